@@ -57,15 +57,17 @@ max_bytes 1000
 1599
 ```
 
-PDF, Office and compressed files, and other files of more than 1 MiB that are not read in parts, are read in a process
-of their own: it ends when its time is over, and on Linux the kernel bounds its memory. Archives are measured by what
-comes out of them, whatever sizes they state; archives within archives are not opened.
+PDF, images, Office and compressed files, and other files of more than 1 MiB that are not read in parts, are read in a
+process of their own: it ends when its time is over, and on Linux the kernel bounds its memory. Each page of a scan has
+the time and the memory for itself. Archives are measured by what comes out of them, whatever sizes they state; archives
+within archives are not opened.
 
 What is the program's own has no limit: its prompts and templates, settings, caches, cassettes, stored sessions, and
 the catalogue of models.
 
 On the command line, `--max-megabytes` (with which the memory grows) and `--max-seconds` of `trivium extract` and
-`trivium ask` raise the limits of documents, `--max-runs` and `--max-sessions` of `trivium serve` those of a server.
+`trivium ask` raise the limits of documents, `--max-scans` that of scanned pages, `--max-runs` and `--max-sessions` of
+`trivium serve` those of a server.
 
 This page is written by `scripts/limits.py`.
 """

@@ -215,6 +215,8 @@ def _extract_command(
     tries: Annotated[int, typer.Option(min=1, metavar="N", help="The number of times that values are asked for.")] = 2,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
+    max_scans: Annotated[int, typer.Option(min=0, metavar="N", help="The most pages of a scan that OCR reads.")] = 200,
+    languages: Annotated[str | None, _option("Of scans: 'deu+eng'; else those that are seen.", "NAMES")] = None,
 ) -> int:
     """Extract fields from FILES, and from the files in folders; - is stdin.
 
@@ -236,6 +238,8 @@ def _extract_command(
         tries=tries,
         max_megabytes=max_megabytes,
         max_seconds=max_seconds,
+        max_scans=max_scans,
+        languages=tuple(filter(None, (languages or "").split("+"))),
     )
     return _extract.run_extraction(files, options)
 

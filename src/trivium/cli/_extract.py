@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from trivium.cli._model import choose_model
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
 from trivium.cli._screen import as_error, bar, one_line, printable, stderr, stdout, write_line
-from trivium.cli._sources import STDIN, find_documents, open_document, source_of
+from trivium.cli._sources import STDIN, find_documents, open_document, read_limits, source_of
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
 from trivium.commander import Limits, run_sync
@@ -20,6 +20,8 @@ from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
 from trivium.llms import LocalModel, ModelProtocol
 from trivium.observers import RunRecord
+from trivium.parsing import PagedDocument, ReadLimits
+from trivium.schema import Document
 
 __all__ = ["ExtractOptions", "run_extraction"]
 
@@ -45,6 +47,12 @@ class ExtractOptions:
     tries: int
     max_megabytes: int
     max_seconds: float
+    max_scans: int
+    languages: Sequence[str]
+
+    def limits(self) -> ReadLimits:
+        """Return the limits of reading a document."""
+        return replace(read_limits(self.max_megabytes << 20, self.max_seconds), scanned_pages=self.max_scans)
 
     def shape(self) -> _Shape:
         """Return the form of the records on stdout; a file beside it may have another form."""
@@ -131,7 +139,14 @@ class _Run:
             line = progress.add_task("", total=len(unfinished))
 
             def open_case(path: Path) -> Case:
-                document = open_document(path, options.max_megabytes << 20, options.max_seconds)
+                def show_page(page: int, count: int) -> None:
+                    progress.update(line, description=f"{one_line(path.name)}, page {page} of {count}")
+
+                most = options.max_megabytes << 20
+                document = open_document(
+                    path, max_bytes=most, limits=options.limits(), languages=options.languages, on_page=show_page
+                )
+                self.warn_of_unread(document)
                 return Case(document, self.fields, tries=options.tries)
 
             def receive(outcome: Outcome) -> None:
@@ -150,6 +165,13 @@ class _Run:
                 limits=Limits(turns=options.tries + 1),  # of a document: a model that only talks comes to an end
                 listeners=[self.tally.receive, self.record] if options.tree else [self.tally.receive],
             )
+
+    def warn_of_unread(self, document: Document) -> None:
+        """Report pages that are images, and were not read."""
+        if isinstance(document, PagedDocument) and document.unread_pages:
+            pages = ", ".join(map(str, document.unread_pages))
+            source = one_line(document.metadata.source)
+            write_line(f"{source}: these pages are images and were not read: {pages}; install tesseract-ocr")
 
     def receive(self, outcome: Outcome) -> None:
         """Write the record of a file at once; raise the error that ends the run."""

@@ -193,7 +193,7 @@ def _read(agent: DocChatAgent, places: Places, max_bytes: int, seconds: float, i
 
             report = agent.ingest(*places.paths, prune=is_own, listeners=[listen])
     if places.stdin:
-        agent.ingest_docs([open_document(STDIN, max_bytes, seconds)])
+        agent.ingest_docs([open_document(STDIN, max_bytes=max_bytes, limits=read_limits(max_bytes, seconds))])
     for source, error in report.failed.items():
         text = as_error(error)
         name = display_name(source)

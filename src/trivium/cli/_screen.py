@@ -16,6 +16,7 @@ _OPTIONS = {
     "max_bytes": "--max-megabytes",
     "ReadLimits(memory=…)": "--max-megabytes",
     "ReadLimits(seconds=…)": "--max-seconds",
+    "ReadLimits(scanned_pages=…)": "--max-scans",
     "IngestLimits(seconds=…)": "--max-seconds",
     "base_url": "--base-url",
     ", or give api_key=": "",

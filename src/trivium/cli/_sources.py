@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from trivium.exceptions import DocumentError, DocumentNotFoundError
 from trivium.parsing import ReadLimits, read
@@ -48,13 +49,12 @@ def read_limits(max_bytes: int, seconds: float) -> ReadLimits:
     return ReadLimits(seconds, max(_MEMORY_PER_BYTE * max_bytes, ReadLimits().memory))
 
 
-def open_document(path: Path, max_bytes: int, seconds: float) -> Document:
-    """Read a file, or standard input for `-`; see `trivium.parsing.read`."""
-    limits = read_limits(max_bytes, seconds)
+def open_document(path: Path, **options: Any) -> Document:
+    """Read a file, or standard input for `-`; the options are those of `trivium.parsing.read`."""
     if path != STDIN:
-        return read(path, max_bytes=max_bytes, limits=limits)
+        return read(path, **options)
     try:
-        document = read(_DEVICE, max_bytes=max_bytes, limits=limits)
+        document = read(_DEVICE, **options)
     except DocumentError as error:
         raise type(error)(str(error).replace(_DEVICE, "standard input"), source_of(path)) from None
     document.metadata.source = source_of(path)

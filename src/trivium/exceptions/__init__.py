@@ -67,6 +67,7 @@
     │   │   └── DocumentTooLargeError
     │   ├── EmptyDocumentError
     │   └── UnreadableDocumentError
+    │       └── OCRMissingError
     ├── KnowledgeError                          documents could not be kept, or nothing looked up in them
     │   ├── EmbeddingMismatchError (ValueError)  vectors of one model met a collection of another
     │   ├── FilterError (ValueError)            a condition on metadata cannot be read
@@ -255,6 +256,7 @@ from trivium.exceptions._tools import (
     MCPTooLargeError,
     MCPToolsChangedError,
     NoExecutorError,
+    OCRMissingError,
     PolicyRefusedError,
     RemoteAgentError,
     RemoteConnectionError,
@@ -347,6 +349,7 @@ __all__ = [
     "NotHandlerError",
     "NotInteractiveError",
     "NotTaskerError",
+    "OCRMissingError",
     "ObjectNotFoundError",
     "OutputError",
     "PasswordError",

@@ -28,6 +28,7 @@ __all__ = [
     "MCPTooLargeError",
     "MCPToolsChangedError",
     "NoExecutorError",
+    "OCRMissingError",
     "PolicyRefusedError",
     "RemoteAgentError",
     "RemoteConnectionError",
@@ -80,6 +81,17 @@ class EmptyDocumentError(DocumentError):
 
 class UnreadableDocumentError(DocumentError):
     """The file is not a document that can be read: binary, damaged, encrypted or of an unknown form."""
+
+
+class OCRMissingError(UnreadableDocumentError):
+    """Reading a scan takes OCR, and its engine, or a language of it, is not installed.
+
+    `package` is the package of Debian and Ubuntu that brings it.
+    """
+
+    def __init__(self, message: str, source: str = "", package: str = "") -> None:
+        super().__init__(message, source)
+        self.package = package
 
 
 class ToolError(TriviumError):

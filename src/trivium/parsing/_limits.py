@@ -23,6 +23,7 @@ class ReadLimits:
     Args:
         seconds: time until the process is ended.
         memory: bytes of data that the process may hold (enforced on Linux).
+        scanned_pages: pages that are images, which OCR reads one by one; each has the time and the memory for itself.
 
     Raises:
         ConfigurationError: no process could start with so little.
@@ -30,6 +31,7 @@ class ReadLimits:
 
     seconds: float = 15.0
     memory: int = 192 << 20
+    scanned_pages: int = 200
 
     def __post_init__(self) -> None:
         positive(seconds=self.seconds, memory=self.memory)

@@ -15,8 +15,10 @@ class PagedDocument(Document):
 
     Args:
         layout: the boxes of its characters; it is not part of what is stored.
+        unread_pages: pages beside those with text that are images, and were not read, since the OCR engine is missing.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     layout: PageLayout = Field(exclude=True, repr=False)
+    unread_pages: tuple[int, ...] = Field(default=(), exclude=True, repr=False)

@@ -9,17 +9,21 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.exceptions import (
     DocumentError,
+    DocumentTimeoutError,
     DocumentTooLargeError,
     EmptyDocumentError,
     MissingExtraError,
+    OCRMissingError,
     UnreadableDocumentError,
 )
 from trivium.parsing._boxes import PageLayout
@@ -28,11 +32,15 @@ from trivium.parsing.formats._formats import Original, Parsed
 if TYPE_CHECKING:
     from trivium.parsing._limits import ReadLimits
 
-__all__ = ["OUT_OF_MEMORY", "limit_process", "read_apart", "start_apart"]
+__all__ = ["OUT_OF_MEMORY", "PAGE", "limit_process", "read_apart", "start_apart"]
 
 OUT_OF_MEMORY: Final = b"out of memory"
 _PROGRAM: Final = Path(__file__).with_name("_apart_program.py")
+PAGE: Final = b"page "
+"""The beginning of a line that reports a page: its number and their count."""
+
 _ERRORS: Final = {each.__name__: each for each in (EmptyDocumentError, UnreadableDocumentError)}
+_LIMIT_ERRORS: Final = {each.__name__: each for each in (DocumentTooLargeError, DocumentTimeoutError)}
 
 
 def start_apart(program: Path) -> subprocess.Popen[bytes]:
@@ -53,8 +61,26 @@ def limit_process(memory: int, seconds: float) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-        most = math.ceil(seconds) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (most, most))  # should this one's parent be killed
+        used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+        hardest = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used + seconds) + 1, hardest))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and the programs that it started."""
+    if hasattr(os, "killpg") and process.returncode is None:  # so its number is not that of another process
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def _error(found: dict[str, Any], source: str) -> DocumentError:
+    """Make the error that the process reports."""
+    if found["error"] == OCRMissingError.__name__:
+        return OCRMissingError(found["text"], source, found["package"])
+    if kind := _LIMIT_ERRORS.get(found["error"]):
+        return kind(found["text"], source, found["limit"], found["value"])
+    return _ERRORS.get(found["error"], DocumentError)(found["text"], source)
 
 
 def read_apart(original: Original, limits: ReadLimits) -> tuple[str, Parsed]:
@@ -64,31 +90,39 @@ def read_apart(original: Original, limits: ReadLimits) -> tuple[str, Parsed]:
         DocumentError: as `parse_original`; or it took too much time or memory.
         MissingExtraError: the library for its format is not installed.
     """
-    order: dict[str, Any] = {**original._asdict(), "memory": limits.memory, "seconds": limits.seconds}
+    scanning = original.scanning._replace(seconds=limits.seconds, pages=limits.scanned_pages, report=None)
+    order: dict[str, Any] = {**original._asdict(), "scanning": scanning, "memory": limits.memory}
     del order["data"]
     with start_apart(_PROGRAM) as process:
         assert process.stdin is not None
+        assert process.stdout is not None
+        began = monotonic()
+        head, answer = b"", b""
         try:
             with suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(order).encode() + b"\n")
-            answer, _ = process.communicate(original.data, timeout=limits.seconds)
-        except subprocess.TimeoutExpired:
-            raise original.too_slow(limits.seconds) from None
+                process.stdin.write(json.dumps(order).encode() + b"\n" + original.data)
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+            while (head := process.stdout.readline()).startswith(PAGE):
+                began = monotonic()
+                if original.scanning.report is not None:
+                    original.scanning.report(*map(int, head.split()[1:]))
+            answer = process.stdout.read()
         finally:
-            process.kill()
-    end = answer.find(b"\n")
-    if end < 0 or answer[:end] == OUT_OF_MEMORY:  # without an answer, it was ended before it could tell
+            _end(process)
+    if not head and monotonic() - began >= limits.seconds:  # without an answer, it was ended before it could tell
+        raise original.too_slow(limits.seconds)
+    if not head or head.rstrip() == OUT_OF_MEMORY:
         raise original.too_demanding(limits.memory)
-    found: dict[str, Any] = json.loads(answer[:end])
-    if "package" in found:
+    found: dict[str, Any] = json.loads(head)
+    if "extra" in found:
         raise MissingExtraError(found["package"], found["extra"])
-    if found.get("error") == DocumentTooLargeError.__name__:
-        raise DocumentTooLargeError(found["text"], original.source, "max_bytes", original.limit)
     if "error" in found:
-        raise _ERRORS.get(found["error"], DocumentError)(found["text"], original.source)
-    kind, pages, text_end = found.pop("kind"), tuple(found.pop("pages")), end + 1 + found.pop("text_bytes")
+        raise _error(found, original.source)
+    kind, pages, text_end = found.pop("kind"), tuple(found.pop("pages")), found.pop("text_bytes")
+    found["unread"] = tuple(found["unread"])
     lines, headings = (tuple((at, line) for at, line in found.pop(name)) for name in ("lines", "headings"))
     view = memoryview(answer)
-    text, boxes = str(view[end + 1 : text_end], "utf-8"), view[text_end:]
+    text, boxes = str(view[:text_end], "utf-8"), view[text_end:]
     layout = PageLayout.from_bytes(boxes) if boxes else None
     return kind, Parsed(text, pages=pages, lines=lines, headings=headings, layout=layout, **found)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import sys
 
 from trivium.exceptions import DocumentError, MissingExtraError
-from trivium.parsing.formats._apart import OUT_OF_MEMORY, limit_process
-from trivium.parsing.formats._formats import Original
+from trivium.parsing.formats._apart import OUT_OF_MEMORY, PAGE, limit_process
+from trivium.parsing.formats._formats import Original, Scanning
 from trivium.parsing.formats._parsers import parse_original
 
 __all__: list[str] = []
@@ -16,7 +17,20 @@ __all__: list[str] = []
 def answer() -> None:
     """Read the file, and write one line of JSON, and behind it the text and its boxes."""
     order = json.loads(sys.stdin.buffer.readline())
-    limit_process(order.pop("memory"), order.pop("seconds"))
+    memory = order.pop("memory")
+    languages, seconds, pages, _ = order.pop("scanning")
+
+    def begin(for_cleanup: float = 0) -> None:
+        limit_process(memory, seconds)
+        faulthandler.dump_traceback_later(seconds + for_cleanup, exit=True)  # also where a library does not come back
+
+    def report(page: int, count: int) -> None:
+        begin(for_cleanup=1)
+        sys.stdout.buffer.write(PAGE + f"{page} {count}\n".encode())
+        sys.stdout.buffer.flush()
+
+    begin()
+    order["scanning"] = Scanning(tuple(languages), seconds, pages, report)
     text = boxes = b""
     try:
         kind, parsed = parse_original(Original(sys.stdin.buffer.read(), **order))
@@ -25,7 +39,8 @@ def answer() -> None:
         del about["text"], about["layout"]
         head = json.dumps(about).encode()
     except DocumentError as error:
-        head = json.dumps({"error": type(error).__name__, "text": str(error)}).encode()
+        about = {name: value for name, value in vars(error).items() if name in {"limit", "value", "package"}}
+        head = json.dumps({"error": type(error).__name__, "text": str(error), **about}).encode()
     except MissingExtraError as error:
         head = json.dumps({"package": error.package, "extra": error.extra}).encode()
     except MemoryError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import PurePath
 from typing import NamedTuple
@@ -16,18 +17,45 @@ from trivium.exceptions import (
 )
 from trivium.parsing._boxes import PageLayout
 from trivium.parsing.formats._lines import LinePairs
-from trivium.parsing.formats._media_types import DOCX, EMAIL, GZIP, HTML, PDF, PHP, PLAIN, PPTX, XLSX, text_type
+from trivium.parsing.formats._media_types import (
+    DOCX,
+    EMAIL,
+    GZIP,
+    HTML,
+    JPEG,
+    PDF,
+    PHP,
+    PLAIN,
+    PNG,
+    PPTX,
+    TIFF,
+    XLSX,
+    text_type,
+)
 
-__all__ = ["Original", "Parsed", "detect_media_type", "escape_unprintable", "suffix_of"]
+__all__ = ["IMAGE_MAGIC", "Original", "Parsed", "Scanning", "detect_media_type", "escape_unprintable", "suffix_of"]
 
-_ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX or CSV file"
+_ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX, CSV, PNG, JPEG or TIFF file"
+
+
+class Scanning(NamedTuple):
+    """The reading of pages that are images.
+
+    `languages` are those of OCR, () for those that the first page shows; `seconds` is the time for each page, `pages`
+    the most pages; `report` is called with the number of each page and their count before it is read.
+    """
+
+    languages: tuple[str, ...] = ()
+    seconds: float = 15.0
+    pages: int = 200
+    report: Callable[[int, int], object] | None = None
 
 
 class Original(NamedTuple):
     """A file before it is read.
 
-    `limit` is the maximum size of its unpacked content in bytes, `charset` the encoding that a server declared, and
-    `option` how a user raises the limit.
+    `limit` is the maximum size of its unpacked content in bytes, `charset` the encoding that a server declared,
+    `option` how a user raises the limit, and `scanning` how pages that are images are read.
     """
 
     data: bytes
@@ -36,6 +64,20 @@ class Original(NamedTuple):
     limit: int
     charset: str | None = None
     option: str = "max_bytes"
+    scanning: Scanning = Scanning()
+
+    def begin_scan(self, page: int, count: int) -> None:
+        """Report that a page is an image, which is read next.
+
+        Raises:
+            DocumentTooLargeError: the document has more of them than may be read.
+        """
+        if page > self.scanning.pages:
+            text = f"it has {count} scanned pages, the limit is {self.scanning.pages}; give a part of it, or raise "
+            line = self._line(f"{text}ReadLimits(scanned_pages=…)")
+            raise DocumentTooLargeError(line, self.source, "scanned_pages", self.scanning.pages)
+        if self.scanning.report is not None:
+            self.scanning.report(page, count)
 
     def unreadable(self, reason: object) -> UnreadableDocumentError:
         """Return the error for a file that cannot be read; the reason becomes one line of at most 300 characters."""
@@ -69,7 +111,8 @@ class Parsed(NamedTuple):
     """The text of a file; its title and date, if it states them; the offsets of its pages, if it has pages.
 
     `lines` maps offsets to lines of the file where they differ from those of the text; `headings` are the headings that
-    the format marks; see `DocMetaData`. `layout` has the boxes of the characters, if they stand on pages.
+    the format marks; see `DocMetaData`. `layout` has the boxes of the characters, if they stand on pages;
+    `unread` are the pages that are images and were not read.
     """
 
     text: str
@@ -79,6 +122,7 @@ class Parsed(NamedTuple):
     published: str | None = None
     headings: LinePairs = ()
     layout: PageLayout | None = None
+    unread: tuple[int, ...] = ()
 
 
 _MAGIC = (
@@ -105,6 +149,7 @@ _MAGIC = (
     (b"OggS", "an Ogg recording"),
     (b"fLaC", "a FLAC recording"),
 )
+_IMAGES = {"a PNG image": PNG, "a JPEG image": JPEG, "a TIFF image": TIFF}
 _MAGIC_INSIDE = (
     (4, b"ftyp", "a video or HEIC image"),
     (8, b"WEBP", "a WebP image"),
@@ -119,6 +164,9 @@ _ZIPPED = (
     ("META-INF/container.xml", "an EPUB book"),
     ("content.xml", "an OpenDocument file"),
 )
+IMAGE_MAGIC = tuple(magic for magic, kind in _MAGIC if kind in _IMAGES)
+"""The first bytes of images that can be read."""
+
 _SAMPLE = 65536
 _NOT_CONTROL = bytes(range(0x20, 0x7F)) + bytes(range(0x80, 0x100)) + b"\b\t\n\v\f\r\x1b"
 _UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
@@ -143,6 +191,8 @@ def detect_media_type(original: Original) -> str:
     if data.startswith(b"PK\x03\x04"):
         return detect_zipped_type(original)
     if binary := name_binary_format(data):
+        if binary in _IMAGES:
+            return _IMAGES[binary]
         raise original.unreadable(f"this is {binary}; {_ACCEPTED}, or convert it to one of them")
     kind, sample = text_type(original.suffix), data[:_SAMPLE]
     if kind not in {None, PHP}:

@@ -8,13 +8,16 @@ __all__ = [
     "EMAIL",
     "GZIP",
     "HTML",
+    "JPEG",
     "JSON",
     "JSON_LINES",
     "MARKDOWN",
     "PDF",
     "PHP",
     "PLAIN",
+    "PNG",
     "PPTX",
+    "TIFF",
     "TSV",
     "XLSX",
     "is_code",
@@ -32,6 +35,9 @@ DOCX = f"{_OFFICE}wordprocessingml.document"
 PPTX = f"{_OFFICE}presentationml.presentation"
 XLSX = f"{_OFFICE}spreadsheetml.sheet"
 GZIP = "application/gzip"
+PNG = "image/png"
+JPEG = "image/jpeg"
+TIFF = "image/tiff"
 CSV = "text/csv"
 TSV = "text/tab-separated-values"
 JSON = "application/json"
@@ -122,6 +128,7 @@ _BY_SUFFIX = {
     suffix: kind for table in (_TEXTS, _CODE) for kind, suffixes in table.items() for suffix in suffixes.split()
 }
 _DOCUMENTS = {PDF: ".pdf", DOCX: ".docx", PPTX: ".pptx", XLSX: ".xlsx", GZIP: ".gz"}
+_IMAGES = {PNG: ".png", JPEG: ".jpg", TIFF: ".tiff"}
 # Media types of servers that mean another one; servers call any text plain, so for that the suffix decides.
 _SERVED = {
     "application/xhtml+xml": ".html",
@@ -157,5 +164,5 @@ def suffix_for(media_type: str) -> str:
     """
     if media_type == PLAIN:
         return ""
-    listed = _TEXTS.get(media_type) or _CODE.get(media_type) or _DOCUMENTS.get(media_type) or ""
+    listed = _TEXTS.get(media_type) or _CODE.get(media_type) or (_DOCUMENTS | _IMAGES).get(media_type) or ""
     return _SERVED.get(media_type) or next(iter(listed.split()), "")

@@ -14,6 +14,7 @@ from trivium.parsing.formats._email import parse_email
 from trivium.parsing.formats._formats import Original, Parsed, detect_media_type
 from trivium.parsing.formats._front_matter import parse_markdown
 from trivium.parsing.formats._html import parse_html
+from trivium.parsing.formats._images import parse_image
 from trivium.parsing.formats._json_text import parse_json_file
 from trivium.parsing.formats._media_types import (
     CSV,
@@ -21,11 +22,14 @@ from trivium.parsing.formats._media_types import (
     EMAIL,
     GZIP,
     HTML,
+    JPEG,
     JSON,
     JSON_LINES,
     MARKDOWN,
     PDF,
+    PNG,
     PPTX,
+    TIFF,
     TSV,
     XLSX,
 )
@@ -49,6 +53,9 @@ _PARSERS: Mapping[str, Callable[[Original], Parsed]] = MappingProxyType(
         PPTX: parse_pptx,
         XLSX: parse_xlsx,
         PDF: parse_pdf,
+        PNG: parse_image,
+        JPEG: parse_image,
+        TIFF: parse_image,
     }
 )
 
@@ -59,7 +66,7 @@ def parse_original(original: Original) -> tuple[str, Parsed]:
     Raises:
         DocumentTooLargeError: it unpacks to more than the limit.
         EmptyDocumentError: it holds no text.
-        UnreadableDocumentError: it is damaged, encrypted, scanned or binary.
+        UnreadableDocumentError: it is damaged, encrypted or binary, or a scan that OCR cannot read.
         MissingExtraError: the library for its format is not installed.
     """
     kind = _kind(original)

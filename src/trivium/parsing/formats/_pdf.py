@@ -6,21 +6,34 @@ import ctypes
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trivium.exceptions import MissingExtraError
-from trivium.parsing._boxes import PageLayout
+from trivium.exceptions import MissingExtraError, OCRMissingError
+from trivium.parsing._boxes import PageLayout, Run
 from trivium.parsing.formats._arranging import arrange_page
 from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._ocr import OCR, POINTS
 from trivium.parsing.formats._pdf_words import page_words
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 __all__ = ["PDFFile", "parse_pdf"]
 
 _DAMAGED = "this PDF is damaged; open it and print it to a new PDF"
 _ENCRYPTED = "this PDF is encrypted; save a copy without password (for example qpdf --decrypt) and give that"
-_SCANNED = "this PDF has no text, only images (a scan); run OCR on it (for example ocrmypdf) and give the result"
+_NO_TEXT = "this PDF is a scan, or blank: it has no text, and OCR finds none; check that it is the right file"
+_FEW_LETTERS = 20
+"""A page with fewer letters than these may be a scan, on which a program put its name or a number."""
+
+_FILLED = 0.4
+"""The share of a page that the image of a scan fills at least."""
+
+_MOST_OBJECTS = 1000
+_DPI = 200
+_MOST_PIXELS = 20_000_000
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
 
 
@@ -28,33 +41,81 @@ def parse_pdf(original: Original) -> Parsed:
     """Return the text page by page, in reading order; each page begins on a new line after a blank one.
 
     Raises:
-        UnreadableDocumentError: it is damaged, encrypted, or a scan without text.
+        UnreadableDocumentError: it is damaged, encrypted, or without any text.
         DocumentTooLargeError: it holds more than the limit.
+        OCRMissingError: it is a scan, and the OCR engine is not installed.
         MissingExtraError: pypdfium2 is not installed.
     """
     with PDFFile.open(original) as file:
+        reader = _Reader(file, original)
+        parsed = reader.read(are_scans=False)
+        if not parsed.text.strip():
+            parsed = reader.read(are_scans=True)
+        if not parsed.text.strip():
+            raise original.unreadable(_NO_TEXT)
+        title = tidy(file.about("Title")).strip() or None
+        return parsed._replace(title=title, published=pdf_date(file.about("CreationDate")))
+
+
+class _Reader:
+    """Reads the pages of one file: those with text as they are, those that are images by OCR."""
+
+    def __init__(self, file: PDFFile, original: Original) -> None:
+        self._file, self._original = file, original
+        self._engine: OCR | None = None
+        self._scans = 0
+        self._unread: list[int] = []
+
+    def read(self, *, are_scans: bool) -> Parsed:
+        """Read all pages; with `are_scans` each that shows anything and has no text, else those that an image fills.
+
+        Raises:
+            UnreadableDocumentError: a page is damaged.
+            DocumentTooLargeError: the text is larger than the limit.
+            OCRMissingError: all its pages are images, and the OCR engine is not installed.
+        """
         parts: list[str] = []
         pages: list[int] = []
-        layout = PageLayout()
-        length = 0
-        for number in range(file.page_count):
-            with file.page(number) as page:
-                size = file.size(page)
-                words = page_words(file.pdfium, page, *size)
-                text, found = arrange_page(words, number + 1, size, length)
+        layout, length = PageLayout(), 0
+        self._scans, self._unread = 0, []
+        for number in range(self._file.page_count):
+            with self._file.page(number) as page:
+                size = self._file.size(page)
+                text, runs = self._read_page(page, number + 1, size, length, are_scans)
             text = tidy(text).rstrip("\n") + "\n\n"
             pages.append(length)
             parts.append(text)
-            layout.add_page(size, found)
+            layout.add_page(size, runs)
             length += len(text)
-            if length > original.limit:
-                raise original.too_large("more text")
-        text = "".join(parts)
-        if not text.strip():
-            raise original.unreadable(_SCANNED)
-        title = tidy(file.about("Title")).strip() or None
-        published = pdf_date(file.about("CreationDate"))
-    return Parsed(text, title, tuple(pages), published=published, layout=layout)
+            if length > self._original.limit:
+                raise self._original.too_large("more text")
+        return Parsed("".join(parts), pages=tuple(pages), layout=layout, unread=tuple(self._unread))
+
+    def _read_page(
+        self, page: Any, number: int, size: tuple[float, float], offset: int, is_scan: bool
+    ) -> tuple[str, list[Run]]:
+        words = list(page_words(self._file.pdfium, page, *size))
+        letters = sum(len(word.text) for word in words)
+        if letters < _FEW_LETTERS:
+            is_image = self._file.image_share(page, size) >= _FILLED
+            if is_image or (is_scan and not letters and self._file.shows(page)):
+                return self._scan(page, number, size, offset, is_scan) or arrange_page(words, number, size, offset)
+        return arrange_page(words, number, size, offset)
+
+    def _scan(
+        self, page: Any, number: int, size: tuple[float, float], offset: int, is_scan: bool
+    ) -> tuple[str, list[Run]] | None:
+        """Return the text of an image; None without an engine, where other pages may have text."""
+        self._scans += 1
+        self._original.begin_scan(self._scans, self._file.page_count)
+        try:
+            self._engine = self._engine or OCR(self._original)
+        except OCRMissingError:
+            if is_scan or self._original.scanning.languages:
+                raise
+            self._unread.append(number)
+            return None
+        return self._engine.read_page(self._file.image(page, size), number, size, offset)
 
 
 class PDFFile:
@@ -119,6 +180,47 @@ class PDFFile:
     def size(self, page: Any) -> tuple[float, float]:
         """Return width and height of an open page, as it is displayed, in points."""
         return self.pdfium.FPDF_GetPageWidthF(page), self.pdfium.FPDF_GetPageHeightF(page)
+
+    def shows(self, page: Any) -> bool:
+        """Tell that anything is drawn on an open page."""
+        return self.pdfium.FPDFPage_CountObjects(page) > 0
+
+    def image_share(self, page: Any, size: tuple[float, float]) -> float:
+        """Return which share of an open page its largest image fills."""
+        pdfium, largest = self.pdfium, 0.0
+        edges = [ctypes.c_float() for _ in range(4)]
+        for number in range(min(_MOST_OBJECTS, pdfium.FPDFPage_CountObjects(page))):
+            each = pdfium.FPDFPage_GetObject(page, number)
+            kinds = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)  # many programs put the image in a form
+            if pdfium.FPDFPageObj_GetType(each) in kinds and pdfium.FPDFPageObj_GetBounds(each, *edges):
+                left, bottom, right, top = (edge.value for edge in edges)
+                largest = max(largest, (right - left) * (top - bottom))
+        return largest / (size[0] * size[1] or 1)
+
+    def image(self, page: Any, size: tuple[float, float]) -> Image:
+        """Return an open page as a gray image of 200 dots an inch; a very large page has fewer.
+
+        Raises:
+            MissingExtraError: Pillow is not installed.
+        """
+        try:
+            import PIL.Image
+        except ImportError:
+            raise MissingExtraError("pillow", "documents") from None
+        pdfium = self.pdfium
+        scale = min(_DPI / POINTS, (_MOST_PIXELS / (size[0] * size[1] or 1)) ** 0.5)
+        width, height = (max(1, round(scale * side)) for side in size)
+        bitmap = pdfium.FPDFBitmap_Create(width, height, 0)
+        if not bitmap:
+            raise MemoryError
+        try:
+            pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
+            pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, pdfium.FPDF_ANNOT)
+            stride = pdfium.FPDFBitmap_GetStride(bitmap)
+            data = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), stride * height)
+        finally:
+            pdfium.FPDFBitmap_Destroy(bitmap)
+        return PIL.Image.frombytes("RGB", (width, height), data, "raw", "BGRX", stride).convert("L")
 
     def about(self, key: str) -> str:
         """Return an entry of what the file tells about itself; "" if it does not."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableDocumentError
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
-from trivium.parsing.formats._formats import Original, escape_unprintable, suffix_of
+from trivium.parsing.formats._formats import IMAGE_MAGIC, Original, Scanning, escape_unprintable, suffix_of
 from trivium.parsing.formats._parsers import parse_original
 from trivium.schema import DocMetaData, Document
 from trivium.schema.lowlevel import checked
@@ -18,32 +19,43 @@ from trivium.schema.lowlevel import checked
 __all__ = ["opening_error", "read", "read_original"]
 
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
-_PACKED = (b"PK\x03\x04", b"\x1f\x8b")
+_FOREIGN = (b"PK\x03\x04", b"\x1f\x8b", *IMAGE_MAGIC)
 
 
 @checked
-def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, limits: ReadLimits | None = None) -> Document:
+def read(
+    path: str | os.PathLike[str],
+    *,
+    max_bytes: int = MAX_BYTES,
+    limits: ReadLimits | None = None,
+    languages: Sequence[str] = (),
+    on_page: Callable[[int, int], object] | None = None,
+) -> Document:
     """Read the text of a file in any supported format, or raise one typed error that says what to do.
 
     Supported are plain text, Markdown, source code, JSON, CSV, HTML (its visible text), e-mail (the first message of a
-    mailbox), DOCX, PPTX, XLSX, PDF with a text layer, and each of them compressed by gzip. The content decides the
-    format first, the suffix second. Lines end in `\\n`. `metadata` holds the source and the media type; the title and
-    the date, if the file states them; the offsets of pages (PDF), slides or sheets; and for HTML, e-mail, CSV and XLSX
-    the lines or rows of the file on which the text stands.
+    mailbox), DOCX, PPTX, XLSX, PDF, PNG, JPEG and TIFF, and each of them compressed by gzip. The content decides the
+    format first, the suffix second. Images, and images that fill a page of a PDF, are read by the program tesseract
+    (OCR). A PDF or an image is a `PagedDocument`, which knows the place of each character. Lines end in `\\n`.
+    `metadata` holds the source and the media type; the title and the date, if the file states them; the offsets of
+    pages, slides or sheets; and for HTML, e-mail, CSV and XLSX the lines or rows of the file on which the text stands.
 
     Args:
         path: the file.
         max_bytes: the largest size of the file and of its unpacked content, in bytes (default 32 MiB).
         limits: what reading it may take; default `ReadLimits()`.
+        languages: the languages of scans, as tesseract names them ("deu", "eng"); default: those that are installed and
+            that the first scanned page shows.
+        on_page: called with the number of each scanned page and their count, before it is read.
 
     Raises:
         DocumentNotFoundError: there is no such file.
         DocumentTooLargeError: the file holds more than `max_bytes`, or reading it takes more memory than it may.
         DocumentTimeoutError: reading it takes longer than it may.
         EmptyDocumentError: the file holds no text.
-        UnreadableDocumentError: the path is a folder, or the file is not readable, damaged, encrypted, scanned or
-            binary.
-        MissingExtraError: the file is DOCX, PPTX, XLSX or PDF, and the extra `documents` is not installed.
+        UnreadableDocumentError: the path is a folder, or the file is not readable, damaged, encrypted or binary.
+        OCRMissingError: it is a scan, and tesseract or one of the languages is not installed.
+        MissingExtraError: the file is DOCX, PPTX, XLSX, PDF or an image, and the extra `documents` is not installed.
 
     >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -54,7 +66,8 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, limits: Re
     """
     # A file name may hold bytes that are not text; a source is stored and displayed, so it must be text.
     source = os.fsencode(path).decode("utf-8", "replace")
-    original = Original(b"", source, suffix_of(source), max_bytes)
+    scanning = Scanning(tuple(languages), report=on_page)
+    original = Original(b"", source, suffix_of(source), max_bytes, scanning=scanning)
     try:
         size = os.stat(path).st_size
         if size > max_bytes:
@@ -71,7 +84,7 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, limits: Re
 def read_original(original: Original, limits: ReadLimits | None = None) -> Document:
     """Read the text of a file whose bytes are in memory; see `read`."""
     data = original.data
-    if len(data) > _IN_PLACE or data.startswith(_PACKED) or b"%PDF-" in data[:1024]:
+    if len(data) > _IN_PLACE or data.startswith(_FOREIGN) or b"%PDF-" in data[:1024]:
         kind, parsed = read_apart(original, limits or ReadLimits())
     else:
         kind, parsed = parse_original(original)
@@ -80,7 +93,7 @@ def read_original(original: Original, limits: ReadLimits | None = None) -> Docum
     metadata.title = parsed.title or metadata.title
     metadata.published_date = parsed.published or metadata.published_date
     if parsed.layout is not None:
-        return PagedDocument(content=parsed.text, metadata=metadata, layout=parsed.layout)
+        return PagedDocument(content=parsed.text, metadata=metadata, layout=parsed.layout, unread_pages=parsed.unread)
     return Document(content=parsed.text, metadata=metadata)
 
 

@@ -1,0 +1,195 @@
+"""Text of page images, by the program tesseract; in a process of its own (`_apart`), whose limits it inherits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from trivium.exceptions import OCRMissingError
+from trivium.parsing._boxes import Box, Run
+from trivium.parsing.formats._arranging import PlacedWord, arrange_page
+from trivium.parsing.formats._formats import Original
+from trivium.parsing.formats._ocr_languages import likely_languages
+from trivium.parsing.formats._straightening import Straightened, straighten, turned
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["OCR", "POINTS"]
+
+POINTS = 72
+_PIXELS = 20_000_000
+"""The most pixels of an image that OCR gets: an A4 page has 4 million at 200 dpi."""
+
+_SMALL = 1000  # pixels: a page of this width has letters that are too small for OCR
+_SURE, _SURE_TURN = 70, 1.5
+_NOT_WORDS = frozenset({"osd", "equ"})
+_PACKAGE = "tesseract-ocr"
+
+
+class _Word(NamedTuple):
+    line: tuple[str, str, str]
+    box: tuple[int, int, int, int]
+    confidence: int
+    text: str
+
+
+class OCR:
+    """Reads the page images of one document: the languages that its first page shows are those of the others.
+
+    Args:
+        original: the document; its `scanning` has the languages and the limits.
+
+    Raises:
+        OCRMissingError: tesseract, or a language of it, is not installed.
+    """
+
+    def __init__(self, original: Original) -> None:
+        self._original, self._seconds = original, original.scanning.seconds
+        program = shutil.which("tesseract")
+        if program is None:
+            raise missing(original, "its text is an image, and OCR of it takes the program tesseract", _PACKAGE)
+        self._program = program
+        listed = self._run(b"", "--list-langs").splitlines()[1:]
+        self._installed = [name for name in listed if name not in _NOT_WORDS and "/" not in name]
+        self._languages = list(original.scanning.languages)
+        for name in self._languages or ["eng"] * (not self._installed):
+            if name not in self._installed:
+                package = f"{_PACKAGE}-{name.replace('_', '-').lower()}"
+                raise missing(original, f"OCR lacks the language {name}", package)
+
+    def read_page(self, image: Image, page: int, size: tuple[float, float], offset: int) -> tuple[str, list[Run]]:
+        """Return the text of a page image, and the boxes of its characters; as `arrange_page`.
+
+        Args:
+            image: the page as it is displayed.
+            page: its number, from 1.
+            size: its width and height in points.
+            offset: the place of the page in the text of the document.
+
+        Raises:
+            UnreadableDocumentError: the engine failed.
+            DocumentTimeoutError: it took too long.
+        """
+        gray = image.convert("L")
+        share = max(1.0, gray.width * gray.height / _PIXELS) ** -0.5
+        share = max(share, 2.0) if gray.width < _SMALL else share
+        if share != 1:
+            gray = gray.resize((max(1, round(gray.width * share)), max(1, round(gray.height * share))))
+        if not self._languages:
+            self._languages = likely_languages(self._installed, lambda names: self._text(gray, names))
+        read, words = self._read_turned(gray)
+        scale = size[0] / gray.width
+        upright = (scale * read.image.width, scale * read.image.height)
+        text, runs = arrange_page(_placed(words, scale), page, upright, offset)
+        return text, [run._replace(box=_back(run.box, read, scale)) for run in runs]
+
+    def _read_turned(self, image: Image) -> tuple[Straightened, list[_Word]]:
+        """Read an image; one that gives little is turned first, as the engine thinks that its letters stand."""
+        read = straighten(image)
+        words = self._words(read.image)
+        if _confidence(words) < _SURE and (turn := self._turn(image)):
+            other = straighten(turned(image, turn), turn)
+            other_words = self._words(other.image)
+            if _confidence(other_words) > _confidence(words):
+                return other, other_words
+        return read, words
+
+    def _turn(self, image: Image) -> int:
+        """Return by how many degrees to turn an image clockwise so that its letters stand upright."""
+        report = self._run(_pgm(image), "stdin", "-", "--psm", "0")
+        about = dict(line.split(": ", 1) for line in report.splitlines() if ": " in line)
+        is_sure = float(about.get("Orientation confidence", 0)) >= _SURE_TURN
+        return int(about.get("Rotate", 0)) if is_sure else 0
+
+    def _text(self, image: Image, languages: Sequence[str]) -> str:
+        return " ".join(word.text for word in self._words(straighten(image).image, languages))
+
+    def _words(self, image: Image, languages: Sequence[str] = ()) -> list[_Word]:
+        names = "+".join(languages or self._languages)
+        table = self._run(_pgm(image), "stdin", "stdout", "-l", names, "--dpi", "200", "tsv")
+        return list(_parse_words(table))
+
+    def _run(self, data: bytes, *arguments: str) -> str:
+        try:
+            done = subprocess.run(  # noqa: S603 - the program that the machine's owner installed
+                [self._program, *arguments],
+                input=data,
+                capture_output=True,
+                timeout=self._seconds,
+                check=False,
+                env={**os.environ, "OMP_THREAD_LIMIT": "1"},  # several threads cost more and gain little
+            )
+        except subprocess.TimeoutExpired:
+            raise self._original.too_slow(self._seconds) from None
+        if done.returncode < 0:  # the kernel ended it
+            raise MemoryError
+        if done.returncode and "--psm" not in arguments:  # too few letters have no direction
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed"]
+            reason = f"OCR of it failed ({lines[-1]}); try another resolution, or other languages"
+            raise self._original.unreadable(reason)
+        return done.stdout.decode("utf-8", "replace")
+
+
+def missing(original: Original, reason: str, package: str) -> OCRMissingError:
+    """Return the error for an engine, or a language of it, that is not installed."""
+    line = f"{reason}; install it (on Debian or Ubuntu: apt-get install {package}), or give a file with a text layer"
+    return OCRMissingError(str(original.unreadable(line)), original.source, package)
+
+
+def _pgm(image: Image) -> bytes:
+    return b"P5 %d %d 255\n" % image.size + image.tobytes()
+
+
+def _parse_words(table: str) -> Iterator[_Word]:
+    """Yield the words of tesseract's table, without specks that it takes for signs."""
+    for row in table.splitlines():
+        cells = row.split("\t", 11)
+        if len(cells) < 12 or cells[0] != "5" or not (text := cells[11].strip()):
+            continue
+        confidence = round(float(cells[10]))
+        left, top, width, height = map(int, cells[6:10])
+        if confidence >= 30 or (confidence >= 10 and any(map(str.isalnum, text))):
+            yield _Word((cells[2], cells[3], cells[4]), (left, top, left + width, top + height), confidence, text)
+
+
+def _confidence(words: Sequence[_Word]) -> float:
+    """Return the confidence of a reading: that of its letters, and less if there are few, or if they do not stand."""
+    letters = sum(len(word.text) for word in words)
+    return sum(word.confidence * len(word.text) for word in words if not _is_upright(word)) / (letters + 5)
+
+
+def _placed(words: Sequence[_Word], scale: float) -> Iterator[PlacedWord]:
+    """Yield words for `arrange_page`: those of a line of the engine on one baseline."""
+    for _, group in groupby(words, key=lambda word: word.line):
+        line = list(group)
+        is_level = not any(_is_upright(word) for word in line)
+        top, bottom = (scale * median(word.box[side] for word in line) for side in (1, 3))
+        for word in line:
+            left, high, right, low = (scale * each for each in word.box)
+            step = (right - left) / len(word.text)
+            boxes = tuple(
+                (left + at * step, high, left + (at + 1) * step, low) for at in range(len(word.text) if is_level else 0)
+            )
+            edges = (left, top, right, bottom) if is_level else (left, high, right, low)
+            base = (left, bottom) if is_level else (left, low)
+            turn = 0 if is_level else None
+            yield PlacedWord(word.text, *edges, base, turn, True, boxes, word.confidence)
+
+
+def _is_upright(word: _Word) -> bool:
+    """Tell a word that is written upwards or downwards."""
+    left, top, right, bottom = word.box
+    return len(word.text) > 2 and bottom - top > 2 * (right - left)
+
+
+def _back(box: Box, read: Straightened, scale: float) -> Box:
+    """Return where a box of the straightened image is on the page."""
+    corners = [read.place_before(x / scale, y / scale) for x in (box.left, box.right) for y in (box.top, box.bottom)]
+    xs, ys = zip(*corners, strict=True)
+    return Box(box.page, scale * min(xs), scale * min(ys), scale * max(xs), scale * max(ys))

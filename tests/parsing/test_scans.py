@@ -1,0 +1,213 @@
+"""Scans and images, read by the real tesseract: turned, skewed, in several languages, with boxes; and its limits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import reduce
+from pathlib import Path
+from time import monotonic
+
+import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
+import pytest
+from PIL import Image, ImageChops
+from tests.parsing._pdf import Placed, pdf, placed_pdf
+
+from trivium.exceptions import DocumentTimeoutError, DocumentTooLargeError, OCRMissingError, UnreadableDocumentError
+from trivium.extraction import Case, parse_fields
+from trivium.parsing import Box, PagedDocument, ReadLimits, locate, read
+
+needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+
+PAGE: list[Placed] = [
+    (60, 700, "Invoice number:"), (330, 700, "4711-2024"),
+    (60, 660, "The total of this order:"), (330, 660, "EUR 99.50"),
+    (60, 600, "Please pay it by the end of the month to the account that you know, and"),
+    (60, 580, "write the number of the invoice. Thank you for your trust in our company."),
+    (60, 540, "Ada Byron"), (60, 300, "All goods remain our property until they are paid for in full."),
+]  # fmt: skip
+
+
+def page_image(placed: list[Placed] = PAGE, dpi: int = 200) -> Image.Image:
+    """The page as a scanner sees it."""
+    page = pypdfium2.PdfDocument(placed_pdf([placed], size=12))[0]
+    return page.render(scale=dpi / 72, grayscale=True).to_pil()  # pyright: ignore
+
+
+def read_image(folder: Path, image: Image.Image, name: str = "a.png", **options: object) -> PagedDocument:
+    image.save(folder / name, dpi=(200, 200))
+    document = read(folder / name, **options)  # type: ignore[arg-type] # pyright: ignore
+    assert isinstance(document, PagedDocument)
+    return document
+
+
+def turned(image: Image.Image, degrees: float) -> Image.Image:
+    return image.rotate(degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=255)
+
+
+@needs_tesseract
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff", "a.pdf"])
+def test_images_are_read(tmp_path: Path, name: str) -> None:
+    page_image().convert("RGB").save(tmp_path / name, resolution=200, dpi=(200, 200))
+    document = read(tmp_path / name)
+    assert isinstance(document, PagedDocument)
+    lines = document.content.splitlines()
+    assert lines[0] == "Invoice number:   4711-2024"
+    assert "The total of this order:   EUR 99.50" in lines
+    assert document.metadata.pages == (0,)
+    assert [round(side) for side in document.layout.sizes[0]] == [612, 792]
+    start = document.content.index("EUR 99.50")
+    assert locate(document, start).page == 1
+    assert 0.5 < (document.layout.confidence(start, start + 9) or 0) <= 1
+
+
+@needs_tesseract
+@pytest.mark.parametrize("degrees", [0, 3, -5, 90, 180, 270, 93])
+def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degrees: float) -> None:
+    image = turned(page_image(), degrees)
+    document = read_image(tmp_path, image)
+    assert "Invoice number:   4711-2024\n" in document.content
+    start = document.content.index("4711-2024")
+    box = reduce(Box.union, document.layout.boxes(start, start + 9))
+    others = turned(page_image([each for each in PAGE if each[2] != "4711-2024"]), degrees)
+    table = [255 * (each > 99) for each in range(256)]
+    ink = ImageChops.difference(image, others).point(table).getbbox()
+    assert [200 / 72 * each for each in box[1:]] == pytest.approx(ink, abs=12)
+
+
+@needs_tesseract
+def test_pages_are_reported_and_several_images_are_pages(tmp_path: Path) -> None:
+    second = page_image([(60, 700, "The second page has the name of Bob Brown.")])
+    page_image().save(tmp_path / "a.tiff", save_all=True, append_images=[second])
+    seen: list[tuple[int, int]] = []
+    document = read(tmp_path / "a.tiff", on_page=lambda page, count: seen.append((page, count)))
+    assert seen == [(1, 2), (2, 2)]
+    assert str(locate(document, document.content.index("Bob Brown"))) == "page 2, line 1"
+    with pytest.raises(DocumentTooLargeError, match="2 scanned pages") as caught:
+        read(tmp_path / "a.tiff", limits=ReadLimits(scanned_pages=1))
+    assert (caught.value.limit, caught.value.value) == ("scanned_pages", 1)
+
+
+@needs_tesseract
+def test_a_scanned_page_among_others(tmp_path: Path) -> None:
+    words = pypdfium2.PdfDocument(pdf([["A page with a text layer, which is read as it is."]]))
+    page_image().save(tmp_path / "scan.pdf", resolution=200)
+    words.import_pages(pypdfium2.PdfDocument(tmp_path / "scan.pdf"))  # pyright: ignore[reportUnknownMemberType]
+    words.save(tmp_path / "both.pdf")  # pyright: ignore[reportUnknownMemberType]
+    document = read(tmp_path / "both.pdf")
+    assert isinstance(document, PagedDocument)
+    text = document.content
+    assert text.startswith("A page with a text layer, which is read as it is.\n\n")
+    start = text.index("4711-2024")
+    assert str(locate(document, start)) == "page 2, line 1"
+    assert document.layout.confidence(0, 10) is None
+    assert document.layout.confidence(start, start + 9) is not None
+
+
+@needs_tesseract
+def test_evidence_has_the_confidence_of_ocr(tmp_path: Path) -> None:
+    document = read_image(tmp_path, page_image())
+    case = Case(document, parse_fields("total: money"))
+    assert case.check({"total": "99.50 EUR"}) == []
+    found = case.result()["fields"]["total"]
+    assert (found["value"], found["page"]) == ({"amount": 99.5, "currency": "EUR"}, 1)
+    assert 0.5 < found["ocr_confidence"] <= 1
+    assert [box[0] for box in found["boxes"]] == [1]
+
+
+@needs_tesseract
+def test_languages_are_chosen_or_found(tmp_path: Path) -> None:
+    assert "4711" in read_image(tmp_path, page_image(), languages=["eng"]).content
+    with pytest.raises(OCRMissingError, match="apt-get install tesseract-ocr-xyz") as caught:
+        read_image(tmp_path, page_image(), languages=["xyz"])
+    assert caught.value.package == "tesseract-ocr-xyz"
+
+
+def without_tesseract(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process find no program but those of a folder."""
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page_image().save(tmp_path / "a.pdf", resolution=200)
+    without_tesseract(tmp_path, monkeypatch)
+    for name in ("a.png", "a.pdf"):
+        with pytest.raises(OCRMissingError, match=r"tesseract.*apt-get install tesseract-ocr\b") as caught:
+            read_image(tmp_path, page_image(), name)
+        assert caught.value.source == str(tmp_path / name)
+        assert caught.value.package == "tesseract-ocr"
+
+
+def test_a_document_with_text_is_read_without_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = pypdfium2.PdfDocument(pdf([["A page with a text layer."]]))
+    page_image().save(tmp_path / "scan.pdf", resolution=200)
+    words.import_pages(pypdfium2.PdfDocument(tmp_path / "scan.pdf"))  # pyright: ignore[reportUnknownMemberType]
+    words.save(tmp_path / "both.pdf")  # pyright: ignore[reportUnknownMemberType]
+    without_tesseract(tmp_path, monkeypatch)
+    document = read(tmp_path / "both.pdf")
+    assert isinstance(document, PagedDocument)
+    assert document.content.strip() == "A page with a text layer."
+    assert document.unread_pages == (2,)
+
+
+# --- limits ---------------------------------------------------------------------------------------------------
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A program in the place of tesseract that knows one language, and then does what the script says."""
+    program = folder / "tesseract"
+    program.write_text(f'#!/bin/sh\n[ "$1" = --list-langs ] && echo "List:" && echo eng && exit\n{script}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_an_engine_that_does_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    started = monotonic()
+    with pytest.raises(DocumentTimeoutError):
+        read_image(tmp_path, page_image(), limits=ReadLimits(seconds=2))
+    assert monotonic() - started < 10
+    pid = (tmp_path / "pid").read_text().strip()
+    state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False).stdout
+    assert state.strip() in ("", "Z")
+
+
+def test_an_engine_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, monkeypatch, "echo 'Error: it is broken' >&2; exit 1")
+    with pytest.raises(UnreadableDocumentError, match="it is broken"):
+        read_image(tmp_path, page_image())
+
+
+def test_the_engine_has_limited_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, monkeypatch, "ulimit -d >&2; exit 1")
+    with pytest.raises(UnreadableDocumentError, match=str(100 << 10)):
+        read_image(tmp_path, page_image(), limits=ReadLimits(memory=100 << 20))
+
+
+def test_images_that_take_too_much(tmp_path: Path) -> None:
+    Image.new("1", (30_000, 30_000)).save(tmp_path / "bomb.png")
+    assert (tmp_path / "bomb.png").stat().st_size < 200_000
+    with pytest.raises(DocumentTooLargeError):
+        read(tmp_path / "bomb.png")
+    Image.new("RGB", (9000, 9000)).save(tmp_path / "large.png")
+    with pytest.raises(DocumentTooLargeError):
+        read(tmp_path / "large.png", limits=ReadLimits(memory=100 << 20))
+
+
+def test_a_scan_of_500_megabytes(tmp_path: Path) -> None:
+    path = tmp_path / "large.tiff"
+    with path.open("wb") as file:
+        file.write(b"II*\0")
+        file.truncate(500 << 20)
+    with pytest.raises(DocumentTooLargeError, match="524,288,000 bytes"):
+        read(path)
+
+
+def test_damaged_images_are_named(tmp_path: Path) -> None:
+    page_image().save(tmp_path / "a.png")
+    data = (tmp_path / "a.png").read_bytes()
+    for cut in (20, 100, len(data) // 2):
+        (tmp_path / "b.png").write_bytes(data[:cut])
+        with pytest.raises(UnreadableDocumentError, match="a PNG image, and damaged"):
+            read(tmp_path / "b.png")
