@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from trivium.actions._tool_message import ToolMessage
 from trivium.policies import Source, SourceKind
 from trivium.schema import Entity, Message, ObjectRegistry
+from trivium.schema.lowlevel import links_of
 
 __all__ = ["RewindTool"]
 
@@ -44,6 +45,7 @@ class RewindTool(ToolMessage):
             return Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
         at = own[self.n - 1]
         forget_answers(messages[at])
+        forget_runs(messages[at:], agent)
         sources = memory.sources if memory else frozenset[Source]()
         new = Message(content=self.content, sender=agent.name, entity=Entity.LLM, sources=sources)
         memory.delete(range(at, len(messages)))
@@ -58,6 +60,17 @@ def forget_answers(message: Message) -> None:
         if agent is not None and at >= 0:
             agent.clear_history(at)
     Message.delete_id(message.id())
+
+
+def forget_runs(messages: Sequence[Message], agent: Any) -> None:
+    """Delete what other agents heard and said in the runs of their tasks whose results are among these messages."""
+    for message in messages:
+        links = links_of(message)
+        other, began = ObjectRegistry.get(links.get("agent_id", "")), links.get("began")
+        memory = None if other is None or other is agent or began is None else other.current_memory()
+        if memory and began is not None and began < len(memory):
+            forget_runs(memory.messages[began:], other)
+            memory.delete(range(began, len(memory)))
 
 
 def _answers(message: Message) -> Iterator[Message]:

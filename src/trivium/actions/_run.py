@@ -229,7 +229,8 @@ def report_error(name: str, error: Exception | SystemExit, on_error: OnToolError
         ToolFailedError: the error is unexpected, and `on_error` is "raise".
     """
     has_failed_approver = isinstance(error, ToolNotApprovedError) and error.__cause__ is not None
-    if isinstance(error, TriviumError) and not isinstance(error, _MISTAKES) and not has_failed_approver:
+    is_expected = isinstance(error, ToolArgumentsError) or not isinstance(error, _MISTAKES)
+    if isinstance(error, TriviumError) and is_expected and not has_failed_approver:
         return
     said = f"the tool {name} raised {type(error).__name__}: {reason_of(error)}"
     _logger.warning("%s", said, exc_info=error)

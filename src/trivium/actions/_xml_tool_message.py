@@ -11,7 +11,7 @@ from trivium.actions._tool import unfenced
 from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_schema import NOT_ARGUMENTS
 from trivium.actions._xml_text import find_elements, is_verbatim, read_element, shape_of, write_element
-from trivium.exceptions import ToolArgumentsError
+from trivium.exceptions import XMLFormatError
 
 __all__ = ["XMLToolMessage"]
 
@@ -61,21 +61,22 @@ class XMLToolMessage(ToolMessage):
         and other entities stay text, or are an error.
 
         Raises:
-            ToolArgumentsError: it is not well formed.
+            XMLFormatError: it is not well formed.
         """
         try:
             return read_element(formatted_string, cls._get_root_element(), cls) or None
         except ValueError as error:
             default = cls.model_fields["request"].default
             name = default if isinstance(default, str) and default else "a tool"
-            raise ToolArgumentsError(f"the call of {name} cannot be read as XML: {error}", name) from None
+            raise XMLFormatError(f"the call of {name} cannot be read as XML: {error}", name, formatted_string) from None
 
     @classmethod
     def parse(cls, formatted_string: str | Mapping[str, object]) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - its documented name
         """Parse the call that a model has written, as XML, or as JSON if it came through the provider's interface.
 
         Raises:
-            ToolArgumentsError: it is not well formed, or the values do not fit; the text says which and why.
+            XMLFormatError: it is not well formed.
+            ToolArgumentsError: the values do not fit; the text says which and why.
         """
         text = unfenced(formatted_string) if isinstance(formatted_string, str) else ""
         if not text.lstrip().startswith("<"):

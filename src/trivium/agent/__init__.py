@@ -1,8 +1,13 @@
 """Agents and tasks at the module paths of the documents."""
 
+from typing import TYPE_CHECKING
+
 from trivium.lazy import lazy_names
 
-__all__ = ()
+if TYPE_CHECKING:
+    from trivium.agent.chat_document import ChatDocument
+
+__all__ = ["ChatDocument"]
 
 _HOMES = {
     name: name
@@ -11,4 +16,4 @@ _HOMES = {
         "tool_message", "tools", "xml_tool_message",
     )
 }  # fmt: skip
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+__getattr__, __dir__ = lazy_names(__name__, {**_HOMES, "ChatDocument": "chat_document"}, __all__)

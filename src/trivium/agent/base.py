@@ -1,5 +1,6 @@
 """The agent, at the documented path."""
 
 from trivium.agents import Agent, AgentConfig
+from trivium.schema.signals import NO_ANSWER
 
-__all__ = ["Agent", "AgentConfig"]
+__all__ = ["NO_ANSWER", "Agent", "AgentConfig"]

@@ -275,6 +275,10 @@ class AgentNames(Module):
             self.own_callbacks = AgentCallbacks()
         return self.own_callbacks
 
+    @callbacks.setter
+    def callbacks(self, callbacks: AgentCallbacks | None) -> None:
+        self.own_callbacks = callbacks
+
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         turn = super()._turn(node, message, kwargs)
         if isinstance(self._output_format, AnswerFormat):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, MutableSet
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -183,6 +184,16 @@ class NameSet(MutableSet[str]):
     def discard(self, value: str) -> None:
         """Take a name out, if it is there."""
         self._set(_minus(self._own(), [value]))
+
+    def update(self, *names: Iterable[str]) -> None:
+        """Add names of known tools."""
+        self._set(_plus(self._own(), chain(*names)))
+
+    def copy(self) -> set[str]:
+        """Return the names as a set of its own, as `|`, `&`, `-` and `^` do."""
+        return set(self)
+
+    _from_iterable = set  # pyright: ignore[reportAssignmentType] - what the operators of sets make
 
     def __repr__(self) -> str:
         return f"{{{', '.join(map(repr, self._names()))}}}"

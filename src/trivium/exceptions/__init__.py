@@ -83,6 +83,7 @@
     │   ├── ToolDefinitionError (TypeError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
+    │   │   └── XMLFormatError (AnswerFormatError)  a call as XML is not well formed
     │   ├── RetryableToolError                  a tool could not do it for now
     │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   │   └── PolicyRefusedError              a policy refused a call, by the sources of its arguments
@@ -272,6 +273,7 @@ from trivium.exceptions._tools import (
     ToolNotApprovedError,
     UnknownToolError,
     UnreadableDocumentError,
+    XMLFormatError,
 )
 
 LangroidImportError, InfiniteLoopException, XMLException = MissingExtraError, InfiniteLoopError, AnswerFormatError
@@ -404,6 +406,7 @@ __all__ = [
     "UnsupportedParameterError",
     "WouldDeadlockError",
     "XMLException",
+    "XMLFormatError",
 ]
 
 for _name in __all__:  # a traceback names an error as users import it

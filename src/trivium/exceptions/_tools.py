@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from trivium.exceptions._models import AnswerFormatError
 from trivium.exceptions._root import LimitError, TriviumError
 
 __all__ = [
@@ -112,6 +113,14 @@ class ToolkitError(ToolDefinitionError, KeyError):
 
 class ToolArgumentsError(ToolError, ValueError):
     """The arguments of a tool call do not fit the tool."""
+
+
+class XMLFormatError(ToolArgumentsError, AnswerFormatError):
+    """A tool call that a model wrote as XML is not well formed. `raw` is the call, cut to 2,000 characters."""
+
+    def __init__(self, message: str, tool: str = "", raw: str = "") -> None:
+        super().__init__(message, tool)
+        self.raw = raw[:2000]
 
 
 class RetryableToolError(ToolError):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, Field
 
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
-from trivium.llms import ChatModel, Pricing, PublishedPrice, Request
+from trivium.llms import ChatModel, ModelProtocol, Pricing, PublishedPrice, Request
 from trivium.llms.lowlevel import call_model, priced
 from trivium.schema import (
     ConfigModel,
@@ -138,7 +138,9 @@ class LLMConfig(ConfigModel, OlderNames):
 
 
 class LanguageModel(ChatModel):
-    """A model made from a config. It works wherever trivium takes a model; a subclass writes `stream`.
+    """A model made from a config. It works wherever trivium takes a model.
+
+    A subclass writes `stream`; or the documents' `chat` or `achat`, which agents then call.
 
     Each model object counts the usage of its own calls, also if several have the same config. `Limits` bound what a
     run may spend.
@@ -157,6 +159,19 @@ class LanguageModel(ChatModel):
         >>> model.chat("hi").message
         'hello'
     """
+
+    _below: ClassVar[Callable[[Any, Request], Any] | None] = None
+    """The `stream` under the `chat` that a subclass writes, for the built-in `chat`."""
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        own = vars(cls)
+        name = next((each for each in ("achat", "chat") if each in own), None)
+        if name is not None and "stream" not in own:
+            from trivium.language_models._own_chat import stream_by  # few classes write it
+
+            cls._below = cls._below or cls.stream
+            cls.stream = stream_by(name, own[name])  # type: ignore[method-assign]  # pyright: ignore[reportAttributeAccessIssue]
 
     def __init__(self, config: LLMConfig | None = None) -> None:
         self.config = LLMConfig() if config is None else config.model_copy()
@@ -209,7 +224,12 @@ class LanguageModel(ChatModel):
             output_schema=None if response_format is None else response_format.function.parameters,
             parameters={} if max_tokens is None else {"max_tokens": max_tokens},
         )
-        reply, by_functions = await call_model(self, request), bool(functions) and not tools
+        model: ModelProtocol = self
+        if (stream := type(self)._below) is not None:
+            from trivium.language_models._own_chat import Below
+
+            model = Below(self, stream)
+        reply, by_functions = await call_model(model, request), bool(functions) and not tools
         calls = [OpenAIToolCall.from_call(call) for call in reply.tool_calls]
         reasoning, text = (reply.reasoning, reply.text) if reply.reasoning else self.get_reasoning_final(reply.text)
         return LLMResponse(

@@ -36,6 +36,8 @@ class Links(TypedDict, total=False):
     child: ref[Any]
     agent_id: str
     index: int
+    began: int
+    """Where the agent's memory ended before the run of its task whose result this is."""
     same: ref[Any]
     """The message that this is a remembered copy of; their ids are the same."""
     repairs: int

@@ -74,6 +74,9 @@ class Entity(str, Enum):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, str) and self.value.lower() == str.lower(other)
 
+    def __ne__(self, other: object) -> bool:  # that of text tells cases apart
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.value.lower())
 

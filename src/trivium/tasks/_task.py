@@ -18,7 +18,7 @@ from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sy
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import check_arguments, checked, positive
+from trivium.schema.lowlevel import check_arguments, checked, link, positive
 from trivium.tasks._attributes import RunAttribute
 from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
@@ -397,7 +397,10 @@ class Task(Module, Generic[T]):
         this begins a run whose steps are taken by `step`.
         """
         if current.get() is None:
-            return begin_run(self).receive(Message.deepcopy(msg) if isinstance(msg, Message) else msg)
+            given = Message.deepcopy(msg) if isinstance(msg, Message) else msg
+            if isinstance(msg, Message) and isinstance(given, Message) and (parent := msg.parent) is not None:
+                link(parent, given)
+            return begin_run(self).receive(given)
         return run_of(self).receive(msg)
 
     @driver_neutral

@@ -1,3 +1,5 @@
-"""Tools that steer tasks, at the documented paths; `trivium.agent._paths` lists them."""
+"""Tools that steer tasks, at the documented paths."""
 
-__all__ = ()
+from trivium.actions import DonePassTool, DoneTool
+
+__all__ = ["DonePassTool", "DoneTool"]

@@ -1,0 +1,166 @@
+"""Edges of Langroid's programs that once came out otherwise: attributes that are set, names, overrides, going back."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import trivium.agent
+from trivium import ChatAgent, ChatAgentConfig, ChatDocMetaData, ChatDocument, Entity, Task, ToolMessage
+from trivium.agent.base import NO_ANSWER
+from trivium.agent.tools import DonePassTool, DoneTool
+from trivium.agent.tools.rewind_tool import RewindTool
+from trivium.agent.xml_tool_message import XMLToolMessage
+from trivium.exceptions import XMLException
+from trivium.language_models import LLMFunctionCall, LLMMessage, LLMResponse, MockLM, MockLMConfig, OpenAIToolCall
+from trivium.testing import ScriptedModel
+
+
+class Square(ToolMessage):
+    request: str = "square"
+    purpose: str = "To square a <number>."
+    number: int
+
+    def handle(self) -> str:
+        return str(self.number**2)
+
+
+def agent(*answers: str, **config: Any) -> ChatAgent:
+    return ChatAgent(ChatAgentConfig(llm=ScriptedModel([*answers] or ["ok"]), **config))
+
+
+@pytest.mark.parametrize("text", ["user", "USER", "User"])
+def test_an_entity_that_equals_a_text_does_not_differ_from_it(text: str):
+    assert operator.eq(Entity.USER, text)
+    assert not operator.ne(Entity.USER, text)
+    assert Entity.USER != "users"
+
+
+def test_a_state_of_ones_own_is_there_when_the_agent_is_made():
+    class Counts(ChatAgent):
+        def init_state(self) -> None:
+            super().init_state()
+            self.seen = [*vars(self).get("seen", ()), self.config.name]
+
+    made = Counts(ChatAgentConfig(llm=ScriptedModel(["ok"]), name="ada"))
+    assert made.seen == ["ada"]
+    Task(made, interactive=False, single_round=True).run("hi")
+    assert made.seen == ["ada", "ada"]
+
+
+def test_callbacks_are_set_and_taken_away():
+    heard: list[str] = []
+    made = agent("hello")
+    made.callbacks = SimpleNamespace(show_llm_response=lambda content, **_: heard.append(content))  # type: ignore[assignment] # pyright: ignore
+    made.llm_response("hi")
+    assert heard == ["hello"]
+    made.callbacks = None
+    made.llm_response("hi")
+    assert heard == ["hello"]
+
+
+def test_names_of_tools_are_a_set():
+    made = agent()
+    made.enable_message(Square)
+    usable = made.llm_tools_usable
+    assert usable | {"other"} == {"square", "other"}
+    assert usable - {"square"} == usable & set() == set()
+    kept = usable.copy()
+    made.enable_message(DoneTool)
+    assert kept == {"square"}
+    made.disable_message_use(DoneTool)
+    made.llm_tools_usable.update({"done_tool"}, ["square"])
+    assert made.llm_tools_usable == {"square", "done_tool"}
+
+
+def test_a_document_keeps_the_one_that_it_answers_when_a_task_begins_with_it():
+    first = ChatDocument(content="why?", metadata=ChatDocMetaData(sender=Entity.USER))
+    second = ChatDocument(content="so", metadata=ChatDocMetaData(sender=Entity.USER, parent_id=first.id()))
+    begun = Task(agent()).init(second)
+    assert begun is not None
+    assert begun.id() != second.id()
+    assert begun.metadata.parent_id == first.id()
+
+
+def texts(of: ChatAgent) -> list[str]:
+    return [str(each.content) for each in of.message_history[1:]]
+
+
+class TextModel(ScriptedModel):
+    takes_tools = False
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_going_back_takes_what_sub_tasks_heard_with_it(is_async: bool):
+    back = '{"request": "rewind_tool", "n": 1, "content": "to bob again"}'
+    chief = ChatAgent(ChatAgentConfig(llm=TextModel(["to bob", back, "DONE fine"])))
+    chief.enable_message(RewindTool)
+    bob, carl = agent("to carl", "DONE b1", "to carl again", "DONE b2"), agent("c1", "c2")
+    inner = Task(bob, name="bob", interactive=False)
+    inner.add_sub_task(Task(carl, name="carl", interactive=False, single_round=True))
+    task = Task(chief, interactive=False)
+    task.add_sub_task(inner)
+    asyncio.run(task.run_async("go", turns=8)) if is_async else task.run("go", turns=8)
+    assert texts(chief)[:2] == ["go", "to bob again"]
+    assert texts(bob) == ["to bob again", "to carl again", "c2", "DONE b2"]
+    assert texts(carl) == ["to carl again", "c2"]
+
+
+def test_a_call_as_xml_that_is_not_well_formed_is_the_documented_error():
+    class Note(XMLToolMessage):
+        request: str = "note"
+        purpose: str = "To note a <text>."
+        text: str
+
+    with pytest.raises(XMLException, match="cannot be read as XML") as caught:
+        Note.parse("<tool><request>note</request><text>a</tool>")
+    assert caught.value.raw.startswith("<tool>")
+
+
+class Sync(MockLM):
+    def chat(self, messages: Any, max_tokens: Any = 200, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        below = super().chat(messages, max_tokens)
+        return LLMResponse(message=f"{messages[-1].content} {below.message} {len(given.get('tools', ()))}")
+
+
+class Async(MockLM):
+    async def achat(self, messages: Any, max_tokens: Any = 200, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        below = await super().achat(messages, max_tokens)
+        return LLMResponse(message=f"{messages[-1].content} {below.message} {len(given.get('tools', ()))}")
+
+
+@pytest.mark.parametrize("kind", [Sync, Async])
+def test_a_model_whose_class_writes_its_chat_is_called_by_it(kind: type[MockLM]):
+    made = ChatAgent(ChatAgentConfig(llm=None))
+    made.llm = kind(MockLMConfig(default_response="below"))
+    made.enable_message(Square)
+    assert getattr(made.llm_response("hi"), "content", None) == "hi below 1"
+    assert getattr(asyncio.run(made.llm_response_async("you")), "content", None) == "you below 1"
+    told = [LLMMessage(role="user", content="x")]  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    if kind is Sync:
+        assert made.llm.chat(told).message == "x below 0"
+
+
+def test_calls_of_a_written_chat_are_run():
+    class Calls(MockLM):
+        def chat(self, messages: Any, max_tokens: Any = 200, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+            if any(each.role == "tool" for each in messages):
+                return LLMResponse(message=f"DONE {messages[-1].content}")
+            call = OpenAIToolCall(id="c1", function=LLMFunctionCall(name="square", arguments={"number": 3}))
+            return LLMResponse(message="", oai_tool_calls=[call])
+
+    made = ChatAgent(ChatAgentConfig(llm=None))
+    made.llm = Calls()
+    made.enable_message(Square)
+    result = Task(made, interactive=False).run("go", turns=6)
+    assert result is not None
+    assert result.content == "9"
+
+
+def test_names_stand_at_langroids_paths():
+    assert trivium.agent.ChatDocument is ChatDocument
+    assert (DoneTool.name(), DonePassTool.name(), NO_ANSWER) == ("done_tool", "done_pass_tool", "DO-NOT-KNOW")
