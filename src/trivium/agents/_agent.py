@@ -177,8 +177,6 @@ class Agent(AgentNames, Generic[T_co]):
             self.executor.add(read_more_of(self.memory))
         if (wanted := self.answer_type if output_format is None else output_format) is not None:
             self.set_output_format(wanted)
-        if "init_state" in self.overridden:
-            self.init_state()
 
     # ---- what a call does
     @overridable

@@ -76,6 +76,8 @@ class ChatAgent(Agent[T_co]):
         kwargs.setdefault("template", config.system_message if system_message is None else system_message)
         super().__init__(config, output_format=output_format, **kwargs)
         self.user_message = getattr(config, "user_message", None)
+        if "init_state" in self.overridden:
+            self.init_state()
         if isinstance(task, str):
             self.system_message = task
             return

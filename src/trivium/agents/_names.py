@@ -190,13 +190,10 @@ class AgentNames(Module):
 
     def entity_responders_async(self) -> list[tuple[Entity, Callable[..., Any]]]:
         """Return the same as `entity_responders`, for async code."""
-        return [
-            (entity, getattr(self, f"{responder.__name__}_async", responder))
-            for entity, responder in self.entity_responders()
-        ]
+        return [(who, getattr(self, f"{call.__name__}_async", call)) for who, call in self.entity_responders()]
 
     def init_state(self) -> None:
-        """Reset the state of the agent; called where a task begins its agents anew. Override it for your own state."""
+        """Reset the agent's state, as a task that begins anew does. An override is called when a `ChatAgent` is made too."""
         self._counted = Usage()
 
     def copied(self) -> Self:

@@ -32,6 +32,7 @@ class Below:
         self.name, self._model, self._stream = model.name, model, stream
 
     def stream(self, request: Request) -> Any:
+        """Request an answer and yield its deltas."""
         return self._stream(self._model, request)
 
 
