@@ -193,7 +193,7 @@ class AgentNames(Module):
         return [(who, getattr(self, f"{call.__name__}_async", call)) for who, call in self.entity_responders()]
 
     def init_state(self) -> None:
-        """Reset the agent's state, as a task that begins anew does. An override is called when a `ChatAgent` is made too."""
+        """Reset the agent's state; called where a task begins anew, and an override when a `ChatAgent` is made."""
         self._counted = Usage()
 
     def copied(self) -> Self:
