@@ -69,7 +69,7 @@ def test_names_of_tools_are_a_set():
     usable = made.llm_tools_usable
     assert usable | {"other"} == {"square", "other"}
     assert usable - {"square"} == usable & set() == set()
-    kept = usable.copy()
+    kept = set(usable)
     made.enable_message(DoneTool)
     assert kept == {"square"}
     made.disable_message_use(DoneTool)

@@ -146,11 +146,9 @@ class Sequential(Agent):
 
     def __init__(self, *agents: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        given: Any = agents
-        only: Any = agents[0] if len(agents) == 1 else None
+        only: Any = agents[0] if len(agents) == 1 else ""
         is_pair = isinstance(only, tuple) and isinstance((*only, None)[0], str)  # pyright: ignore[reportUnknownArgumentType]
-        if isinstance(only, Iterable) and not isinstance(only, Module | str) and not is_pair:
-            given = cast("Any", only)
+        given: Any = agents if isinstance(only, Module | str) or is_pair or not isinstance(only, Iterable) else only
         entries = cast("Iterable[Any]", given.items() if isinstance(given, Mapping) else given)
         self._agents = AgentDict()
         for at, entry in enumerate(entries):

@@ -189,10 +189,6 @@ class NameSet(MutableSet[str]):
         """Add names of known tools."""
         self._set(_plus(self._own(), chain(*names)))
 
-    def copy(self) -> set[str]:
-        """Return the names as a set of its own, as `|`, `&`, `-` and `^` do."""
-        return set(self)
-
     _from_iterable = set  # pyright: ignore[reportAssignmentType] - what the operators of sets make
 
     def __repr__(self) -> str:

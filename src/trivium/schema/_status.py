@@ -74,8 +74,7 @@ class Entity(str, Enum):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, str) and self.value.lower() == str.lower(other)
 
-    def __ne__(self, other: object) -> bool:  # that of text tells cases apart
-        return not self == other
+    __ne__ = object.__ne__  # the opposite of the above; that of text tells cases apart
 
     def __hash__(self) -> int:
         return hash(self.value.lower())
