@@ -22,7 +22,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check bench-extract bench bench-wire bench-walks bench-knowledge bench-injections clean
+.PHONY: help env dev quickstart test check fidelity bench-extract bench bench-wire bench-walks bench-knowledge bench-injections clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,6 +51,9 @@ check: dev ## lint, types, layers and dependencies
 	.venv/bin/mypy --cache-dir=/dev/null
 	.venv/bin/lint-imports --no-cache --no-logo
 	.venv/bin/deptry src
+
+fidelity: dev ## count what the documents of Lagent, Langroid and Agere say: tested here, different on purpose, missing
+	$(PYTHON_BIN) scripts/fidelity.py $(FIDELITY_ARGS)
 
 bench-extract: env ## measure extraction on documents whose answers are known
 	$(PYTHON_BIN) benchmarks/extract/run.py $(BENCH_ARGS)

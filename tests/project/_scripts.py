@@ -18,4 +18,5 @@ def _load(name: str) -> ModuleType:
     return module
 
 
+shown_tests = _load("shown_tests")  # which the other imports
 langroid_names = _load("langroid_names")

@@ -179,6 +179,10 @@ class Task(Module, Generic[T]):
             self.own_callbacks = TaskCallbacks()
         return self.own_callbacks
 
+    @callbacks.setter
+    def callbacks(self, callbacks: TaskCallbacks | None) -> None:
+        self.own_callbacks = callbacks
+
     def __getitem__(self, return_type: type[R]) -> Task[R]:
         """Return the same task with results of a type; it has the same agents and conversations."""
         new = copy.copy(cast("Task[R]", self))

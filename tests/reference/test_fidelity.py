@@ -1,0 +1,70 @@
+"""Nothing that the documents of the three systems say is missing here, and the count notices what would be."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from project._source import ROOT
+
+from ._counted import CLAIMS, KINDS, SYSTEMS, claim_of, counted
+
+
+@pytest.fixture(scope="module")
+def items() -> list[dict[str, str]]:
+    """What the command counts."""
+    command = [sys.executable, ROOT / "scripts/fidelity.py", "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr
+    found: list[dict[str, str]] = json.loads(ended.stdout)
+    return found
+
+
+def test_nothing_is_missing(items: list[dict[str, str]]):
+    assert [each for each in items if each["state"] == "missing"] == []
+    assert {(each["system"], each["kind"]) for each in items} == {
+        (system, kind) for system in SYSTEMS for kind in KINDS
+    } - {("langroid", "program")}
+
+
+def test_the_documents_are_read_whole(items: list[dict[str, str]]):
+    claims = Counter(each["key"].rpartition(" ")[0] for each in items if each["kind"] == "claim")
+    assert claims == {
+        **{"lagent A1": 12, "lagent A2": 30, "lagent A3": 24, "agere B1": 11, "agere B2": 11, "agere B4": 14},
+        **{"langroid (a)": 55, "semantic": 10, "weak point": 17, "both names": 17},
+    }
+    counts = Counter(each["system"] for each in items)
+    assert counts["lagent"] > 240
+    assert counts["langroid"] > 950
+    assert counts["agere"] > 85
+
+
+def test_each_line_of_the_list_of_claims_is_one_of_a_document():
+    lines = [line for line in CLAIMS.read_text(encoding="utf-8").splitlines() if line[:1].isdigit()]
+    given = [
+        each
+        for system in SYSTEMS
+        for each in counted(system)
+        if each.kind == "claim" and each.key.split()[0] in SYSTEMS
+    ]
+    assert len(lines) == len(given)
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ("reference/test_fidelity.py::test_nothing_is_missing", "tested"),
+        ("reference/test_fidelity.py::test_that_is_not_there", "missing"),
+        ("reference/_counted.py::counted", "missing"),
+        ("", "missing"),
+        ('different "| kill |" reference/test_fidelity.py::test_nothing_is_missing', "different"),
+        ('different "words that no guide has" reference/test_fidelity.py::test_nothing_is_missing', "missing"),
+        ('different "| kill |" ', "missing"),
+    ],
+)
+def test_a_claim_counts_with_tests_that_are_there_and_words_of_the_guide(said: str, state: str):
+    assert claim_of("langroid", "langroid (a)", "1", said).state == state
