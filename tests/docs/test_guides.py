@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
@@ -107,14 +108,14 @@ OURS = ("trivium.llms", "OpenAIModel", "base_url")
 
 
 def printed(python: Path | str, program: Path, guide: Guide, at: tuple[str, str, str], path: str = "") -> list[str]:
-    """What a program prints in the end, where its model is the guide's."""
-    with ScriptedServer(guide.model) as server:
+    """What a program prints in the end, where its model is the guide's; it may leave files in its folder."""
+    with ScriptedServer(guide.model) as server, TemporaryDirectory() as folder:
         environment = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PYTHONPATH": path}
         if cache := next(Path(python).parents[1].glob(VOCABULARY), None):
             environment["TIKTOKEN_CACHE_DIR"] = str(cache)  # langroid fetches it when it is imported
         url = f"{server.url}/chat/completions" if at[0] == "lagent.llms" else server.url
         command = [python, "-c", AT_THE_SERVER, *at, url, program]
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
     return [line for line in ended.stdout.splitlines() if line.strip()][-len(guide.prints) :]
 
