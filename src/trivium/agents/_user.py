@@ -62,8 +62,7 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     text = agent.default_human_response
     if text is None:
         text = await ask_user(agent, prompt, is_turn=True)
-    text = text.strip()
-    if not text:
+    if not (text := text.strip()):
         return None
     entity = Entity.SYSTEM if text.startswith("SYSTEM") else Entity.USER
     if entity is Entity.USER and overrides(agent, "create_user_response"):
