@@ -125,6 +125,9 @@ def test_nobody_to_ask_is_a_refusal() -> None:
 
 
 # ---- rules
+LS = call_tool("shell", command="ls")
+
+
 @pytest.mark.parametrize(
     ("policy", "turns", "sent", "asks"),
     [
@@ -142,6 +145,9 @@ def test_nobody_to_ask_is_a_refusal() -> None:
         (Policy([Rule("run", source="tool", name="read_*")]), [READ, TO_EVE], ["eve@evil.org"], 0),
         (Policy([Rule("refuse", source="web"), Rule("run")]), [READ, OPEN, TO_EVE], [], 0),
         (Policy([Rule("run"), Rule("refuse", source="web")]), [READ, OPEN, TO_EVE], ["eve@evil.org"], 0),
+        (Policy([Rule("run", source="tool", name="shell")]), [LS, LS], ["ls", "ls"], 0),
+        (Policy(), [LS, LS], ["ls"], 1),  # the result of the first was read
+        (Policy([Rule("run", source="tool", name="shell")]), [LS, READ, LS], ["ls"], 1),
         (Policy([Rule("run", source="tool", name="read_mai?")]), [READ, TO_EVE], [], 1),
         (Policy([Rule("run", source="tool", name="[r]ead_mail")]), [READ, TO_EVE], [], 1),
         (Policy([Rule("run", sink="executes", source="user")]), [READ, call_tool("shell", command="me")], [], 1),
