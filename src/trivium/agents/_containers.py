@@ -148,7 +148,8 @@ class Sequential(Agent):
         super().__init__(**kwargs)
         only: Any = agents[0] if len(agents) == 1 else ""
         is_pair = isinstance(only, tuple) and isinstance((*only, None)[0], str)  # pyright: ignore[reportUnknownArgumentType]
-        given: Any = agents if isinstance(only, Module | str) or is_pair or not isinstance(only, Iterable) else only
+        is_one = is_pair or isinstance(only, Module | str) or not isinstance(only, Iterable)
+        given: Any = agents if is_one else cast("Any", only)
         entries = cast("Iterable[Any]", given.items() if isinstance(given, Mapping) else given)
         self._agents = AgentDict()
         for at, entry in enumerate(entries):

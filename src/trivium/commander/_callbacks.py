@@ -9,14 +9,9 @@ from trivium.commander._node import TaskNode
 from trivium.exceptions import ConfigurationError
 
 Stage = Literal[
-    "at_job_start",
-    "at_handler_start",
-    "at_job_end",
-    "at_handler_end",
-    "at_commander_end",
-    "at_exception",
+    "at_job_start", "at_handler_start", "at_job_end", "at_handler_end", "at_commander_end", "at_exception",
     "at_terminate",
-]
+]  # fmt: skip
 STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
@@ -43,7 +38,8 @@ class Callback:
 
     Attributes:
         at_job_start, at_handler_start, at_job_end, at_handler_end, at_commander_end, at_exception, at_terminate:
-            the functions of each stage, as dicts, in the order in which they are called.
+            the functions of each stage, as dicts, in the order in which they are called; a list that is set replaces
+            them.
 
     Raises:
         ConfigurationError: there is no such stage, or an entry cannot be called.
@@ -71,6 +67,11 @@ class Callback:
             self.add(which, function)
         if task_node is not None:
             self.task_node = task_node
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in STAGES:
+            self._functions[name] = value
 
     def add(self, which: str, functions: Functions) -> None:
         """Add one function or several for a stage."""

@@ -94,8 +94,7 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     )
     object.__setattr__(answer, "__pydantic_private__", None)  # its place is behind the pending message, not at its
     link(pending, answer)
-    repairs = links_of(pending).get("repairs", 0)
-    linked(answer).update(agent_id=agent.id, began=run.history_length, repairs=repairs)
+    linked(answer).update(agent_id=agent.id, began=run.history_length, repairs=links_of(pending).get("repairs", 0))
     return answer
 
 

@@ -377,3 +377,11 @@ def a_callback_by_its_place(on: Run) -> Any:
 def an_entry_of_a_callback_as_a_user_types_it(on: Run) -> Any:
     entry = on.names.CallbackDict(function=on.say, params={"args": ("end",), "kwargs": {}})
     return on.run(on.job("First", callback=on.Callback(at_job_end=[entry])))
+
+
+@script
+def the_functions_of_a_stage_are_replaced(on: Run) -> Any:
+    callback = on.Callback(at_job_start=[{"function": lambda: on.say("old")}])
+    callback.at_job_start = [{"function": lambda: on.say("new")}]
+    callback.update(on.Callback(at_job_start=[{"function": lambda: on.say("more")}]))
+    return on.run(on.job("First", callback=callback))
