@@ -55,6 +55,21 @@ def docx(body: bytes) -> bytes:
     return package("word/document.xml", {"word/document.xml": document})
 
 
+def pptx(text: bytes) -> bytes:
+    """A PowerPoint file with a text, or XML behind it, on its one slide."""
+    from pptx import Presentation
+    from pptx.util import Length
+
+    made, file, honest = Presentation(), BytesIO(), BytesIO()
+    slide = made.slides.add_slide(made.slide_layouts[6])
+    slide.shapes.add_textbox(Length(0), Length(0), Length(9), Length(9)).text_frame.text = "MARK"
+    made.save(honest)
+    with zipfile.ZipFile(honest) as given, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in given.namelist():
+            archive.writestr(name, given.read(name).replace(b"MARK", text))
+    return file.getvalue()
+
+
 def xlsx(rows: bytes, strings: bytes = b"") -> bytes:
     """An Excel file with these rows and shared strings."""
     book = f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}"><sheets><sheet name="a" sheetId="1" r:id="rId1"/></sheets>'
@@ -177,6 +192,10 @@ DOCUMENTS: Final[Mapping[str, Callable[[], bytes]]] = MappingProxyType(
         "tables.html": lambda: b"<html>" + b"<table><tr><td>a" * (1_500_000),
         "wide.html": lambda: b"<html>" + b"<br>\n\n\xf0\x9f\x98\x80" * 3_000_000,
         "entities.html": lambda: b"<html>" + b"&amp;&#1" * 3_500_000,
+        "page.html": lambda: b"<html>" + b"<div><p>fish <b>and</b> <i>chips</i></div>\n" * (600_000),
+        "lists.html": lambda: b"<ul><li>" * 1_000_000,
+        "letters.eml": lambda: mail([b'Content-Type: multipart/mixed; boundary="a"\n\n', b"--a\n\nx\n" * 10_000]),
+        "address.eml": lambda: b"To: " + b"a@b.example, " * 2_000_000 + b"\n\nx",
         "deep.eml": lambda: nested_mail(500_000),
         "headers.eml": lambda: mail(b"Subject: =?utf-8?q?%d?=\n" % number for number in range(900_000)),
         "parts.eml": lambda: mail([b'Content-Type: multipart/mixed; boundary="a"\n\n', b"--a\n\nx\n" * 3_000_000]),
@@ -184,6 +203,14 @@ DOCUMENTS: Final[Mapping[str, Callable[[], bytes]]] = MappingProxyType(
         "content.pdf": lambda: pdf(b"0 g\n" * (15 * _MB)),
         "repeated.pdf": lambda: pdf(b"BT /F1 9 Tf (x) Tj ET\n" * 10_000, times=10_000),
         "forms.pdf": lambda: pdf(b"/X Do", forms=9),
+        "loop.pdf": lambda: pdf(b"BT (x) Tj ET").replace(b"[3 0 R] /Count 1", b"[2 0 R] /Count 9"),
+        "runs.docx": lambda: docx(b"<w:p>" + b"<w:r><w:t>a</w:t></w:r>" * 1_000_000 + b"</w:p>"),
+        "slide.pptx": lambda: pptx(b"x" * (29 * _MB)),
+        "paragraphs.pptx": lambda: pptx(b"</a:t></a:r></a:p>" + b"<a:p><a:r><a:t>a</a:t></a:r></a:p>" * 600_000),
+        "deep.pptx": lambda: pptx(b"</a:t></a:r></a:p>" + b"<a:p>" * 2_000_000),
+        "image.png": lambda: b"\x89PNG\r\n\x1a\n" + b"\0" * 1000,
+        "deep.jsonl": lambda: b'{"a":' * 1_000_000,
+        "open.csv": lambda: b'"' + b"x\n" * (14 * _MB),
         "deep.json": lambda: b"[" * (30 * _MB),
         "commas.csv": lambda: b"," * (30 * _MB),
         "quotes.csv": lambda: b'a,b\n"' + b"1,2\n" * (7 * _MB),
@@ -261,6 +288,24 @@ def write_cell(path: Path) -> None:
         file.write(b"\n")
 
 
+def write_parquet(path: Path) -> None:
+    """A Parquet file of 1,000 bytes with 4,000 texts of a megabyte."""
+    write_query(path, "SELECT repeat('x', 1000000) AS a FROM range(4000)")
+
+
+def write_wide_parquet(path: Path) -> None:
+    """A Parquet file of one row with 3,000 columns."""
+    write_query(path, f"SELECT {', '.join(f'1 AS c{number}' for number in range(3000))}")
+
+
+def write_query(path: Path, sql: str) -> None:
+    """The rows of a query as a Parquet file."""
+    import duckdb
+
+    with duckdb.connect(config={"memory_limit": "1GB", "threads": 1}) as database:
+        database.execute(f"COPY ({sql}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+
+
 TABLES: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
     {
         "commas.csv": write_commas,
@@ -272,6 +317,8 @@ TABLES: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
         "lying.xlsx": write_lying_book,
         "strings.xlsx": write_book,
         "wide.xlsx": write_wide_book,
+        "texts.parquet": write_parquet,
+        "wide.parquet": write_wide_parquet,
     }
 )
 """What a table is made of: for each name a function that writes the file."""

@@ -19,7 +19,8 @@ class TableLimits:
         unpacked_bytes: bytes of the XML in an Excel file.
         rows: rows that a generator may give; other rows are in memory already.
         given_bytes: bytes of memory that the rows of a generator may take.
-        memory: bytes of data that the process that reads an Excel file may hold (enforced on Linux).
+        memory: bytes of data that the process that reads an Excel file may hold (enforced on Linux), and, less a
+            quarter, that DuckDB may hold while it reads long texts of a Parquet file.
         seconds: time for reading a file, and for each statement that makes a table of it.
 
     Raises:

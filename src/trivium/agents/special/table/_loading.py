@@ -109,6 +109,15 @@ def _too_many(what: str, limit: str, most: int) -> DocumentTooLargeError:
     return DocumentTooLargeError(text, "", limit, most)
 
 
+def _too_demanding(file: Path, option: str, most: int) -> DocumentTooLargeError:
+    text = f"{file}: making a table of it takes more memory than it may; give a part of it, or raise {option}"
+    return DocumentTooLargeError(text, str(file), "memory", most)
+
+
+_VECTOR: Final = 2048
+"""The values of a column that DuckDB holds at once."""
+
+
 class Loader(NamedTuple):
     """Makes tables of sources.
 
@@ -198,15 +207,14 @@ class Loader(NamedTuple):
         try:
             if suffix == ".parquet":
                 link.symlink_to(file.resolve())
-                return create_table(self.database, name, f"read_parquet({sql_text(link)})")
+                return self._load_parquet(name, file, f"read_parquet({sql_text(link)})")
             return load_text_file(self.database, name, file, self.folder, self.encoding, self.limits)
         except duckdb.InterruptException:
             seconds = self.limits.seconds
             text = f"{file}: making a table of it takes longer than {seconds:g} seconds; give a part of it, or raise "
             raise DocumentTimeoutError(f"{text}TableLimits(seconds=…)", str(file), "seconds", seconds) from None
         except duckdb.OutOfMemoryException:
-            text = f"{file}: making a table of it takes more memory than it may; give a part of it, or raise memory"
-            raise DocumentTooLargeError(text, str(file), "memory", self.memory) from None
+            raise _too_demanding(file, "memory=…", self.memory) from None
         except duckdb.Error as error:
             reason = str(error).replace(str(self.folder / f"source{file.suffix}"), file.name).splitlines()[0]
             advice = "it is damaged, or no table"
@@ -227,6 +235,32 @@ class Loader(NamedTuple):
                     f"{file} has an empty sheet: a table has a line of headers at least", str(file)
                 )
             return self._load_rows(name, list(map(_value, headers)), (list(map(_value, row)) for row in rows))
+
+    def _load_parquet(self, name: str, file: Path, source: str) -> dict[str, str]:
+        import duckdb
+
+        columns, most = self.database.execute(f"DESCRIBE FROM {source}").fetchall(), self.limits.columns
+        if len(columns) > most:
+            text = f"{file}: it has more than {most:,} columns; give some, or raise TableLimits(columns=…)"
+            raise DocumentTooLargeError(text, str(file), "columns", most)
+        if not self._has_long_values(columns, source):
+            return create_table(self.database, name, source)
+        try:
+            self.database.execute(f"SET memory_limit = '{self.limits.memory * 3 // 4}B'")
+            return create_table(self.database, name, source)
+        except duckdb.OutOfMemoryException:
+            raise _too_demanding(file, "TableLimits(memory=…)", self.limits.memory) from None
+        finally:
+            self.database.execute(f"SET memory_limit = '{self.memory}B'")
+
+    def _has_long_values(self, columns: Sequence[Sequence[str]], source: str) -> bool:
+        """Return whether a Parquet file may have values that take much memory: few of its bytes may unpack to them."""
+        if any(kind == "BLOB" or kind.endswith("]") or kind.startswith(("STRUCT", "MAP")) for _, kind, *_ in columns):
+            return True
+        longest = [f"max(strlen({sql_name(column)}))" for column, kind, *_ in columns if kind == "VARCHAR"]
+        query = f"SELECT count(*), {', '.join(longest) or 0} FROM {source}"  # noqa: S608 - made above
+        rows, *lengths = self.database.execute(query).fetchone() or (0, 0)
+        return sum(filter(None, lengths)) * min(rows, _VECTOR) > self.limits.memory // 4
 
     def load_frame(self, name: str, frame: Any) -> dict[str, str]:
         """Make a table of a frame of pandas, polars or pyarrow."""
