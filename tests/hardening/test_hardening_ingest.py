@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from trivium.agents.special.table import ReadOnlyTables, TableLimits
 from trivium.exceptions import ConfigurationError, DocumentTimeoutError, DocumentTooLargeError, UnreadableDocumentError
-from trivium.knowledge import IngestEvent, IngestLimits, Library, Source, VectorStore, VectorStoreConfig
+from trivium.knowledge import EmbeddingModel, IngestEvent, IngestLimits, Library, Source, VectorStore, VectorStoreConfig
 from trivium.schema import Document
 
 from ._measured import cost_of
@@ -123,6 +124,27 @@ def test_a_slow_source_says_how_far_it_came_and_names_the_limit(text: str) -> No
     assert (error.limit, error.value) == ("seconds", 0.01)
     assert "chunks so far" in str(error)
     assert "IngestLimits(seconds=…)" in str(error)
+
+
+def test_the_time_of_a_source_ends_its_embedding(tmp_path: Path) -> None:
+    class Slow(EmbeddingModel):
+        name, dimensions, batch_texts = "slow", 2, 8
+
+        def compute(self, texts: Sequence[str], purpose: str) -> list[list[float]]:
+            time.sleep(0.05)
+            return [[1.0, 0.0]] * len(texts)
+
+    (tmp_path / "before.txt").write_text("The rent is 950 EUR.")
+    (tmp_path / "long.txt").write_text("The rent is 950 EUR. " * 50_000)
+    kept = VectorStore.create(VectorStoreConfig(embedding=Slow()))
+    assert kept is not None
+    began = time.monotonic()
+    report = Library(kept, limits=IngestLimits(seconds=1)).ingest(tmp_path / "before.txt", tmp_path / "long.txt")
+    assert time.monotonic() - began < 3
+    assert [each.source for each in kept.sources()] == [str(tmp_path / "before.txt")]
+    error = report.failed[str(tmp_path / "long.txt")]
+    assert isinstance(error, DocumentTimeoutError)
+    assert (error.limit, error.value) == ("seconds", 1)
 
 
 def test_what_is_no_regular_file_is_refused_before_it_is_read(tmp_path: Path) -> None:

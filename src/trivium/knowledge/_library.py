@@ -10,30 +10,28 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
 from trivium.commander.lowlevel import change_scope, emit
 from trivium.events import JSONObject, on_one_line
 from trivium.exceptions import (
+    DeadlineExceededError,
     DocumentError,
     DocumentNotFoundError,
-    DocumentTimeoutError,
-    DocumentTooLargeError,
     FetchError,
     IncompleteSourceError,
     MissingExtraError,
     UnreadableDocumentError,
 )
+from trivium.knowledge._ingest_item import IngestItem
 from trivium.knowledge._limits import IngestLimits
 from trivium.knowledge.loading import Skipped, Source, find_sources
 from trivium.knowledge.loading._find import as_git
 from trivium.knowledge.loading._git import repository_name
 from trivium.knowledge.stores import SourceRecord, VectorStore
 from trivium.parsing import Chunk
-from trivium.parsing.chunks import Chunker, chunk_parts
-from trivium.schema import Document
+from trivium.parsing.chunks import Chunker
 from trivium.schema.lowlevel import checked, positive
 
 __all__ = ["IngestEvent", "IngestProgress", "IngestReport", "Library", "Outcome"]
@@ -222,60 +220,6 @@ class Library:
     drop = sync_method(drop_async)
 
 
-@dataclass(slots=True)
-class _Item:
-    """A source that is being read."""
-
-    source: Source
-    fingerprint: str
-    before: SourceRecord | None
-    title: str = ""
-    bytes: int = 0
-    chunks: int = 0
-    is_staged: bool = False
-    is_read: bool = False
-    began: float = field(default_factory=time.monotonic)
-
-    def batches(self, library: Library) -> Iterator[list[Chunk]]:
-        """Return its chunks in batches."""
-        documents = (self.register(each, library.limits) for each in self.source.documents())
-        chunks = chunk_parts(documents, fingerprint=self.fingerprint, size=library.size, chunker=library.chunker)
-        while batch := list(islice(chunks, _BATCH)):
-            yield batch
-
-    def check_time(self, seconds: float) -> None:
-        """Stop where the source has taken too long.
-
-        Raises:
-            DocumentTimeoutError: it takes longer than these seconds.
-        """
-        if time.monotonic() - self.began <= seconds:
-            return
-        text = f"{self.source.name}: ingesting it takes longer than {seconds:g} seconds ({self.chunks:,} chunks so far)"
-        advice = "split it, or raise IngestLimits(seconds=…)"
-        raise DocumentTimeoutError(f"{text}; {advice}", self.source.name, "seconds", seconds)
-
-    def register(self, document: Document, limits: IngestLimits) -> Document:
-        """Add the size and the title of a part, and return it under the name of the source in the store.
-
-        Raises:
-            DocumentLimitError: the source takes too long, or has too much text.
-        """
-        self.check_time(limits.seconds)  # here too: of parts without text no batch of chunks is ever complete
-        self.bytes += len(document.content.encode("utf-8", "surrogatepass"))
-        if self.bytes > (most := limits.text_bytes):
-            text = f"{self.source.name}: its text has more than {most:,} bytes; split it, or raise "
-            raise DocumentTooLargeError(f"{text}IngestLimits(text_bytes=…)", self.source.name, "text_bytes", most)
-        about = document.metadata
-        self.title = self.title or ("" if about.title == "Unknown Title" else about.title)
-        if about.source == self.source.name:
-            return document
-        return Document(content=document.content, metadata=about.model_copy(update={"source": self.source.name}))
-
-    def record(self) -> SourceRecord:
-        return SourceRecord(self.source.name, self.fingerprint, self.chunks, self.title, self.bytes)
-
-
 class _Ingest:
     """One call of `ingest`.
 
@@ -288,7 +232,7 @@ class _Ingest:
         self._report, self._began = IngestReport(), time.monotonic()
         self._known: dict[str, SourceRecord] = {}
         self._names: dict[str, str] = {}  # for each absolute path its name in the store
-        self._held: list[tuple[_Item, list[Chunk]]] = []
+        self._held: list[tuple[IngestItem, list[Chunk]]] = []
         self._late, self._tries = list[Source](), dict[str, int]()
         self._done = self._total = 0
         recipe = f"{library.size}\0{'' if library.chunker is None else _name_of(library.chunker)}"
@@ -362,7 +306,7 @@ class _Ingest:
         content = await invoke(source.fingerprint)
         if before is not None and before.fingerprint.startswith(f"{content[:32]}.{self._recipe}."):
             return self._end(source.name, "unchanged")
-        item = _Item(source, f"{content[:32]}{self._state_of(state)}", before)
+        item = IngestItem(source, f"{content[:32]}{self._state_of(state)}", before)
         try:
             await self.chunk(item)
         except _FAULTS:
@@ -383,19 +327,33 @@ class _Ingest:
         """Return the end of the fingerprint of a source in this state, chunked with these settings."""
         return f".{self._recipe}.{sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
-    async def chunk(self, item: _Item) -> None:
+    async def chunk(self, item: IngestItem) -> None:
         """Read and chunk a source; embed and stage chunks as soon as there are enough for a batch."""
-        batches = partial(item.batches, self._library)
+        batches = partial(item.batches, self._library, _BATCH)
         async with aclosing(iterate(batches)) as source:
             async for batch in source:
                 item.chunks += len(batch)
                 self._held.append((item, batch))
                 if sum(len(chunks) for _, chunks in self._held) >= _BATCH:
-                    await self._flush()
+                    await self._flush_in_time(item)
                     self._emit_progress(item.source.name, "reading", item.chunks)
-                    item.check_time(self._library.limits.seconds)
 
-    async def _let_go(self, item: _Item) -> None:
+    async def _flush_in_time(self, item: IngestItem) -> None:
+        """Embed and stage what was read of the sources before one, and then what was read of it, within its time."""
+        mine, seconds = [each for each in self._held if each[0] is item], self._library.limits.seconds
+        self._held = [each for each in self._held if each[0] is not item]
+        await self._flush()
+        self._held = mine
+        try:
+            with step("store") as node:
+                change_scope(node, timeout=item.time_left(seconds))
+                await self._flush()
+        except DeadlineExceededError:
+            item.check_time(seconds)
+            raise
+        item.check_time(seconds)
+
+    async def _let_go(self, item: IngestItem) -> None:
         """Discard the chunks of a source that will not be published."""
         self._held = [each for each in self._held if each[0] is not item]
         if item.is_staged:
@@ -417,7 +375,7 @@ class _Ingest:
             elif item.is_read:  # an entry without chunks marks its end
                 await self.publish_source(item)
 
-    async def publish_source(self, item: _Item) -> None:
+    async def publish_source(self, item: IngestItem) -> None:
         name = item.source.name
         try:
             await self._store.publish_async(item.record())

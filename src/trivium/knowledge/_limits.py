@@ -16,7 +16,8 @@ class IngestLimits:
     """The limits of ingesting one source. A source that reaches a limit is in the report with an error that names it.
 
     Args:
-        seconds: time for reading, chunking, embedding and storing it; looked at before each part, and after 512 chunks.
+        seconds: time for reading, chunking, embedding and storing it; looked at before each part, and while 512
+            chunks are embedded.
         text_bytes: bytes of its text in UTF-8.
         max_bytes: the largest size of a file whose format is not read in parts, as for `find_sources`.
         read: what reading one file may take, as for `find_sources`.
