@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage, this_call
-from trivium.actions import tool
+from trivium.actions import AgentDoneTool, ApprovalRequest, tool
 from trivium.journal import Journal, step
 from trivium.testing import ScriptedModel, assert_crash_safe, call_tool
 
@@ -45,6 +45,7 @@ def agent(**options: Any) -> Agent:
 
 
 class Square(ToolMessage):
+    _effect = "read"
     request: str = "square"
     purpose: str = "To square a <number>."
     number: int
@@ -109,6 +110,41 @@ def run_team(journal: Journal) -> object:
     return boss("Where to?", run_id="team", journal=journal).content
 
 
+class Finish(ToolMessage):
+    _effect = "read"
+    request: str = "finish"
+    purpose: str = "To finish with a <number>."
+    number: int
+
+    def handle(self) -> ToolMessage:
+        return AgentDoneTool(content=self.number)
+
+
+def run_typed_task(journal: Journal) -> object:
+    made = chat("typed", call_tool("square", number=3), call_tool("finish", number=9))
+    made.enable_message(Finish)
+    return Task[int](made, interactive=False).run("Square three.", run_id="typed", journal=journal)
+
+
+def run_person(journal: Journal) -> object:
+    """A person who would answer something else the second time, an approver, and a policy."""
+    made = Agent(Stateless(call_tool("buy", amount=3), "bought"), tools=[buy], name="shop")
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(str(request))
+        return True
+
+    answer = made("Buy.", run_id="person", journal=journal, approve=approve)
+    return answer.content
+
+
+@tool(effect="once", needs_approval=True)
+def buy(amount: int) -> str:
+    """Buy."""
+    return f"bought {amount}"
+
+
 PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "agent": run_agent,
     "agent_async": run_agent_async,
@@ -116,6 +152,8 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "panel": run_panel,
     "steps": run_steps,
     "team": run_team,
+    "typed_task": run_typed_task,
+    "person": run_person,
 }
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from journal._programs import PROGRAMS, Stateless, agent, chat, look
-from trivium import Agent, Message, Module, Task, this_call
-from trivium.actions import tool
+from journal._programs import PROGRAMS, Stateless, agent, buy, chat, look
+from trivium import Agent, ChatAgent, Message, Module, Task, this_call
+from trivium.actions import ApprovalRequest, Denied, tool
 from trivium.commander import Limits
 from trivium.exceptions import (
     ArgumentTypeError,
@@ -328,3 +328,34 @@ def test_runs_are_listed_and_forgotten(journal: Journal):
     assert [entry.kind for entry in journal.entries("a", after=5)] == ["intent", "outcome", "outcome", "outcome"]
     journal.forget("a")
     assert journal.runs() == []
+
+
+def test_a_person_is_not_asked_again_what_was_answered(journal: Journal):
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> bool | Denied:
+        asked.append(request.name)
+        return Denied("too dear") if len(asked) == 2 else True
+
+    calls = (call_tool("buy", amount=3), call_tool("buy", amount=900))
+    model = Broken(Stateless(*calls, "done"), at=3)
+    ours = Agent(model, tools=[buy])
+    with pytest.raises(ProviderConnectionError):
+        ours("Buy.", run_id="a", journal=journal, approve=approve)
+    assert ours("Buy.", run_id="a", journal=journal, approve=approve).content == "done"
+    assert asked == ["buy", "buy"]
+
+
+def test_what_a_user_typed_is_not_asked_again(journal: Journal):
+    typed = iter(["Oslo", "q"])
+    model = Broken(Stateless("Where?", "Oslo is sunny.", "Bye."), at=2)
+    for _ in range(2):
+        ours = ChatAgent(llm=model)
+        ours.ask_user = lambda prompt: next(typed)
+        task = Task(ours, interactive=True)
+        if not model.asked:
+            with pytest.raises(ProviderConnectionError):
+                task.run("Weather?", run_id="a", journal=journal)
+        else:
+            assert task.run("Weather?", run_id="a", journal=journal) is not None
+    assert [each.body for each in journal.entries("a") if each.name == "input"] == ['"Oslo"', '"q"']

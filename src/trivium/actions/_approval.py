@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from typing import Any, Literal, NamedTuple
 
 from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
-from trivium.commander import CallNode, Event, driver_neutral, invoke
+from trivium.commander import CallNode, Event, driver_neutral, invoke, step
 from trivium.commander.lowlevel import emit, scope_of, settle, sources_above
 from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import PolicyRefusedError, ToolNotApprovedError
@@ -134,12 +135,21 @@ def find_decision(node: CallNode, tool: Tool, arguments: Mapping[str, object]) -
     return decide(policies, SinkCall(tool.name, sinks, arguments, sources_above(node), trusted))
 
 
+async def _answer(approve: Callable[[Any], Any], request: ApprovalRequest) -> object:
+    """Ask the approver; a run that is resumed from a journal does not ask again what was answered."""
+    ask = partial(invoke, approve, request)
+    if (journal := scope_of(request.node).journal) is None:
+        return await ask()
+    with step("approval") as node:
+        return await journal.perform(node, [request.name, request.arguments], ask, "read", types=(Denied,))
+
+
 async def find_refusal(request: ApprovalRequest) -> str | None:
     """Ask the approver; return the reason of a refusal, or None if the call is approved. Only True approves."""
     approve = scope_of(request.node).approve
     if approve is None:
         return "nobody to ask; go on without it, and say what you could not do"
-    answer: object = await invoke(approve, request)
+    answer = await _answer(approve, request)
     if answer is True:
         return None
     if isinstance(answer, Denied) and answer.reason:

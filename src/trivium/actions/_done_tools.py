@@ -29,6 +29,7 @@ class AgentDoneTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "agent_done_tool"
     purpose: str = "To end the task with <content> as its result, and <tools> that go with it."
     content: Any = None
@@ -51,6 +52,7 @@ class DoneTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "done_tool"
     purpose: str = "To end the task, with <content> as its result."
     content: str = ""
@@ -81,6 +83,7 @@ class ResultTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "result_tool"
     purpose: str = "To end the task with the fields of this message as its result."
 
@@ -96,6 +99,7 @@ class FinalResultTool(AgentDoneTool):
     to a model. It is among the `tool_messages` of the result.
     """
 
+    _effect = "composite"
     request: str = "final_result_tool"
     purpose: str = "To end all tasks with <content> as the result."
 

@@ -25,6 +25,7 @@ class PassTool(ToolMessage):
     """The tool of an agent or its model that passes on the incoming message, so that another agent handles it."""
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "pass_tool"
     purpose: str = "To pass the message that you have got on, so that another agent handles it."
 
@@ -54,6 +55,7 @@ class PassTool(ToolMessage):
 class DonePassTool(PassTool):
     """The tool of an agent or its model that ends the task, with the incoming message as its result."""
 
+    _effect = "composite"
     request: str = "done_pass_tool"
     purpose: str = "To end the task, with the message that you have got as its result."
 
@@ -75,6 +77,7 @@ class ForwardTool(PassTool):
         agent: the name of a task, or "User", "LLM", "Agent".
     """
 
+    _effect = "composite"
     request: str = "forward_tool"
     purpose: str = 'To pass the message that you have got on to <agent>: the name of an agent, or "user" or "llm".'
     agent: str
@@ -98,6 +101,7 @@ class SendTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "send_tool"
     purpose: str = "To send <content> to the agent that is called <to>."
     to: str
@@ -132,6 +136,7 @@ class AgentSendTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "agent_send_tool"
     purpose: str = "To send <content> and <tools> to the agent that is called <to>."
     to: str

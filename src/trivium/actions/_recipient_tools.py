@@ -31,6 +31,7 @@ class AddRecipientTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "add_recipient"
     purpose: str = "To say that your last message was for <intended_recipient>, where you forgot to say so."
     intended_recipient: str
@@ -71,6 +72,7 @@ class RecipientTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "recipient_message"
     purpose: str = "To send <content> to <intended_recipient>."
     intended_recipient: str

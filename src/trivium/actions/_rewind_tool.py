@@ -22,6 +22,7 @@ class RewindTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "rewind_tool"
     purpose: str = "To go back in the conversation, and to replace your <n>th message by <content>."
     n: int

@@ -14,6 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from trivium.actions._displayed import call_text, result_text
 from trivium.actions._tool import Arguments, Tool, mark_of
+from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, note_sources, scope_of
 from trivium.events import Display, JSONObject, on_one_line, to_json_value
@@ -196,8 +197,9 @@ async def run_tool(
                 note_sources(node, frozenset((Source(tool.source, name),)))
             journal = scope_of(node).journal
             if journal is not None and tool.effect != "composite":
-                asked = arguments if isinstance(arguments, str) else dict(arguments)
-                result = await journal.perform(node, [name, asked], partial(_call, node, tool, values), tool.effect)
+                asked = [name, arguments if isinstance(arguments, str) else dict(arguments)]
+                act = partial(_call, node, tool, values)
+                result = await journal.perform(node, asked, act, tool.effect, bases=(ToolMessage,))
             else:
                 result = await _call(node, tool, values)
             checkpoint(node)  # sync code cannot be interrupted: what came too late fails here

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trivium.agents._calls import overrides
-from trivium.commander import Event, invoke, step
-from trivium.commander.lowlevel import emit, is_within
+from trivium.commander import Event, current, invoke, step
+from trivium.commander.lowlevel import emit, is_within, scope_of
 from trivium.schema import Entity, Message
 
 if TYPE_CHECKING:
@@ -43,10 +44,19 @@ async def ask_user(agent: AgentNames, prompt: str, is_turn: bool = False) -> str
         ask = user_callback(agent.own_callbacks, is_turn)
     ask = ask or terminal_of(agent)
     with nullcontext() if is_within("user") else step("user") as node:
-        given = str(await invoke(ask, prompt) or "")
+        given = str(await _given(ask, prompt) or "")
         if node is not None:
             emit(node, UserInputEvent, given)
         return given
+
+
+async def _given(ask: AskUser, prompt: str) -> object:
+    """Ask, unless the journal of the run has the answer."""
+    node = current.get()
+    if node is None or (journal := scope_of(node).journal) is None:
+        return await invoke(ask, prompt)
+    with step("input") as place:
+        return await journal.perform(place, prompt, partial(invoke, ask, prompt), "read")
 
 
 async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from hashlib import blake2b
 from typing import Any, Final, cast
@@ -54,6 +54,7 @@ class Codec:
 
     Args:
         types: further classes that it knows: pydantic models, dataclasses, named tuples and enumerations.
+        bases: pydantic models all of whose subclasses in this program it knows.
 
     Raises:
         ConfigurationError: a class is of another kind, or two have the same name.
@@ -64,8 +65,9 @@ class Codec:
         {'call': ToolCall(id='1', name='add', arguments='{}'), 'pair': (1, 2.5)}
     """
 
-    def __init__(self, *types: type) -> None:
-        self._types = dict(_KNOWN)
+    def __init__(self, *types: type, bases: tuple[type[BaseModel], ...] = ()) -> None:
+        self._types, self._bases = dict(_KNOWN), bases
+        self._wider: dict[object, Codec] = {}
         for each in types:
             if not (isinstance(each, type) and (_fields_of(each) is not None or issubclass(each, Enum))):  # type: ignore[unnecessary] - users pass anything
                 raise ConfigurationError(
@@ -75,6 +77,16 @@ class Codec:
                 raise ConfigurationError(
                     f"a journal knows another {each.__name__} already: give one of them another name"
                 )
+
+    def also(self, types: tuple[type, ...] = (), bases: tuple[type[BaseModel], ...] = ()) -> Codec:
+        """Return the codec that knows more classes; it is made once."""
+        if not types and not bases:
+            return self
+        found = self._wider.get((types, bases))
+        if found is None:
+            found = self._wider[types, bases] = Codec(*types, bases=(*self._bases, *bases))
+            found._types = {**self._types, **found._types}
+        return found
 
     def dump(self, value: object) -> str:
         """Return the JSON of a value."""
@@ -113,7 +125,9 @@ class Codec:
             return {_TAG: "bytes", "v": b64encode(value).decode()}
         name = kind.__name__
         if self._types.get(name) is not kind:
-            return _plain(value)
+            if not isinstance(value, self._bases):
+                return _plain(value)
+            name = _full_name(kind)
         if isinstance(value, Enum):
             return {_TAG: name, "v": self.encode(value.value)}
         return {_TAG: name, "v": {key: self.encode(each, depth + 1) for key, each in _values_of(value).items()}}
@@ -131,7 +145,7 @@ class Codec:
         inner = given["v"]
         if tag in _DECODERS:
             return _DECODERS[tag](self.decode(inner))
-        kind = self._types.get(tag)
+        kind = self._types.get(tag) or next((each for each in _below(self._bases) if _full_name(each) == tag), None)
         if kind is None:  # of a program that knows more classes
             return self.decode(inner)
         if issubclass(kind, Enum):
@@ -180,6 +194,17 @@ def _plain(value: object) -> Any:
         except Exception:  # noqa: S112 - an object of a user's that has no such form
             continue
     return f"<{type(value).__name__}>"
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _below(bases: Iterable[type]) -> Iterator[type]:
+    """Yield these classes and all below them."""
+    for each in bases:
+        yield each
+        yield from _below(each.__subclasses__())
 
 
 def _fields_of(kind: Any) -> tuple[str, ...] | None:

@@ -11,6 +11,8 @@ from difflib import unified_diff
 from threading import RLock
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
+from pydantic import BaseModel
+
 from trivium.commander.lowlevel import (
     CallNode,
     TaskNode,
@@ -219,10 +221,10 @@ class DurableRun:
 
     def _restore(self, node: CallNode, state: HasState, asked: object) -> None:
         if self.input is None:
-            body = {"asked": asked, "state": state.state_dict(node.session_id)}
-            self._write(self._entry("begin", node, "", self._codec.dump(body)))
+            body = {"asked": asked, "state": self._codec.encode(state.state_dict(node.session_id))}
+            self._write(self._entry("begin", node, "", json.dumps(body, ensure_ascii=False)))
         else:
-            state.load_state_dict(self._codec.load(self.input)["state"], node.session_id)
+            state.load_state_dict(self._codec.decode(json.loads(self.input)["state"]), node.session_id)
 
     def _end(self, status: RunStatus, error: BaseException | None = None) -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
@@ -246,7 +248,8 @@ class DurableRun:
         act: Callable[[], Awaitable[T]],
         effect: EffectKind | None = "read",
         reconcile: Reconcile | None = None,
-        codec: Codec | None = None,
+        types: tuple[type, ...] = (),
+        bases: tuple[type[BaseModel], ...] = (),
     ) -> T:
         """Perform an effect, or return the outcome that an earlier attempt has recorded.
 
@@ -259,14 +262,16 @@ class DurableRun:
             act: performs it.
             effect: its effect on the world; None: unknown, which is treated as "once".
             reconcile: finds out whether an act has happened that was broken off.
-            codec: the form of the outcome, where its class is not one that every journal knows.
+            types: classes of outcomes that come back as themselves, beside those that the journal knows.
+            bases: classes all of whose subclasses do.
 
         Raises:
             DivergedError: something else was asked here.
             ToolError: an earlier attempt was broken off in an act that must not be repeated.
             Exception: the error of the act, also where it is recorded.
         """
-        encoded = self._codec.encode(asked)
+        codec = self._codec.also(types, bases)
+        encoded = codec.encode(asked)
         digest = digest_of(encoded)
         record = self.claim(node, digest, encoded)
         if record is not None and record.outcome is not None and record.outcome[0] != "retry":

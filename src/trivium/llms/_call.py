@@ -13,7 +13,6 @@ from trivium.commander import CallNode, Event, TaskNode, current
 from trivium.commander.lowlevel import Budget, driver_neutral, emit, parent_of, pull, scope_of, spend
 from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
-from trivium.journal.lowlevel import Codec
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
 from trivium.llms._protocol import (
     SILENT,
@@ -33,7 +32,7 @@ from trivium.schema import ToolCall, Usage
 __all__ = ["DeltaEvent", "UsageEvent", "call_model", "model_node"]
 
 
-_CODEC = Codec(ReasoningState, Reply, TokenLogprob)
+_REPLY = (ReasoningState, Reply, TokenLogprob)
 
 
 class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
@@ -242,7 +241,7 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
             asked = [request.tool_choice, *(each for each in request.messages if each.get("role") != "system")]
             fresh: list[Reply] = []
             act = partial(_ask, model, request, node, outer, fresh)
-            node.result = await journal.perform(node, asked, act, codec=_CODEC)
+            node.result = await journal.perform(node, asked, act, types=_REPLY)
             if not fresh:
                 _repeat(node, node.result)
         return node.result

@@ -39,6 +39,7 @@ class TaskTool(ToolMessage):
     """
 
     _source: ClassVar[SourceKind] = "program"
+    _effect = "composite"
     request: str = "task_tool"
     purpose: str = "To give <prompt> as a task to a new agent, that is told <system_message> and has <tools>."
     system_message: str | None = Field(
