@@ -288,7 +288,7 @@ def test_a_chat_agent_and_a_task_go_on_in_their_session(journal: Journal):
         result = Task(above, interactive=False).run("Go.", run_id="a", journal=journal, session_id="ada")
         assert result is not None
         assert result.content == "sixteen"
-    assert [each.kind for each in journal.entries("a") if each.name == "tool:square"] == ["intent", "outcome"]
+    assert [each.kind for each in journal.entries("a") if each.name == "tool:square"] == ["outcome"]
 
 
 def test_times_random_numbers_and_ids_are_the_same_in_each_attempt(journal: Journal):
