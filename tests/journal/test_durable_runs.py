@@ -27,13 +27,15 @@ from trivium.exceptions import (
     JournalVersionError,
     LimitExceededError,
     NestedRunError,
+    NoSuchRequestError,
     ProviderConnectionError,
     RunAliveError,
     RunInputError,
+    RunPausedError,
     RunTakenOverError,
     UnknownRunError,
 )
-from trivium.journal import Journal, step
+from trivium.journal import Journal, ask_later, step
 from trivium.testing import ScriptedModel, call_tool
 
 TESTS = Path(__file__).parents[1]
@@ -359,3 +361,60 @@ def test_what_a_user_typed_is_not_asked_again(journal: Journal):
         else:
             assert task.run("Weather?", run_id="a", journal=journal) is not None
     assert [each.body for each in journal.entries("a") if each.name == "input"] == ['"Oslo"', '"q"']
+
+
+def _paused(journal: Journal, amount: int = 900) -> Agent:
+    """An agent whose run "a" waits for a decision."""
+    ours = Agent(Stateless(call_tool("buy", amount=amount), "done"), tools=[buy], approve=ask_later)
+    with pytest.raises(RunPausedError, match=r"waits for a decision on buy\(amount=900\)") as caught:
+        ours("Buy.", run_id="a", journal=journal)
+    assert (caught.value.run_id, caught.value.tool) == ("a", "buy")
+    return ours
+
+
+def test_a_run_waits_for_a_decision_that_comes_after_its_process_has_ended(journal: Journal):
+    ours = _paused(journal)
+    assert journal.info("a").status == "paused"
+    (waiting,) = journal.pending()
+    assert (waiting.name, waiting.arguments) == ("buy", {"amount": 900})
+    with pytest.raises(RunPausedError):  # nobody has decided yet
+        ours("Buy.", run_id="a", journal=journal)
+    journal.approve("a", waiting.digest, by="ada")
+    assert journal.pending() == []
+    new = Agent(Stateless(call_tool("buy", amount=900), "done"), tools=[buy], approve=ask_later)
+    answer = new("Buy.", run_id="a", journal=journal)
+    assert answer.content == "done"
+    assert [each.body for each in journal.entries("a") if each.name == "tool:buy"][-1] == '"bought 900"'
+
+
+def test_a_refusal_is_read_by_the_model_and_a_decision_counts_once_in_time_for_one_call(journal: Journal):
+    ours = _paused(journal)
+    (waiting,) = journal.pending("a")
+    for digest, run in (("0" * 32, "a"), (waiting.digest, "b")):
+        with pytest.raises((NoSuchRequestError, UnknownRunError)):
+            journal.approve(run, digest, by="eve")
+    journal.approve("a", waiting.digest, by="ada", seconds=-1)  # too late already
+    assert len(journal.pending()) == 1
+    journal.refuse("a", waiting.digest, "too dear", by="ada")
+    with pytest.raises(NoSuchRequestError):
+        journal.approve("a", waiting.digest, by="eve")
+    heard: list[str] = []
+    ours.llm.stream = _hearing(ours.llm.stream, heard)
+    assert ours("Buy.", run_id="a", journal=journal).content == "done"
+    assert "too dear" in heard[-1]
+    assert not any(each.name == "tool:buy" for each in journal.entries("a"))
+
+
+def test_a_pause_needs_a_journal_and_holds_in_tasks_and_below_other_agents(journal: Journal):
+    heard: list[str] = []
+    model = Stateless(call_tool("buy", amount=1), "done")
+    model.stream = _hearing(model.stream, heard)  # type: ignore[method-assign]
+    Agent(model, tools=[buy], approve=ask_later)("x")
+    assert "waits in a journal" in heard[-1]
+    below = Agent(Stateless(call_tool("buy", amount=5), "bought"), tools=[buy], name="buyer")
+    boss = Agent(Stateless(call_tool("buyer", message="Buy."), "all done"), tools=[below], approve=ask_later)
+    for _ in range(2):
+        with pytest.raises(RunPausedError):
+            boss("Go.", run_id="b", journal=journal)
+    journal.approve("b", journal.pending("b")[0].digest, by="ada")
+    assert boss("Go.", run_id="b", journal=journal).content == "all done"

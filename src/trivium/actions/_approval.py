@@ -14,7 +14,7 @@ from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step
 from trivium.commander.lowlevel import emit, scope_of, settle, sources_above
 from trivium.events import JSONObject, on_one_line, to_json_value
-from trivium.exceptions import PolicyRefusedError, ToolNotApprovedError
+from trivium.exceptions import PolicyRefusedError, RunPausedError, ToolNotApprovedError
 from trivium.policies import Decision, SinkCall, decide
 from trivium.schema.lowlevel import copied
 
@@ -118,6 +118,8 @@ async def require_permission(node: CallNode, tool: Tool, values: Mapping[str, ob
     cause: BaseException | None = None
     try:
         reason = await find_refusal(request)
+    except RunPausedError:
+        raise
     except (Exception, SystemExit) as error:
         told = reason_of(error) if isinstance(error, Exception) else repr(error)
         cause, reason = error, f"the approver failed: {told}"
@@ -141,7 +143,12 @@ async def _answer(approve: Callable[[Any], Any], request: ApprovalRequest) -> ob
     if (journal := scope_of(request.node).journal) is None:
         return await ask()
     with step("approval") as node:
-        return await journal.perform(node, [request.name, request.arguments], ask, "read", types=(Denied,))
+        found = await journal.perform(node, [request.name, request.arguments], ask, "read", types=(Denied,))
+    from trivium.journal import Decided
+
+    if isinstance(found, Decided):  # by a person, while the run was paused
+        return found.approved or Denied(found.reason)
+    return found
 
 
 async def find_refusal(request: ApprovalRequest) -> str | None:

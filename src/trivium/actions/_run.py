@@ -23,6 +23,7 @@ from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
     FetchError,
+    JournalError,
     LimitExceededError,
     ModelError,
     RemoteServiceError,
@@ -340,7 +341,7 @@ async def attempt_tool(
     try:
         result = await run_tool(tool, arguments, returned, is_counted=is_counted, on_error=on_error)
         text = _render_result(name, result, on_error)
-    except (LimitExceededError, ToolFailedError):
+    except (LimitExceededError, ToolFailedError, JournalError):
         raise
     except ToolArgumentsError as error:
         return returned.replace(state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))

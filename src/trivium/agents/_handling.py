@@ -15,7 +15,14 @@ from trivium.actions.lowlevel import reason_of
 from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
 from trivium.commander import CallNode, invoke, this_call
 from trivium.commander.lowlevel import driver_neutral, parent_of
-from trivium.exceptions import LimitExceededError, ToolArgumentsError, ToolDefinitionError, ToolError, ToolFailedError
+from trivium.exceptions import (
+    JournalError,
+    LimitExceededError,
+    ToolArgumentsError,
+    ToolDefinitionError,
+    ToolError,
+    ToolFailedError,
+)
 from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, Entity, Message, NonToolAction, ToolCall
 from trivium.schema.lowlevel import is_tainted, linked, links_of
 
@@ -87,7 +94,7 @@ async def handle_tool(
     is_repair = False
     try:
         result = await run_tool(tool, arguments, is_counted=is_counted, on_error=agent.executor.on_tool_error)
-    except (LimitExceededError, ToolFailedError):
+    except (LimitExceededError, ToolFailedError, JournalError):
         raise
     except ToolError as error:  # the model reads it and tries again
         is_repair = isinstance(error, ToolArgumentsError | ToolDefinitionError)

@@ -121,9 +121,11 @@
     │   ├── RunInputError (ValueError)          the run began with another input
     │   ├── RunAliveError (RuntimeError)        the run goes on elsewhere
     │   ├── RunTakenOverError (RuntimeError)    another process resumed the run
+    │   ├── RunPausedError                      the run waits for a decision of a person
+    │   ├── NoSuchRequestError (KeyError)       nothing of that digest waits for a decision
     │   ├── NestedRunError (RuntimeError)       a run was begun within another one
-    │   ├── DivergedError (RuntimeError)        the program does not ask what was recorded
-    │   └── RecordedError                       an error was recorded whose class is not known
+    │   └── DivergedError (RuntimeError)        the program does not ask what was recorded
+    ├── RecordedError                           an error was recorded whose class is not known
     ├── OutputError                             results could not be written
     └── CassetteError                           a recording cannot be used or made
         └── CassetteMismatchError (AssertionError)  a request is not the recorded one
@@ -150,9 +152,11 @@ from trivium.exceptions._journal import (
     JournalError,
     JournalVersionError,
     NestedRunError,
+    NoSuchRequestError,
     RecordedError,
     RunAliveError,
     RunInputError,
+    RunPausedError,
     RunTakenOverError,
     UnknownRunError,
 )
@@ -347,6 +351,7 @@ __all__ = [
     "NestedRunError",
     "NoExecutorError",
     "NoModelError",
+    "NoSuchRequestError",
     "NotAgentError",
     "NotHandlerError",
     "NotInteractiveError",
@@ -380,6 +385,7 @@ __all__ = [
     "RunError",
     "RunInputError",
     "RunKilledError",
+    "RunPausedError",
     "RunTakenOverError",
     "SandboxUnavailableError",
     "StateError",

@@ -10,9 +10,11 @@ __all__ = [
     "JournalError",
     "JournalVersionError",
     "NestedRunError",
+    "NoSuchRequestError",
     "RecordedError",
     "RunAliveError",
     "RunInputError",
+    "RunPausedError",
     "RunTakenOverError",
     "UnknownRunError",
 ]
@@ -54,6 +56,18 @@ class RunTakenOverError(JournalError, RuntimeError):
     """Another process has resumed the run; this one can write nothing any more."""
 
 
+class RunPausedError(JournalError):
+    """The run waits for a decision on a call of the tool `tool`: the attempt ends, and the run may be resumed."""
+
+    def __init__(self, message: str, tool: str = "", run_id: str = "") -> None:
+        super().__init__(message, run_id)
+        self.tool = tool
+
+
+class NoSuchRequestError(JournalError, KeyError):
+    """No request of this digest waits for a decision: it was decided before, or the call is another one now."""
+
+
 class NestedRunError(JournalError, RuntimeError):
     """A run with an id of its own was begun within another one."""
 
@@ -66,9 +80,9 @@ class DivergedError(JournalError, RuntimeError):
         self.path = path
 
 
-class RecordedError(JournalError):
-    """An error of a class that the journal cannot make again. `kind` is the name of its class."""
+class RecordedError(TriviumError):
+    """An error of an earlier attempt of a run, whose class the journal cannot make again: `kind` is its name."""
 
-    def __init__(self, message: str, run_id: str = "", kind: str = "") -> None:
-        super().__init__(message, run_id)
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
         self.kind = kind

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from trivium.journal._approvals import Decided, PendingApproval, ask_later
     from trivium.journal._journal import Journal, step, step_async
     from trivium.journal._run import DurableRun
     from trivium.journal._store import Entry, RunInfo
 
-__all__ = ["DurableRun", "Entry", "Journal", "RunInfo", "step", "step_async"]
+__all__ = ["Decided", "DurableRun", "Entry", "Journal", "PendingApproval", "RunInfo", "ask_later", "step", "step_async"]
 
 _HOMES = {
+    "Decided": "_approvals",
+    "PendingApproval": "_approvals",
+    "ask_later": "_approvals",
     "DurableRun": "_run",
     "Entry": "_store",
     "Journal": "_journal",

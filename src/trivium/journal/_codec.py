@@ -161,7 +161,7 @@ class Codec:
         data = {name: each for name, each in vars(error).items() if not name.startswith("_")}
         return self.dump({"kind": type(error).__name__, "args": list(error.args), "data": data, "text": str(error)})
 
-    def load_error(self, text: str, run_id: str = "") -> Exception:
+    def load_error(self, text: str) -> Exception:
         """Return the error of a JSON text that `dump_error` gave.
 
         It is of its own class where that is one of Python's or of trivium's, and else a `RecordedError`.
@@ -169,7 +169,7 @@ class Codec:
         found = self.load(text)
         kind = getattr(builtins, found["kind"], None) or getattr(exceptions, found["kind"], None)
         if not (isinstance(kind, type) and issubclass(kind, Exception)):
-            return RecordedError(found["text"], run_id, found["kind"])
+            return RecordedError(found["text"], found["kind"])
         error = kind.__new__(kind)
         error.args = tuple(found["args"])
         vars(error).update(found["data"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import partial
@@ -21,7 +23,8 @@ from trivium.commander.lowlevel import (
 from trivium.commander.lowlevel import (
     step as node_of,
 )
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, NestedRunError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, NestedRunError, NoSuchRequestError
+from trivium.journal._approvals import Decided, PendingApproval, pending_in
 from trivium.journal._codec import Codec
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 from trivium.journal._store import Entry, RunInfo, SQLiteStore, own_process
@@ -124,6 +127,48 @@ class Journal:
         """
         self.info(run_id)
         return self._store.entries(run_id, after)
+
+    def pending(self, run_id: str | None = None) -> list[PendingApproval]:
+        """Return the calls that wait for a decision: of a run, or of all that are paused."""
+        ids = [each.id for each in self.runs() if each.status == "paused"] if run_id is None else [run_id]
+        return [each for one in ids for each in pending_in(one, self.entries(one))]
+
+    def approve(self, run_id: str, digest: str, *, by: str, seconds: float | None = None) -> None:
+        """Approve a call that waits: it runs when the run is resumed, once, with the arguments that were asked about.
+
+        Args:
+            run_id: the run.
+            digest: the digest of the call, as `pending` shows it.
+            by: who decides.
+            seconds: how long the decision may be used; None: for ever.
+
+        Raises:
+            NoSuchRequestError: nothing of this digest waits.
+            RunTakenOverError: the run has been resumed meanwhile.
+        """
+        self._decide(run_id, digest, Decided(True, by, "", None if seconds is None else time.time() + seconds))
+
+    def refuse(self, run_id: str, digest: str, reason: str = "", *, by: str) -> None:
+        """Refuse a call that waits; the model reads the reason when the run is resumed.
+
+        Raises:
+            NoSuchRequestError: nothing of this digest waits.
+            RunTakenOverError: the run has been resumed meanwhile.
+        """
+        self._decide(run_id, digest, Decided(False, by, reason or "it was refused; go on without it"))
+
+    def _decide(self, run_id: str, digest: str, decided: Decided) -> None:
+        info, entries = self.info(run_id), self.entries(run_id)
+        asked = next((each.entry for each in pending_in(run_id, entries) if each.digest == digest), None)
+        if asked is None or info.status != "paused":
+            raise NoSuchRequestError(
+                f"no call {digest!r} of the run {run_id!r} waits for a decision: journal.pending() shows those that do",
+                run_id,
+            )
+        last = entries[-1]
+        body = json.dumps(decided._asdict(), ensure_ascii=False)
+        made = asked._replace(seq=last.seq + 1, kind="decision", body=body, at=time.time()).linked(last.link)
+        self._store.append(run_id, info.epoch, [made], is_durable=True)
 
     def forget(self, run_id: str) -> None:
         """Delete a run and its records."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
 from difflib import unified_diff
 from threading import RLock
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -24,7 +24,8 @@ from trivium.commander.lowlevel import (
     parent_of,
     settle,
 )
-from trivium.exceptions import DivergedError, ToolError
+from trivium.exceptions import DivergedError, RunPausedError, ToolError
+from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._codec import Codec, digest_of
 from trivium.journal._store import Entry, EntryKind, RunStatus, SQLiteStore
 
@@ -49,6 +50,10 @@ class HasState(Protocol):
 
     def load_state_dict(self, state: Mapping[str, Any], session_id: Hashable = 0) -> None:
         """Take what `state_dict` gave."""
+        ...
+
+    def named_modules(self) -> Iterable[tuple[str, object]]:
+        """Return it and all modules below."""
         ...
 
 
@@ -92,13 +97,15 @@ class DurableRun:
         self._taken: set[str] = set()
         self._failed: list[tuple[Exception, TaskNode]] = []
         self._waiting: list[Entry] = []
-        self.input: str | None = None
+        self._begun: str | None = None
         """The JSON of what the run began with, in an attempt after the first."""
+        self._entered: set[tuple[int, Hashable]] = set()
+        """The modules that were called in this attempt, with the session."""
 
     def _read(self, entry: Entry) -> None:
         self._last = entry
         if entry.kind == "begin":
-            self.input = entry.body
+            self._begun = entry.body
             return
         record = self._by_key.get(entry.node)
         if record is None:
@@ -160,7 +167,9 @@ class DurableRun:
         said = json.dumps(asked, indent=1, ensure_ascii=False, sort_keys=True)
         changes = f"now it asks: …{said[-500:]}"
         if record.asked:
-            before = json.dumps(json.loads(record.asked), indent=1, ensure_ascii=False, sort_keys=True)
+            recorded: object = json.loads(record.asked)
+            was = cast("dict[str, object]", recorded)["asked"] if isinstance(recorded, dict) else recorded
+            before = json.dumps(was, indent=1, ensure_ascii=False, sort_keys=True)
             lines = unified_diff(before.splitlines(), said.splitlines(), "recorded", "now", n=1, lineterm="")
             changes = "\n".join(list(lines)[:40])
         return DivergedError(
@@ -191,19 +200,38 @@ class DurableRun:
         """
         encoded = self._codec.encode(asked)
         digest = digest_of(encoded)
-        if self.epoch:
-            record = self.claim(node, digest, encoded, is_strict=False)
-            if record is None:
-                self._waiting.append(self._entry("call", node, digest, json.dumps(encoded, ensure_ascii=False)))
-            try:
+        is_new = state is not None and self._is_new(node, state)
+        if not self.epoch:
+            with self.over(node, digest):
+                self._restore(node, state, self._begun)
+                if self._begun is None:
+                    self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
                 return await act()
-            finally:
-                if record is None or record.outcome is None:
-                    self._waiting.append(self._entry("end", node, "", ""))
-        with self.over(node, digest):
-            if state is not None:
-                self._restore(node, state, encoded)
+        record = self.claim(node, digest, encoded, is_strict=False)
+        if record is None:
+            self._waiting.append(
+                self._entry("call", node, digest, self._body(node, encoded, state if is_new else None))
+            )
+        elif is_new:
+            self._restore(node, state, record.asked)
+        try:
             return await act()
+        finally:
+            if record is None or record.outcome is None:
+                self._waiting.append(self._entry("end", node, "", ""))
+
+    def _is_new(self, node: CallNode, state: HasState) -> bool:
+        """Return whether a module has not been called before in this attempt, in this session."""
+        places = {(id(module), node.session_id) for _, module in state.named_modules()}
+        is_new = (id(state), node.session_id) not in self._entered
+        self._entered |= places
+        return is_new
+
+    def _body(self, node: CallNode, asked: object, state: HasState | None) -> str:
+        body = {"asked": asked}
+        if state is not None and any(state.state_dict(node.session_id).values()):
+            body["state"] = self._codec.encode(state.state_dict(node.session_id))
+        return json.dumps(body, ensure_ascii=False)
 
     @contextmanager
     def over(self, node: CallNode, digest: str = "") -> Generator[None]:
@@ -215,16 +243,18 @@ class DurableRun:
         try:
             yield
         except BaseException as error:
-            self._end("failed" if isinstance(error, Exception) else "stopped", error)
+            ended = "stopped" if not isinstance(error, Exception) else "failed"
+            self._end("paused" if isinstance(error, RunPausedError) else ended, error)
             raise
         self._end("done")
 
-    def _restore(self, node: CallNode, state: HasState, asked: object) -> None:
-        if self.input is None:
-            body = {"asked": asked, "state": self._codec.encode(state.state_dict(node.session_id))}
-            self._write(self._entry("begin", node, "", json.dumps(body, ensure_ascii=False)))
-        else:
-            state.load_state_dict(self._codec.decode(json.loads(self.input)["state"]), node.session_id)
+    def _restore(self, node: CallNode, state: HasState | None, body: str | None) -> None:
+        """Have a module remember what it did when it was first called, or nothing."""
+        if state is None or body is None:
+            return
+        kept = json.loads(body).get("state")
+        empty = {path: list[Any]() for path in state.state_dict(node.session_id)}
+        state.load_state_dict(empty if kept is None else self._codec.decode(kept), node.session_id)
 
     def _end(self, status: RunStatus, error: BaseException | None = None) -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
@@ -274,7 +304,7 @@ class DurableRun:
         encoded = codec.encode(asked)
         digest = digest_of(encoded)
         record = self.claim(node, digest, encoded)
-        if record is not None and record.outcome is not None and record.outcome[0] != "retry":
+        if record is not None and record.outcome is not None and is_settled(record.outcome):
             return self._recorded(record.outcome, codec)
         if effect not in _REPEATABLE:
             if record is not None and record.outcome is None:
@@ -282,6 +312,10 @@ class DurableRun:
             self._write(self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False)), is_durable=True)
         try:
             value = await act()
+        except RunPausedError:
+            if record is None:
+                self._write(self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False)))
+            raise
         except Exception as error:
             self._failed.append((error, node))
             self._write(self._entry("error", node, digest, self._codec.dump_error(error)))
@@ -304,8 +338,10 @@ class DurableRun:
 
     def _recorded(self, outcome: tuple[EntryKind, str], codec: Codec | None = None) -> Any:
         kind, body = outcome
+        if kind == "decision":
+            return Decided(**json.loads(body))
         if kind == "error":
-            raise self._codec.load_error(body, self.id)
+            raise self._codec.load_error(body)
         return (codec or self._codec).load(body)
 
     async def _reconciled(self, node: CallNode, digest: str, reconcile: Reconcile | None) -> Any:

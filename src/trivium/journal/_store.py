@@ -41,12 +41,13 @@ COMMIT;
 _RUNS: Final = "SELECT id, root, status, started, ended, why, epoch FROM run"
 _ENTRIES: Final = "SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? ORDER BY seq"
 
-RunStatus: TypeAlias = Literal["running", "done", "failed", "stopped"]
-"""The status of a run. One that says "running" and whose process has ended was killed: it may be resumed."""
+RunStatus: TypeAlias = Literal["running", "done", "failed", "stopped", "paused"]
+"""The status of a run; one that is paused waits for a decision.
+One that says "running" and whose process has ended was killed: it may be resumed."""
 
-EntryKind: TypeAlias = Literal["begin", "call", "intent", "outcome", "error", "retry", "end"]
-"""The kind of a record: a run begins or ends; a call starts; an effect is intended, has an outcome, or has failed; what
-failed shall be tried again."""
+EntryKind: TypeAlias = Literal["begin", "call", "intent", "outcome", "error", "retry", "end", "decision"]
+"""The kind of a record: a run begins; a call starts, or ends; an effect is intended, has an outcome, or has failed;
+what failed shall be tried again; a person has decided on what was asked."""
 
 
 class Entry(NamedTuple):
