@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from trivium.cli._model import choose_model
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
+from trivium.cli._report import Report
 from trivium.cli._screen import as_error, bar, one_line, printable, stderr, stdout, write_line
 from trivium.cli._sources import STDIN, find_documents, open_document, read_limits, source_of
 from trivium.cli._tally import Patience, Tally
@@ -39,6 +40,7 @@ class ExtractOptions:
     model: str | None
     base_url: str | None
     output: Path | None
+    report: Path | None
     format: _Shape | None
     restart: bool
     json: bool
@@ -73,7 +75,7 @@ def run_extraction(files: Sequence[Path], options: ExtractOptions) -> int:
         TriviumError: the run could not begin, or had to stop; the finished records were shown.
     """
     run = _Run(options, _fields_of(options))
-    documents, errors = find_documents(files, options.output)
+    documents, errors = find_documents(files, [options.output, options.report])
     for error in errors:
         run.fail(error, error.source)
     stopped: BaseException | None = None
@@ -122,6 +124,8 @@ class _Run:
         self.names = [field.name for field in fields]
         self.model: ModelProtocol = choose_model(options.model, options.base_url)
         self.target = _target(options, fields)
+        self.report = Report(options.report, self.names) if options.report is not None else None
+        self.cases: dict[str, Case] = {}
         self.tally, self.patience, self.record = Tally(), Patience(), RunRecord()
         self.form = CSV(fields) if options.shape() == "csv" else JSONLines(fields)
         if options.shape() == "csv":
@@ -142,12 +146,12 @@ class _Run:
                 def show_page(page: int, count: int) -> None:
                     progress.update(line, description=f"{one_line(path.name)}, page {page} of {count}")
 
-                most = options.max_megabytes << 20
-                document = open_document(
-                    path, max_bytes=most, limits=options.limits(), languages=options.languages, on_page=show_page
-                )
+                document = self.read(path, show_page)
                 self.warn_of_unread(document)
-                return Case(document, self.fields, tries=options.tries)
+                case = Case(document, self.fields, tries=options.tries)
+                if self.report is not None:
+                    self.cases[source_of(path)] = case
+                return case
 
             def receive(outcome: Outcome) -> None:
                 progress.advance(line)
@@ -175,6 +179,7 @@ class _Run:
 
     def receive(self, outcome: Outcome) -> None:
         """Write the record of a file at once; raise the error that ends the run."""
+        case = self.cases.pop(source_of(outcome.path), None)
         if outcome.error is not None:
             if self.patience.is_exhausted(outcome.error):
                 raise outcome.error
@@ -185,8 +190,32 @@ class _Run:
         if self.target is not None:
             self.target.append(outcome.record)
         self.tally.add(outcome.record)
+        if self.report is not None and case is not None:
+            self.report.add(outcome.record, case.document, case.spans(), self.options.limits())
         if self.options.shape() != "table":
             self._write(self.form.write(outcome.record))
+
+    def add_finished(self, report: Report, documents: Sequence[Path]) -> None:
+        """Add the records of an earlier run; their documents are read once more."""
+        for path in documents:
+            record = self.target.finished.get(source_of(path)) if self.target else None
+            if record is not None and source_of(path) not in self.tally.records:
+                try:
+                    document = self.read(path)
+                except TriviumError:
+                    document = None
+                report.add(record, document, {}, self.options.limits())
+
+    def read(self, path: Path, on_page: Callable[[int, int], object] | None = None) -> Document:
+        """Read a document within the limits that the user gave."""
+        options = self.options
+        return open_document(
+            path,
+            max_bytes=options.max_megabytes << 20,
+            limits=options.limits(),
+            languages=options.languages,
+            on_page=on_page,
+        )
 
     def report_progress(self, outcome: Outcome, done: int, total: int) -> None:
         """Report each finished document if no bar is visible and the records go to a file."""
@@ -215,6 +244,9 @@ class _Run:
             if records:
                 console = stdout()
                 console.print(records_view(records, self.names, console))
+        if self.report is not None:
+            self.add_finished(self.report, documents)
+            self.report.write(self.tally.line())
         for root in self.record.roots:
             stderr().print(run_tree(root))
         if self.options.json:

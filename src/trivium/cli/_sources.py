@@ -18,13 +18,15 @@ _DEVICE = "/dev/stdin"
 _MEMORY_PER_BYTE = 6  # of a document, while it is read
 
 
-def find_documents(paths: Iterable[Path], output: Path | None) -> tuple[list[Path], list[DocumentNotFoundError]]:
-    """Find the files, and the files in folders, in order and without repetition; the output is left out.
+def find_documents(
+    paths: Iterable[Path], outputs: Iterable[Path | None]
+) -> tuple[list[Path], list[DocumentNotFoundError]]:
+    """Find the files, and the files in folders, in order and without repetition; the outputs are left out.
 
     Returns:
         The files, and an error for each folder that holds none. A missing file is an error when it is read.
     """
-    seen = {os.path.abspath(output)} if output is not None else set[str]()
+    seen = {os.path.abspath(output) for output in outputs if output is not None}
     found: list[Path] = []
     errors: list[DocumentNotFoundError] = []
     for path in paths:

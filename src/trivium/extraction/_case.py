@@ -108,6 +108,14 @@ class Case:
                 refused[field.name] = "; ".join(each.reason for each in finding.refusals)
         return {"source": self.document.metadata.source, "fields": fields, "refused": refused}
 
+    def spans(self) -> dict[str, list[tuple[int, int]]]:
+        """Return where the evidence of each field stands in the text: its start and its end."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for name, finding in self._findings.items():
+            items = finding.items if isinstance(finding, ListEvidence) else [finding]
+            found[name] = [(item.start, item.end) for item in items if isinstance(item, Evidence)]
+        return found
+
     def _entry(self, finding: Finding) -> dict[str, Any]:
         if isinstance(finding, Refusal):
             return {"value": None, "page": None, "line": None, "quote": None}

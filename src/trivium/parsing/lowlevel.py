@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trivium.parsing.formats._markup import Tag, tokenize_html
     from trivium.parsing.formats._media_types import suffix_for
     from trivium.parsing.formats._parsers import parse_original
+    from trivium.parsing.formats._pictures import page_pictures
     from trivium.parsing.formats._reading import opening_error, read_original
     from trivium.parsing.formats._sheets import SheetOrder, sheet_rows
 
@@ -37,6 +38,7 @@ __all__ = [
     "decode",
     "escape_unprintable",
     "opening_error",
+    "page_pictures",
     "parse_original",
     "parse_page",
     "read_original",
@@ -64,6 +66,7 @@ _HOMES = {
     "decode": "formats._decoding",
     "escape_unprintable": "formats._formats",
     "opening_error": "formats._reading",
+    "page_pictures": "formats._pictures",
     "parse_original": "formats._parsers",
     "parse_page": "formats._html",
     "read_original": "formats._reading",

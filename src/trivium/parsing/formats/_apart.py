@@ -32,7 +32,7 @@ from trivium.parsing.formats._formats import Original, Parsed
 if TYPE_CHECKING:
     from trivium.parsing._limits import ReadLimits
 
-__all__ = ["OUT_OF_MEMORY", "PAGE", "limit_process", "read_apart", "start_apart"]
+__all__ = ["OUT_OF_MEMORY", "PAGE", "end_apart", "limit_process", "read_apart", "start_apart"]
 
 OUT_OF_MEMORY: Final = b"out of memory"
 _PROGRAM: Final = Path(__file__).with_name("_apart_program.py")
@@ -66,7 +66,7 @@ def limit_process(memory: int, seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used + seconds) + 1, hardest))
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_apart(process: subprocess.Popen[bytes]) -> None:
     """End a process, and the programs that it started."""
     if hasattr(os, "killpg") and process.returncode is None:  # so its number is not that of another process
         with suppress(ProcessLookupError, PermissionError):
@@ -109,7 +109,7 @@ def read_apart(original: Original, limits: ReadLimits) -> tuple[str, Parsed]:
                     original.scanning.report(*map(int, head.split()[1:]))
             answer = process.stdout.read()
         finally:
-            _end(process)
+            end_apart(process)
     if not head and monotonic() - began >= limits.seconds:  # without an answer, it was ended before it could tell
         raise original.too_slow(limits.seconds)
     if not head or head.rstrip() == OUT_OF_MEMORY:

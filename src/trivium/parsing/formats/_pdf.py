@@ -197,8 +197,8 @@ class PDFFile:
                 largest = max(largest, (right - left) * (top - bottom))
         return largest / (size[0] * size[1] or 1)
 
-    def image(self, page: Any, size: tuple[float, float]) -> Image:
-        """Return an open page as a gray image of 200 dots an inch; a very large page has fewer.
+    def image(self, page: Any, size: tuple[float, float], dpi: int = _DPI) -> Image:
+        """Return an open page as an image of so many dots an inch; a very large page has fewer.
 
         Raises:
             MissingExtraError: Pillow is not installed.
@@ -208,7 +208,7 @@ class PDFFile:
         except ImportError:
             raise MissingExtraError("pillow", "documents") from None
         pdfium = self.pdfium
-        scale = min(_DPI / POINTS, (_MOST_PIXELS / (size[0] * size[1] or 1)) ** 0.5)
+        scale = min(dpi / POINTS, (_MOST_PIXELS / (size[0] * size[1] or 1)) ** 0.5)
         width, height = (max(1, round(scale * side)) for side in size)
         bitmap = pdfium.FPDFBitmap_Create(width, height, 0)
         if not bitmap:
@@ -220,7 +220,7 @@ class PDFFile:
             data = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), stride * height)
         finally:
             pdfium.FPDFBitmap_Destroy(bitmap)
-        return PIL.Image.frombytes("RGB", (width, height), data, "raw", "BGRX", stride).convert("L")
+        return PIL.Image.frombytes("RGB", (width, height), data, "raw", "BGRX", stride)
 
     def about(self, key: str) -> str:
         """Return an entry of what the file tells about itself; "" if it does not."""
