@@ -28,6 +28,11 @@ def square(number: int) -> int:
     return number**2
 
 
+def cube(number: int) -> int:
+    """Cube a number."""
+    return number**3
+
+
 BAD: dict[str, Any] = {
     "no JSON": ToolCallPart(0, "1", "square", "{'number': 3}"),
     "a name twice": ToolCallPart(0, "1", "square", '{"number": 3, "number": 4}'),
@@ -94,6 +99,15 @@ def test_a_good_call_beside_a_bad_one_begins_nothing_anew(kind: str):
     run = Agent(model, tools=[square]) if kind == "agent" else in_task(model)
     with pytest.raises(AnswerFormatError, match="do not fit"):
         run("3 * 3?")
+    assert len(model.requests) == 3
+
+
+def test_a_bad_call_of_a_function_beside_a_good_tool_message_is_a_repair():
+    model = ScriptedModel([[call_tool("square", number=3), ToolCallPart(1, "2", "cube", '{"number": "x"}')]])
+    agent = ChatAgent(ChatAgentConfig(name="A", llm=model), tools=[cube])
+    agent.enable_message(Square)
+    with pytest.raises(AnswerFormatError, match="cube"):
+        Task(agent, interactive=False)("3 * 3?")
     assert len(model.requests) == 3
 
 

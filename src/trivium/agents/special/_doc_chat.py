@@ -21,6 +21,7 @@ from trivium.llms import DeltaEvent, Request
 from trivium.memory import Memory
 from trivium.module import overridable
 from trivium.schema import Entity, Message, ToolCall
+from trivium.schema.lowlevel import links_of
 
 if TYPE_CHECKING:
     from trivium.events import RunEvent
@@ -117,8 +118,9 @@ class DocChatAgent(DocumentAgent):
         files = [] if isinstance(first["content"], str) else cast("list[dict[str, object]]", first["content"])
         files = [part for part in files if part.get("type") != "text"]
         first["content"] = [{"type": "text", "text": prompt}, *files] if files else prompt
+        faults = links_of(turn[-1]).get("repairs", 0)
         if isinstance(self.output_format, AnswerFormat):
-            return (await self._rounds(self.model, history, extra)).replace(origin=None)
+            return (await self._rounds(self.model, history, extra, faults)).replace(origin=None)
 
         def is_call(text: str) -> bool:
             return bool(self._own_calls(reading, text))
@@ -131,7 +133,7 @@ class DocChatAgent(DocumentAgent):
             return AnswerCheck(reading, question, no_answer, config.references, called_by_text)
 
         model = CitingModel(self.model, new_check)
-        answer = await self._rounds(model, history, extra)
+        answer = await self._rounds(model, history, extra, faults)
         assert model.check is not None
         calls = tuple(each for each in answer.tool_calls if each.id) or self._own_calls(reading, model.check.written)
         if calls:
