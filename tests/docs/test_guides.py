@@ -102,8 +102,10 @@ TABLE = [
         shop,
         ["approve? refund", "I see: I see: 40 euros are on their way", "You are welcome."],
     ),
+    Guide("agere", ("", "", ""), writers, ["[('letters', 11), ('words', 4)]"]),
     Guide("langgraph", ("", "", ""), shop, ["I see: A17: a kettle, lost on the way", "You are welcome.", "6"]),
 ]
+SAME_NAMES = ("lagent", "langroid", "agere")
 OURS = ("trivium.llms", "OpenAIModel", "base_url")
 
 
@@ -139,7 +141,7 @@ def test_the_program_with_the_peer(guide: Guide):
     assert printed(python, GUIDES / f"{guide.peer}_before.py", guide, guide.at) == guide.prints
 
 
-@pytest.mark.parametrize("guide", [each for each in TABLE if each.peer in ("lagent", "langroid")], ids=lambda g: g.peer)
+@pytest.mark.parametrize("guide", [each for each in TABLE if each.peer in SAME_NAMES], ids=lambda guide: guide.peer)
 def test_the_peers_program_with_the_packages_name_changed(guide: Guide, tmp_path: Path):
     text = (GUIDES / f"{guide.peer}_before.py").read_text(encoding="utf-8")
     changed = tmp_path / "program.py"
@@ -152,6 +154,7 @@ def test_the_peers_program_with_the_packages_name_changed(guide: Guide, tmp_path
 PEERS_MODULES = {
     "lagent": ("lagent",),
     "langroid": ("langroid",),
+    "agere": ("agere",),
     "pydantic_ai": ("pydantic_ai",),
     "openai_agents": ("agents",),
     "langgraph": ("langgraph",),
@@ -180,7 +183,7 @@ def missing(python: Path | str, names: list[str], modules: tuple[str, ...], path
 
 
 def test_the_tables_are_read():
-    assert {peer: len(spans(peer, 0)) > 15 for peer in PEERS_MODULES} == dict.fromkeys(PEERS_MODULES, True)
+    assert {peer: len(spans(peer, 0)) > 12 for peer in PEERS_MODULES} == dict.fromkeys(PEERS_MODULES, True)
     assert spans("langgraph", 1)[:2] == ["Module", "Module.forward"]
 
 

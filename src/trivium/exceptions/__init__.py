@@ -7,7 +7,7 @@
     ├── ConfigurationError (ValueError)         an argument, a field list or a schema cannot be used
     │   ├── ArgumentTypeError (TypeError)       an argument is of a class that is not taken
     │   ├── FieldsError                         a field list or a schema cannot be read
-    │   ├── NotInteractiveError                 a person was to answer, and there is no terminal
+    │   ├── NotInteractiveError                 a person was to answer, and nobody can be asked
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
     │   ├── ObjectNotFoundError (ModuleNotFoundError)  there is nothing at a config's dotted path
     │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name

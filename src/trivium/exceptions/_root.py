@@ -102,7 +102,7 @@ class FieldsError(ConfigurationError):
 
 
 class NotInteractiveError(ConfigurationError):
-    """A person was to answer, and there is no terminal to ask at."""
+    """A person was to answer, and there is no terminal, pipe or notebook to ask at."""
 
 
 class PromptTemplateError(ConfigurationError):
