@@ -24,6 +24,7 @@ from trivium.commander.lowlevel import emit, scope_of
 from trivium.events import Event, RunEvent, _union, event_class, event_kinds
 from trivium.events._registry import HOMES
 from trivium.exceptions import ContextOverflowError, ProviderConnectionError
+from trivium.journal import Fork
 from trivium.knowledge._library import IngestProgress
 from trivium.knowledge.embeddings import EmbeddingProgress
 from trivium.llms import Fallback, Lookup, Overflow, Reasoning, Request, Retry, ToolCallPart
@@ -45,6 +46,7 @@ SAMPLES: dict[str, list[Any]] = {
     "embedded": [EmbeddingProgress(1, 2)],
     "ended": [None, ValueError("broken")],
     "fallback": [Fallback("a", FAILED, "b")],
+    "forked": [Fork("order-17", "0123abcd"), Fork("order-17", "")],
     "ingest": [IngestProgress("a.pdf", "added", 1, 2)],
     "memory": [MemoryChange("erase", (Message(content=SECRET),)), MemoryChange("reset", ())],
     "message": [Message(content=SECRET, sender="ada")],

@@ -91,7 +91,9 @@ class CallNode(TaskNode):
 
     @property
     def run_id(self) -> str:
-        """The identity of the whole run."""
+        """The identity of the whole run; in a journal it is the id that the run was given."""
+        if self._scope.journal is not None:
+            return self._scope.journal.id
         root = self.ancestor_chain[-1]
         with _lock:
             root._run_id = root._run_id or uuid4().hex

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trivium.agents import UserInputEvent
     from trivium.commander import EndedEvent, QueuedEvent, RetriedEvent, StartedEvent
     from trivium.events._union import RunEvent
+    from trivium.journal import ForkedEvent
     from trivium.knowledge import IngestEvent
     from trivium.knowledge.embeddings import EmbeddedEvent
     from trivium.llms import (
@@ -47,6 +48,7 @@ __all__ = [
     "EndedEvent",
     "Event",
     "FallbackEvent",
+    "ForkedEvent",
     "IngestEvent",
     "JSONObject",
     "JSONValue",

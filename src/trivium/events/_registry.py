@@ -16,6 +16,7 @@ HOMES: Final = {
     "EmbeddedEvent": "knowledge.embeddings",
     "EndedEvent": "commander",
     "FallbackEvent": "llms",
+    "ForkedEvent": "journal",
     "IngestEvent": "knowledge",
     "MemoryEvent": "memory",
     "MessageEvent": "memory",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         | events.EndedEvent
         | events.Event[Any, Literal["note"]]
         | events.FallbackEvent
+        | events.ForkedEvent
         | events.IngestEvent
         | events.MemoryEvent
         | events.MessageEvent

@@ -124,7 +124,9 @@
     │   ├── RunPausedError                      the run waits for a decision of a person
     │   ├── NoSuchRequestError (KeyError)       nothing of that digest waits for a decision
     │   ├── NestedRunError (RuntimeError)       a run was begun within another one
-    │   └── DivergedError (RuntimeError)        the program does not ask what was recorded
+    │   ├── DivergedError (RuntimeError)        the program does not ask what was recorded
+    │   ├── NotRecordedError (LookupError)      a replay asks what the run has no record of
+    │   └── UnknownNodeError (KeyError)         a run has no such node
     ├── RecordedError                           an error was recorded whose class is not known
     ├── OutputError                             results could not be written
     └── CassetteError                           a recording cannot be used or made
@@ -153,11 +155,13 @@ from trivium.exceptions._journal import (
     JournalVersionError,
     NestedRunError,
     NoSuchRequestError,
+    NotRecordedError,
     RecordedError,
     RunAliveError,
     RunInputError,
     RunPausedError,
     RunTakenOverError,
+    UnknownNodeError,
     UnknownRunError,
 )
 from trivium.exceptions._knowledge import (
@@ -355,6 +359,7 @@ __all__ = [
     "NotAgentError",
     "NotHandlerError",
     "NotInteractiveError",
+    "NotRecordedError",
     "NotTaskerError",
     "OCRMissingError",
     "ObjectNotFoundError",
@@ -405,6 +410,7 @@ __all__ = [
     "ToolNotApprovedError",
     "ToolkitError",
     "TriviumError",
+    "UnknownNodeError",
     "UnknownRoleError",
     "UnknownRunError",
     "UnknownToolError",

@@ -11,11 +11,13 @@ __all__ = [
     "JournalVersionError",
     "NestedRunError",
     "NoSuchRequestError",
+    "NotRecordedError",
     "RecordedError",
     "RunAliveError",
     "RunInputError",
     "RunPausedError",
     "RunTakenOverError",
+    "UnknownNodeError",
     "UnknownRunError",
 ]
 
@@ -38,6 +40,14 @@ class JournalDamagedError(JournalError):
 
 class UnknownRunError(JournalError, KeyError):
     """The journal has no run of this id."""
+
+
+class UnknownNodeError(JournalError, KeyError):
+    """The run has no such node, or none that can be changed there. `node` is the one that was named."""
+
+    def __init__(self, message: str, run_id: str = "", node: str = "") -> None:
+        super().__init__(message, run_id)
+        self.node = node
 
 
 class RunInputError(JournalError, ValueError):
@@ -74,6 +84,14 @@ class NestedRunError(JournalError, RuntimeError):
 
 class DivergedError(JournalError, RuntimeError):
     """The program does not ask what the journal has recorded at this place. `path` is the place in the run tree."""
+
+    def __init__(self, message: str, run_id: str = "", path: str = "") -> None:
+        super().__init__(message, run_id)
+        self.path = path
+
+
+class NotRecordedError(JournalError, LookupError):
+    """A replay asks for an answer that the run has no record of. `path` is the place in the run tree."""
 
     def __init__(self, message: str, run_id: str = "", path: str = "") -> None:
         super().__init__(message, run_id)

@@ -8,20 +8,44 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.journal._approvals import Decided, PendingApproval, ask_later
+    from trivium.journal._events import Fork, ForkedEvent
+    from trivium.journal._forks import Divergence
     from trivium.journal._journal import Journal, step, step_async
     from trivium.journal._run import DurableRun
     from trivium.journal._store import Entry, RunInfo
+    from trivium.journal._tree import RunNode
+    from trivium.journal._views import RunView
 
-__all__ = ["Decided", "DurableRun", "Entry", "Journal", "PendingApproval", "RunInfo", "ask_later", "step", "step_async"]
+__all__ = [
+    "Decided",
+    "Divergence",
+    "DurableRun",
+    "Entry",
+    "Fork",
+    "ForkedEvent",
+    "Journal",
+    "PendingApproval",
+    "RunInfo",
+    "RunNode",
+    "RunView",
+    "ask_later",
+    "step",
+    "step_async",
+]
 
 _HOMES = {
     "Decided": "_approvals",
+    "Divergence": "_forks",
     "PendingApproval": "_approvals",
     "ask_later": "_approvals",
     "DurableRun": "_run",
     "Entry": "_store",
+    "Fork": "_events",
+    "ForkedEvent": "_events",
     "Journal": "_journal",
     "RunInfo": "_store",
+    "RunNode": "_tree",
+    "RunView": "_views",
     "step": "_journal",
     "step_async": "_journal",
 }

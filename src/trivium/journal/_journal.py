@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from os import PathLike
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -23,11 +24,18 @@ from trivium.commander.lowlevel import (
 from trivium.commander.lowlevel import (
     step as node_of,
 )
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, NestedRunError, NoSuchRequestError
+from trivium.exceptions import (
+    ArgumentTypeError,
+    ConfigurationError,
+    NestedRunError,
+    NoSuchRequestError,
+    RunInputError,
+)
 from trivium.journal._approvals import Decided, PendingApproval, pending_in
 from trivium.journal._codec import Codec
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 from trivium.journal._store import Entry, RunInfo, SQLiteStore, own_process
+from trivium.journal._views import RunView
 
 __all__ = ["Journal", "step", "step_async"]
 
@@ -170,9 +178,61 @@ class Journal:
         made = asked._replace(seq=last.seq + 1, kind="decision", body=body, at=time.time()).linked(last.link)
         self._store.append(run_id, info.epoch, [made], is_durable=True)
 
-    def forget(self, run_id: str) -> None:
-        """Delete a run and its records."""
-        self._store.forget(run_id)
+    def view(self, run_id: str) -> RunView:
+        """Return a run as it is at this moment: its tree, costs and error, and what can be made of it.
+
+        Raises:
+            UnknownRunError: there is no run of this id.
+            JournalDamagedError: a record was changed.
+        """
+        info = self.info(run_id)
+        return RunView(self, info, self._store.entries(run_id), self._codec)
+
+    def add_run(
+        self, run_id: str | None, origin: RunInfo, digest: str, begun: Mapping[str, Any], entries: Sequence[Entry]
+    ) -> RunView:
+        """Add a run that goes on from records of another one; see `RunView.fork`.
+
+        Args:
+            run_id: its id; None: the other one's with a number.
+            origin: the other run.
+            digest: the digest of the input.
+            begun: what it begins with.
+            entries: its records.
+
+        Raises:
+            RunInputError: there is a run of that id.
+        """
+        taken = {each.id for each in self.runs()}
+        own = run_id or next(name for at in count(1) if (name := f"{origin.id}-fork-{at}") not in taken)
+        if own in taken:
+            raise RunInputError(f"there is a run {own!r} already: give the fork an id of its own", own)
+        root, last, numbered = origin.root, "", list[Entry]()
+        first = Entry(0, "begin", root, "", root, "", json.dumps(begun, ensure_ascii=False), time.time())
+        for each in (first, *(each for each in entries if each.kind != "begin")):
+            numbered.append(each._replace(seq=len(numbered) + 1).linked(last))
+            last = numbered[-1].link
+        epoch, _ = self._store.begin(own, root, digest, own_process(self._token))
+        self._store.append(own, epoch, numbered, is_durable=True)
+        self._store.end(own, epoch, "stopped")
+        return self.view(own)
+
+    def forget(self, run_id: str | None = None, *, session_id: Hashable = None) -> int:
+        """Delete a run and its records, or all runs of a session; forks of them keep what they have copied.
+
+        Args:
+            run_id: the run.
+            session_id: the session.
+
+        Returns:
+            The number of runs that were deleted.
+        """
+        wanted = [] if run_id is None else [run_id]
+        if session_id is not None:
+            wanted += [each.id for each in self.runs() if self.view(each.id).session_id == session_id]
+        for each in wanted:
+            self._store.forget(each)
+        return len(wanted)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

@@ -19,6 +19,7 @@ from trivium.commander.lowlevel import (
     claim_key,
     current,
     driver_neutral,
+    emit,
     key_of,
     node_name,
     parent_of,
@@ -27,6 +28,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import DivergedError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._codec import Codec, digest_of
+from trivium.journal._events import Fork, ForkedEvent
 from trivium.journal._store import Entry, EntryKind, RunStatus, SQLiteStore
 
 __all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
@@ -95,6 +97,8 @@ class DurableRun:
         self._by_key: dict[str, _Record] = {}
         self._siblings: defaultdict[tuple[str, str], list[_Record]] = defaultdict(list)
         self._taken: set[str] = set()
+        self._located: set[str] = set()
+        """The keys of nodes that have no claim, and whose place in the tree is recorded."""
         self._failed: list[tuple[Exception, TaskNode]] = []
         self._waiting: list[Entry] = []
         self._begun: str | None = None
@@ -106,6 +110,9 @@ class DurableRun:
         self._last = entry
         if entry.kind == "begin":
             self._begun = entry.body
+            return
+        if entry.kind == "node":
+            self._located.add(entry.node)
             return
         record = self._by_key.get(entry.node)
         if record is None:
@@ -229,6 +236,8 @@ class DurableRun:
 
     def _body(self, node: CallNode, asked: object, state: HasState | None) -> str:
         body = {"asked": asked}
+        if node.session_id != 0:
+            body["session"] = self._codec.encode(node.session_id)
         if state is not None and any(state.state_dict(node.session_id).values()):
             body["state"] = self._codec.encode(state.state_dict(node.session_id))
         return json.dumps(body, ensure_ascii=False)
@@ -237,9 +246,13 @@ class DurableRun:
     def over(self, node: CallNode, digest: str = "") -> Generator[None]:
         """Begin the run with this node, and end it with the block."""
         claim_key(node, node_name(node))  # wherever it is called from
+        self._located.add(key_of(node))
         self.epoch, entries = self._store.begin(self.id, node_name(node), digest, self._owner)
         for entry in entries:
             self._read(entry)
+        fork = None if self._begun is None else json.loads(self._begun).get("fork")
+        if fork is not None:
+            emit(node, ForkedEvent, Fork(*fork))
         try:
             yield
         except BaseException as error:
@@ -365,6 +378,9 @@ class DurableRun:
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:
         above = parent_of(node)
         parent = "" if above is None else key_of(above)
+        if kind != "begin" and above is not None and parent not in self._taken and parent not in self._located:
+            self._located.add(parent)
+            self._waiting.append(self._entry("node", above, "", ""))
         return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())
 
     def _write(self, *entries: Entry, is_durable: bool = False) -> None:

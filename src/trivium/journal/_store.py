@@ -38,16 +38,16 @@ CREATE TABLE IF NOT EXISTS entry (
     at REAL, link TEXT, PRIMARY KEY (run, seq)) WITHOUT ROWID;
 COMMIT;
 """
-_RUNS: Final = "SELECT id, root, status, started, ended, why, epoch FROM run"
+_RUNS: Final = "SELECT id, root, status, started, ended, why, epoch, owner FROM run"
 _ENTRIES: Final = "SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? ORDER BY seq"
 
-RunStatus: TypeAlias = Literal["running", "done", "failed", "stopped", "paused"]
-"""The status of a run; one that is paused waits for a decision.
-One that says "running" and whose process has ended was killed: it may be resumed."""
+RunStatus: TypeAlias = Literal["running", "done", "failed", "stopped", "paused", "killed"]
+"""The status of a run; one that is paused waits for a decision. The process of one that was killed has ended without a
+word: it may be resumed."""
 
-EntryKind: TypeAlias = Literal["begin", "call", "intent", "outcome", "error", "retry", "end", "decision"]
-"""The kind of a record: a run begins; a call starts, or ends; an effect is intended, has an outcome, or has failed;
-what failed shall be tried again; a person has decided on what was asked."""
+EntryKind: TypeAlias = Literal["begin", "call", "node", "intent", "outcome", "error", "retry", "end", "decision"]
+"""The kind of a record: a run begins; a call starts, or ends; a node has others below it that are recorded; an effect
+is intended, has an outcome, or has failed; what failed shall be tried again; a person has decided on what was asked."""
 
 
 class Entry(NamedTuple):
@@ -219,7 +219,7 @@ class SQLiteStore:
             rows = database.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
         if run_id is not None and not rows:
             raise UnknownRunError(f"the journal {self.path} has no run {run_id!r}", run_id)
-        return [RunInfo(*row) for row in rows]
+        return [_info_of(*row) for row in rows]
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run after the one of a number.
@@ -266,6 +266,13 @@ def _prepare(database: sqlite3.Connection) -> None:
     if version < VERSION:
         database.executescript(_TABLES)
         database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _info_of(
+    id: str, root: str, status: RunStatus, started: float, ended: float | None, why: str, epoch: int, owner: str
+) -> RunInfo:
+    is_killed = status == "running" and _process_of(owner) is None
+    return RunInfo(id, root, "killed" if is_killed else status, started, ended, why, epoch)
 
 
 def _checked(entries: Iterator[Entry], run_id: str) -> Iterator[Entry]:

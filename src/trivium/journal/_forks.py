@@ -1,0 +1,131 @@
+"""Runs made of others, and compared with them: the records before a node, an edited outcome, the first difference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, cast
+
+from trivium.exceptions import UnknownNodeError
+from trivium.journal._codec import Codec
+from trivium.journal._store import Entry
+from trivium.journal._tree import RunNode
+from trivium.schema import ToolCall
+
+__all__ = ["KEEP", "Divergence", "entries_before", "first_divergence"]
+
+KEEP: Final[Any] = object()
+"""In place of an edited outcome: the node runs again."""
+_CLOCKS: Final = frozenset(("now", "random", "new_id"))
+"""The names of effects whose outcomes differ in any two runs, and mean nothing by that."""
+_ENDS: Final = frozenset(("outcome", "error", "retry"))
+_LONGEST: Final = 200
+
+
+class Divergence(NamedTuple):
+    """The first difference of two runs.
+
+    Args:
+        path: the node, by its path.
+        what: "input": they began with other messages; "asked": the node was asked something else; "answered": it was
+            answered something else; "missing": only one of them has the node.
+        first: what the first run has there, on one line; "" for nothing.
+        second: the same of the second run.
+    """
+
+    path: str
+    what: str
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        said = {"input": "began with something else", "missing": "is in one of them alone"}
+        return f"{self.path} {said.get(self.what, f'was {self.what} something else')}\n- {self.first}\n+ {self.second}"
+
+
+def entries_before(entries: Sequence[Entry], node: RunNode, edit: Any, codec: Codec, run_id: str) -> list[Entry]:
+    """Return the records of a run up to a node, which has an edited outcome if one is given.
+
+    The outcome of an effect that was intended before belongs to them, also where it came later.
+
+    Raises:
+        UnknownNodeError: the node has no outcome that could be edited.
+    """
+    begun = {each.node for each in entries if each.kind == "intent" and each.seq < node.first}
+    if edit is not KEEP:
+        begun |= {each.key for each in node.walk()} - {node.key}  # what it did to have the outcome that is replaced
+    kept = [each for each in entries if each.seq < node.first or (each.kind in _ENDS and each.node in begun)]
+    if edit is KEEP:
+        return kept
+    if not node.is_effect:
+        raise UnknownNodeError(
+            f"{node.path} asks nothing of the world outside, so it has no outcome to edit: name a model, tool or step "
+            "below it",
+            run_id,
+            node.path,
+        )
+    own = next(each for each in entries if each.node == node.key and each.kind in ("outcome", "error", "intent"))
+    body = codec.dump(edit) if node.name != "model" else _reply(edit, codec)
+    return [*kept, own._replace(kind="outcome", body=body)]
+
+
+def _reply(edit: Any, codec: Codec) -> str:
+    """Return the recorded form of the answer of a model."""
+    if isinstance(edit, str):
+        return codec.dump({"text": edit}).join(('{"$":"Reply","v":', "}"))
+    calls = (edit,) if isinstance(edit, ToolCall) else tuple(edit)
+    return codec.dump({"text": "", "tool_calls": calls}).join(('{"$":"Reply","v":', "}"))
+
+
+# ---- two runs
+def first_divergence(first: RunNode, second: RunNode) -> Divergence | None:
+    """Return the first difference of two trees, in the order of the first one's records."""
+    ours, theirs = (
+        [each for each in sorted(top.walk(), key=_place) if each is not top and each.name not in _CLOCKS]
+        for top in (first, second)
+    )
+    others = {each.key: each for each in theirs}
+    for node in ours:
+        other = others.get(node.key)
+        if other is None:
+            return Divergence(node.path, "missing", _said(node), "")
+        if node.digest != other.digest:
+            return Divergence(node.path, "asked", _asked(node), _asked(other))
+        if _answer(node) != _answer(other):
+            return Divergence(node.path, "answered", _said(node), _said(other))
+    known = {each.key for each in ours}
+    for node in theirs:
+        if node.key not in known:
+            return Divergence(node.path, "missing", "", _said(node))
+    return None
+
+
+def _place(node: RunNode) -> int:
+    """Return the record from which on a node counts: that of its outcome, and of other nodes the first."""
+    return node.last if node.is_effect else node.first
+
+
+def _answer(node: RunNode) -> Any:
+    """Return what a node was answered, as far as it matters: not what it cost."""
+    value = node.error or node.outcome
+    if node.name == "model" and isinstance(value, dict):
+        return {key: each for key, each in cast("dict[str, Any]", value)["v"].items() if key in ("text", "tool_calls")}
+    return value
+
+
+def _asked(node: RunNode) -> str:
+    return f"digest {node.digest}" if node.asked is None else _short(node.asked)
+
+
+def _said(node: RunNode) -> str:
+    answer = _answer(node)
+    if isinstance(answer, dict) and node.name == "model":
+        said = cast("dict[str, Any]", answer)
+        return _short(said["text"] or said.get("tool_calls", ""))
+    return _short("" if answer is None else answer)
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,108 @@
+"""A journal of one recorded run, with which a program runs again and nothing is performed or written."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel
+
+from trivium.commander.lowlevel import CallNode, driver_neutral
+from trivium.exceptions import NotRecordedError, RunInputError
+from trivium.journal._codec import Codec
+from trivium.journal._journal import Journal
+from trivium.journal._run import DurableRun, EffectKind, Reconcile
+from trivium.journal._store import Entry, RunInfo, RunStatus, SQLiteStore
+
+__all__ = ["ReplayJournal"]
+
+T = TypeVar("T")
+
+
+class _ReplayStore(SQLiteStore):
+    """The records of one run, to which nothing is added; it has no file."""
+
+    def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry]) -> None:
+        self._info, self._digest = info, digest
+        self._kept = [each for each in entries if each.kind != "retry"]  # what ended it ends it again
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def begin(self, run_id: str, root: str, digest: str, owner: str) -> tuple[int, list[Entry]]:
+        """Return the records.
+
+        Raises:
+            RunInputError: this is another run, or it began with another input.
+        """
+        if (run_id, root, digest) != (self._info.id, self._info.root, self._digest):
+            raise RunInputError(
+                f"this journal replays the run {self._info.id!r}, which began with {self._info.root} and its recorded "
+                "input: give it the same",
+                run_id,
+            )
+        return self._info.epoch + 1, self._kept
+
+    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+        """Write nothing."""
+
+    def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
+        """Write nothing."""
+
+    def runs(self, run_id: str | None = None) -> list[RunInfo]:
+        """Return the run."""
+        return [self._info]
+
+    def entries(self, run_id: str, after: int = 0) -> list[Entry]:
+        """Return the records."""
+        return [each for each in self._kept if each.seq > after]
+
+    def forget(self, run_id: str) -> None:
+        """Do nothing."""
+
+
+class _ReplayedRun(DurableRun):
+    """A run whose effects have the outcomes that are recorded, or none."""
+
+    @driver_neutral
+    async def perform(
+        self,
+        node: CallNode,
+        asked: object,
+        act: Callable[[], Awaitable[T]],
+        effect: EffectKind | None = "read",
+        reconcile: Reconcile | None = None,
+        types: tuple[type, ...] = (),
+        bases: tuple[type[BaseModel], ...] = (),
+    ) -> T:
+        """Return the recorded outcome of an effect.
+
+        Raises:
+            NotRecordedError: there is none.
+        """
+
+        async def refuse() -> NoReturn:
+            raise NotRecordedError(
+                f"the run {self.id!r} has no record of what {node.path} was answered: it was broken off before. Resume "
+                "it to go on",
+                self.id,
+                node.path,
+            )
+
+        return await super().perform(node, asked, refuse, "read", None, types, bases)
+
+
+class ReplayJournal(Journal):
+    """A journal of one run, made by `RunView.as_journal`; see there."""
+
+    def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry], codec: Codec) -> None:
+        super().__init__(_ReplayStore(info, digest, entries))
+        self._codec = codec
+
+    def __repr__(self) -> str:
+        return f"<the journal of the run {self._store.runs()[0].id!r}, to replay>"
+
+    def attempt(self, run_id: str) -> Any:
+        """Return a new replay of the run."""
+        super().attempt(run_id)  # which checks the place
+        return _ReplayedRun(self._store, self._codec, run_id, "")

@@ -1,0 +1,255 @@
+"""Views of a recorded run: what it did, why it failed, and the runs that can be made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from trivium.events import JSONObject
+from trivium.exceptions import ConfigurationError, UnknownNodeError
+from trivium.journal._codec import Codec, digest_of
+from trivium.journal._events import Fork
+from trivium.journal._forks import KEEP, Divergence, entries_before, first_divergence
+from trivium.journal._store import Entry, RunInfo
+from trivium.journal._tree import RunNode, tree_of
+from trivium.schema import Message, Usage
+
+if TYPE_CHECKING:
+    from trivium.journal._journal import Journal
+
+__all__ = ["RunView"]
+
+T = TypeVar("T")
+
+
+class RunView:
+    """A run as a journal has it at this moment: made by `Journal.view`.
+
+    Everything is computed from the records, and nothing of it changes when the run goes on: make a new view then.
+
+    Attributes:
+        info: the run's status and times.
+
+    Example:
+        >>> import tempfile
+        >>> from trivium import Agent
+        >>> from trivium.journal import Journal
+        >>> from trivium.testing import ScriptedModel
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> journal = Journal(f"{folder.name}/runs.db")
+        >>> agent = Agent(ScriptedModel(["hello"]), name="greeter")
+        >>> _ = agent("hi", run_id="greeting-1", journal=journal)
+        >>> run = journal.view("greeting-1")
+        >>> [node.path for node in run.tree().walk()]
+        ['greeter#0', 'greeter#0/model#0']
+        >>> run.replay(agent).content  # no model is asked
+        'hello'
+        >>> fork = run.fork(at="greeter#0/model#0", edit="good morning")
+        >>> fork.id, fork.resume(agent).content
+        ('greeting-1-fork-1', 'good morning')
+        >>> print(run.diff(journal.view(fork.id)))
+        greeter#0/model#0 was answered something else
+        - hello
+        + good morning
+        >>> journal.close(); folder.cleanup()
+    """
+
+    def __init__(self, journal: Journal, info: RunInfo, entries: Sequence[Entry], codec: Codec) -> None:
+        self.info = info
+        self._journal, self._entries, self._codec = journal, tuple(entries), codec
+        has_begun = bool(entries) and entries[0].kind == "begin"
+        self._begun: dict[str, Any] = json.loads(entries[0].body) if has_begun else {}
+
+    def __repr__(self) -> str:
+        return f"RunView({self.id!r}, {self.info.status!r}, records={len(self._entries)})"
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self.info.id
+
+    @property
+    def input(self) -> list[Message] | None:
+        """The messages that the run began with; None for a run of other code, `with journal.run(…)`."""
+        return self._codec.decode(self._begun["asked"]) if "asked" in self._begun else None
+
+    @property
+    def session_id(self) -> Hashable:
+        """The session in which it ran."""
+        return self._codec.decode(self._begun.get("session", 0))
+
+    @property
+    def forked_from(self) -> Fork | None:
+        """The run and the node that it was forked from; None: it is no fork."""
+        return Fork(*self._begun["fork"]) if "fork" in self._begun else None
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and dollars of all answers that are recorded."""
+        return self.tree().total
+
+    @property
+    def cost(self) -> float:
+        """Dollars of all answers that are recorded; 0 for models whose price is not known."""
+        return self.usage.usd
+
+    def events(self, after: int = 0) -> list[Entry]:
+        """Return the records after the one of a number, which a follower has seen last."""
+        return [each for each in self._entries if each.seq > after]
+
+    def tree(self) -> RunNode:
+        """Return the root of its nodes."""
+        top = tree_of(self.info.root, self.info.started, self._entries, self._codec)
+        top.status = "done" if self.info.status == "done" else "failed" if self.info.why else "open"
+        top.ended = max(top.ended, self.info.ended or 0.0)
+        top.error = self.info.why or None
+        return top
+
+    @property
+    def why(self) -> str:
+        """The reason why the run has no result: the node and its error, on one line; "" for a run that is done."""
+        status = self.info.status
+        if status in ("done", "running"):
+            return ""
+        pending = [each.path for each in self.tree().walk() if each.is_effect and each.status == "open"]
+        unknown = f"; it is not known whether {', '.join(pending)} happened" if pending else ""
+        if status == "killed":
+            last = self._entries[-1] if self._entries else None
+            where = f" after {self._path_of(last.node)}" if last is not None else ""
+            return f"its process ended{where}{unknown}: resume it"
+        if not self.info.why:
+            return "it was not begun: resume it"
+        causes = [each for each in self._entries if each.kind == "retry"]
+        where = f"{self._path_of(causes[-1].node)}: " if causes and causes[-1].seq == self._entries[-1].seq else ""
+        return f"{where}{self.info.why}{unknown}"
+
+    def node(self, place: str) -> RunNode:
+        """Return a node by its key or its path; the numbers that are 0 may be left out of a path.
+
+        Raises:
+            UnknownNodeError: there is none.
+        """
+        wanted = place.replace("#0", "")
+        for each in self.tree().walk():
+            if place == each.key or wanted == each.path.replace("#0", ""):
+                return each
+        raise UnknownNodeError(
+            f"the run {self.id!r} has no node {place!r}: `trivium show` lists them with their paths", self.id, place
+        )
+
+    def _path_of(self, key: str) -> str:
+        return next(each.path for each in self.tree().walk() if each.key == key)
+
+    # ---- run it again
+    def resume(self, program: Callable[..., T], **options: Any) -> T:
+        """Go on with the run where it was broken off; for one that is done, return its result again.
+
+        Args:
+            program: the agent, task or other module that it began with, made anew as the first attempt made it.
+            **options: further options of its call, as `listeners=`.
+
+        Raises:
+            ConfigurationError: the run is that of other code, `with journal.run(…)`: run that code again.
+            DivergedError: the program asks something else than is recorded.
+        """
+        return self._call(program, self._journal, options)
+
+    def replay(self, program: Callable[..., T], **options: Any) -> T:
+        """Run the program again by its records alone: no model, no tool and no step is called, nothing is written.
+
+        A run that failed fails with the same error; one that was broken off ends with `NotRecordedError`.
+
+        Args:
+            program: as for `resume`.
+            **options: as for `resume`.
+
+        Raises:
+            NotRecordedError: the program asks more than is recorded.
+            DivergedError: it asks something else.
+        """
+        return self._call(program, self.as_journal(), options)
+
+    def as_journal(self) -> Journal:
+        """Return a journal of this run alone, which writes nothing and performs nothing: to replay any code with.
+
+        Example::
+
+            def program(journal):
+                with journal.run("order-17"):
+                    ...
+
+            program(Journal("runs.db").view("order-17").as_journal())
+        """
+        from trivium.journal._replay import ReplayJournal
+
+        return ReplayJournal(self.info, self.digest(), self._entries, self._codec)
+
+    def _call(self, program: Callable[..., T], journal: Journal, options: dict[str, Any]) -> T:
+        messages = self.input
+        if messages is None:
+            raise ConfigurationError(
+                f"the run {self.id!r} is that of code within `with journal.run(…)`: run that code again with this id"
+            )
+        session = {} if self.session_id == 0 else {"session_id": self.session_id}
+        return program(*messages, run_id=self.id, journal=journal, **session, **options)
+
+    # ---- make others of it
+    def fork(self, run_id: str | None = None, *, at: str | None = None, edit: Any = KEEP) -> RunView:
+        """Make a new run that is this one up to a node, and goes its own way from there when it is resumed.
+
+        Nothing before the node runs again. To try another model, prompt or tool, resume the fork with a program that
+        has it. The fork has its own id, so that effects which it repeats are told apart by their keys.
+
+        Args:
+            run_id: the id of the fork; default: this one's with "-fork-1" or the next number.
+            at: the key or the path of the node that runs again, with all that came after; None: the end of the run, so
+                that what failed is tried again.
+            edit: what the node was answered, in place of its recorded outcome: it is not asked again. For a model it is
+                a text, a `ToolCall` or several.
+
+        Raises:
+            UnknownNodeError: there is no such node; or it is no effect, so that it has no outcome to edit.
+            RunInputError: there is a run of that id.
+        """
+        if at is None and edit is not KEEP:
+            raise ConfigurationError("edit= replaces the outcome of one node: name it by at=")
+        node = None if at is None else self.node(at)
+        kept = self._entries if node is None else entries_before(self._entries, node, edit, self._codec, self.id)
+        begun = {**self._begun, "fork": (self.id, "" if node is None else node.key)}
+        return self._journal.add_run(run_id, self.info, self.digest(), begun, kept)
+
+    def diff(self, other: RunView) -> Divergence | None:
+        """Return the first difference to another run, such as a fork or an earlier run with the same input.
+
+        Nodes are compared in the order of this run's records, by what they were asked and answered. Times, random
+        numbers and ids may differ, and so may the tokens of an answer.
+
+        Returns:
+            The difference; None: there is none.
+        """
+        if (self.info.root, self.digest()) != (other.info.root, other.digest()):
+            said = [f"{each.info.root}: {_said(each.input)}" for each in (self, other)]
+            return Divergence(f"{self.info.root}#0", "input", *said)
+        return first_divergence(self.tree(), other.tree())
+
+    def as_cassette(self) -> JSONObject:
+        """Return the answers of the models as JSON values, for a test: see `trivium.testing.RecordedModel`.
+
+        They hold what the models said, and the errors that they failed with.
+        """
+        found: dict[str, JSONObject] = {}
+        names = {each.node: each.name for each in self._entries}
+        for entry in self._entries:
+            if entry.name == "model" and entry.kind in ("outcome", "error"):
+                caller, answer = names.get(entry.parent, self.info.root), json.loads(entry.body)
+                found[entry.node] = {"caller": caller, "digest": entry.digest, "kind": entry.kind, "answer": answer}
+        return {"trivium_run": 1, "run_id": self.id, "answers": [*found.values()]}
+
+    def digest(self) -> str:
+        """Return the digest of the input; "" for a run of other code."""
+        return digest_of(self._begun["asked"]) if "asked" in self._begun else ""
+
+
+def _said(messages: Sequence[Message] | None) -> str:
+    return " ".join(str(each.content) for each in messages or ())[:200]
