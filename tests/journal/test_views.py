@@ -19,10 +19,11 @@ from trivium.exceptions import (
     NotRecordedError,
     ProviderConnectionError,
     RunInputError,
+    RunPausedError,
     UnknownNodeError,
     UnknownRunError,
 )
-from trivium.journal import Fork, ForkedEvent, Journal, RunNode, step
+from trivium.journal import Fork, ForkedEvent, Journal, RunNode, ask_later, step
 from trivium.schema import ToolCall, Usage
 from trivium.testing import ScriptedModel, call_tool
 
@@ -335,3 +336,25 @@ def test_a_session_is_forgotten_with_all_its_runs(journal: Journal):
     assert journal.forget(session_id="ada") == 2
     assert [each.id for each in journal.runs()] == ["1"]
     assert journal.forget("1") == 1
+
+
+def test_a_fork_asks_again_for_what_was_approved_in_the_other_run(journal: Journal):
+    @tool(effect="once", needs_approval=True)
+    def buy(amount: int) -> str:
+        """Buy."""
+        return f"bought {amount}"
+
+    def shop() -> Agent:
+        return Agent(Stateless(call_tool("buy", amount=3), "done"), tools=[buy], name="shop")
+
+    with pytest.raises(RunPausedError):
+        shop()("Go.", run_id="a", journal=journal, approve=ask_later)
+    assert "waits for a decision" in journal.view("a").why
+    (waiting,) = journal.pending("a")
+    journal.approve("a", waiting.digest, by="ada")
+    shop()("Go.", run_id="a", journal=journal, approve=ask_later)
+    run = journal.view("a")
+    assert run.tree().status == "done"
+    with pytest.raises(RunPausedError):
+        run.fork("b", at="shop/tool:buy").resume(shop(), approve=ask_later)
+    assert run.fork("c", at="shop/model#1").resume(shop(), approve=ask_later).content == "done"

@@ -91,6 +91,8 @@ class RunNode:
                 usage = cast("dict[str, Any]", value).get("usage") if isinstance(value, dict) else None
                 if self.name == "model" and isinstance(usage, Usage):
                     self.usage += usage
+            case "decision":
+                self.status, self.outcome = "done", json.loads(entry.body)
             case "error":
                 found = codec.load(entry.body)
                 self.status, self.error = "failed", f"{found['kind']}: {found['text']}"

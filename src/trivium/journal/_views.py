@@ -112,6 +112,8 @@ class RunView:
         status = self.info.status
         if status in ("done", "running"):
             return ""
+        if status == "paused":
+            return self.info.why
         pending = [each.path for each in self.tree().walk() if each.is_effect and each.status == "open"]
         unknown = f"; it is not known whether {', '.join(pending)} happened" if pending else ""
         if status == "killed":
