@@ -145,8 +145,8 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
 
         return resolve(llm or None)
     raise ConfigurationError(
-        f"{type(llm).__name__} is no model: give an object with `name` and `stream(request)`, or a model's name; "
-        "for a script, trivium.testing.ScriptedModel"
+        f"{type(llm).__name__} is no model: give an object that derives from trivium.llms.BaseLLM, or has `name` and "
+        "`stream(request)`; or a model's name; for a script, trivium.testing.ScriptedModel"
     )
 
 
