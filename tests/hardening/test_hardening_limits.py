@@ -25,6 +25,7 @@ from trivium.commander import Limits
 from trivium.distributed import AgentServer, ConnectionLimits, HTTPAgentClient
 from trivium.exceptions import ConfigurationError, LimitError, TriviumError
 from trivium.knowledge import IngestLimits
+from trivium.mcp import MCPServer
 from trivium.parsing import ReadLimits, read
 from trivium.testing import ScriptedModel
 
@@ -45,10 +46,15 @@ def server_of(**given: Any) -> AgentServer:
     return AgentServer(Agent(ScriptedModel(["x"])), port=0, **given)
 
 
+def mcp_server(**given: Any) -> MCPServer:
+    return MCPServer("nothing", **given)
+
+
 CALLS: dict[Callable[..., Any], tuple[str, ...]] = {
     tables: ("max_rows", "timeout", "memory"),
     database: ("max_rows", "timeout"),
     Fetcher: ("max_bytes", "timeout"),
+    mcp_server: ("max_bytes", "timeout", "start_seconds"),
     server_of: ("max_bytes", "max_runs", "max_sessions", "timeout"),
 }
 NOTHING = (math.nan, math.inf, -math.inf, -1, "9")
@@ -66,6 +72,13 @@ def numbers() -> Iterator[tuple[Callable[..., Any], str]]:
 def test_a_number_that_limits_nothing_is_refused(made: Callable[..., Any], name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=name):
         made(**{name: value})
+
+
+def test_every_limit_of_the_page_is_tried_here() -> None:
+    page = Path(__file__).parents[2] / "docs/limits.md"
+    named = set(re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE))
+    assert named - {name for _, name in numbers()} == set()
+    assert len(named) >= 25
 
 
 def reached(tmp_path: Path) -> Iterator[tuple[Callable[[], Any], str, float]]:

@@ -37,3 +37,5 @@ class ReadLimits:
         positive(seconds=self.seconds, memory=self.memory)
         if self.memory < 64 << 20:
             raise ConfigurationError("reading takes at least 64 MiB of memory")
+        if not isinstance(self.scanned_pages, int) or self.scanned_pages < 0:  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f"scanned_pages is a number of pages, 0 for none, not {self.scanned_pages!r}")
