@@ -54,6 +54,8 @@ def test_what_is_sent_gives_what_the_query_gives_as_it_was_written(shop: Shop) -
 
 def test_a_plan_of_a_query_that_only_reads_is_shown(shop: Shop) -> None:
     assert shop.database.query("EXPLAIN SELECT name FROM customers ORDER BY name").rows
+    if shop.dialect == "postgres":
+        assert "Plan" in str(shop.database.query("EXPLAIN (FORMAT JSON) SELECT name FROM customers").rows)
     with pytest.raises(QueryRefusedError):
         shop.database.query("EXPLAIN SELECT * FROM secrets")
 
