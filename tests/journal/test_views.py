@@ -15,7 +15,6 @@ from trivium import Agent
 from trivium.actions import tool
 from trivium.exceptions import (
     ConfigurationError,
-    DivergedError,
     NotRecordedError,
     ProviderConnectionError,
     RunInputError,
@@ -166,7 +165,7 @@ def test_a_replay_of_a_run_that_was_broken_off_ends_where_it_was_and_performs_no
     assert [each.status for each in run.tree().walk()] == ["open", "done", "open"]
     with pytest.raises(NotRecordedError) as caught:
         run.replay(Agent(Stateless(call_tool("pay", amount=3), "done"), tools=[pay]))
-    assert (caught.value.run_id, caught.value.path) == ("a", "Agent#0/model#1")
+    assert (caught.value.run_id, caught.value.path) == ("a", "Agent#0/tool:pay#0")
 
 
 def _killed_while_it_pays(folder: Path) -> None:
@@ -313,19 +312,10 @@ def test_what_a_view_cannot_do_is_told(journal: Journal):
         run.fork("order-17")
     with pytest.raises(RunInputError, match="replays"):
         agent()("Go.", run_id="other", journal=run.as_journal())
-    with pytest.raises(DivergedError):
-        run.replay(Agent(Stateless(call_tool("look", place="Oslo"), "x"), tools=[_other_look()], name="buyer"))
+    with pytest.raises(NotRecordedError, match="has changed"):
+        run.replay(Agent(Stateless("never"), tools=[look], name="buyer"))
     with pytest.raises(UnknownRunError):
         journal.view("nothing")
-
-
-def _other_look() -> Any:
-    @tool(effect="read", name="look")
-    def other(place: str) -> str:
-        """Look."""
-        return step("deeper", lambda: place, effect="read")
-
-    return other
 
 
 def test_a_session_is_forgotten_with_all_its_runs(journal: Journal):

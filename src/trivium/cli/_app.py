@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from trivium import __version__
+from trivium.cli._run_commands import COMMANDS, RUNS_EXAMPLES
 from trivium.cli._screen import as_error, one_line, prepare, silence, write_line
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
@@ -399,3 +400,8 @@ def _mcp_serve(
     from trivium.cli import _mcp  # other commands need nothing of it
 
     _mcp.serve_references(references, "http" if http else "stdio", host, port, token)
+
+
+for _name, (_command, _text) in COMMANDS.items():
+    _needs = _name not in ("runs", "forget")
+    app.command(_name, short_help=_text, epilog=RUNS_EXAMPLES, no_args_is_help=_needs)(_command)

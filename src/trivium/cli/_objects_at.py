@@ -10,8 +10,9 @@ from typing import Any, cast
 
 from trivium.cli._screen import one_line
 from trivium.exceptions import ConfigurationError
+from trivium.module import Module
 
-__all__ = ["import_object"]
+__all__ = ["import_agent", "import_object"]
 
 
 def import_object(reference: str, what: str, example: str, kinds: tuple[type, ...]) -> Any:
@@ -36,6 +37,25 @@ def import_object(reference: str, what: str, example: str, kinds: tuple[type, ..
             known = f"; there are {', '.join(near)}" if near else ""
             raise ConfigurationError(f"{path} has no {name!r}{known}")
         found = getattr(found, part)
+    return found
+
+
+def import_agent(reference: str) -> Module:
+    """Import the agent, task or other module at `module:object`, or call the function there that makes one.
+
+    Raises:
+        ConfigurationError: there is none, or it cannot be made.
+    """
+    found: object = import_object(reference, "agent", "agents:writer", (Module,))
+    if not isinstance(found, Module) and callable(found):
+        try:
+            found = found()
+        except Exception as error:
+            raise ConfigurationError(f"{reference}() failed: {type(error).__name__}: {one_line(error)}") from error
+    if not isinstance(found, Module):
+        raise ConfigurationError(
+            f"{reference} is a {type(found).__name__}; name an agent, or a function that makes one"
+        )
     return found
 
 

@@ -20,6 +20,8 @@ _OPTIONS = {
     "IngestLimits(seconds=…)": "--max-seconds",
     "base_url": "--base-url",
     ", or give api_key=": "",
+    "edit= replaces": "--edit replaces",
+    "name it by at=": "name it by --at",
     "; '' is the default of this machine": "; 'none' searches by words alone",
 }
 

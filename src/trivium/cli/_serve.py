@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from trivium.cli._objects_at import import_object
+from trivium.cli._objects_at import import_agent
 from trivium.cli._screen import one_line, write_line
 from trivium.distributed import AgentServer, ServeOptions
 from trivium.distributed.lowlevel import HTTPServing, is_loopback
-from trivium.exceptions import ConfigurationError
-from trivium.module import Module
 
 __all__ = ["report_ready", "serve_agent"]
 
 
 def serve_agent(reference: str, host: str, port: int, token: str | None, options: ServeOptions) -> None:
     """Serve the agent at `module:object` (or one that the function there makes) until a signal comes."""
-    agent: object = import_object(reference, "agent", "agents:writer", (Module,))
-    if not isinstance(agent, Module) and callable(agent):
-        try:
-            agent = agent()
-        except Exception as error:
-            raise ConfigurationError(f"{reference}() failed: {type(error).__name__}: {one_line(error)}") from error
-    if not isinstance(agent, Module):
-        raise ConfigurationError(
-            f"{reference} is a {type(agent).__name__}; name an agent, or a function that makes one"
-        )
+    agent = import_agent(reference)
     name, server = agent.name, AgentServer(agent, host, port, token=token, **options)
     server.serve(lambda: report_ready(server, name, server.url, host))
 

@@ -83,8 +83,8 @@ class _ReplayedRun(DurableRun):
 
         async def refuse() -> NoReturn:
             raise NotRecordedError(
-                f"the run {self.id!r} has no record of what {node.path} was answered: it was broken off before. Resume "
-                "it to go on",
+                f"the run {self.id!r} has no record of what {node.path} was answered: it was broken off before, or the "
+                "program has changed. Resume it, or replay it with the program as it was",
                 self.id,
                 node.path,
             )

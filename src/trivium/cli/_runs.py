@@ -1,0 +1,197 @@
+"""`trivium runs`, `show`, `resume`, `replay`, `diff`, `fork` and `forget`: the durable runs of a journal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from trivium.cli._objects_at import import_agent, import_object
+from trivium.cli._screen import one_line, printable, stdout, write_line
+from trivium.exceptions import ConfigurationError
+from trivium.journal import Journal, RunInfo, RunNode, RunView
+from trivium.observers import format_seconds, format_usage
+from trivium.schema import Usage
+
+__all__ = ["diff_runs", "forget_runs", "fork_run", "list_runs", "open_journal", "repeat_run", "show_run"]
+
+DIFFERENT = 3
+"""The exit status of a comparison that found a difference."""
+_COLOURS = {"done": "green", "running": "cyan", "paused": "yellow", "stopped": "yellow"}
+
+
+def open_journal(place: str) -> Journal:
+    """Open the journal of a file that exists, of a database, or the object at `module:object`, which knows its types.
+
+    Raises:
+        ConfigurationError: there is no such file or object.
+    """
+    if "://" in place or Path(place).is_file():
+        return Journal(place)
+    if ":" in place:
+        found: object = import_object(place, "journal", "agents:journal", (Journal,))
+        if isinstance(found, Journal):
+            return found
+        raise ConfigurationError(f"{one_line(place)} is a {type(found).__name__}, and no Journal")
+    raise ConfigurationError(f"there is no journal {one_line(place)}: name it by --journal, or TRIVIUM_JOURNAL")
+
+
+def list_runs(journal: Journal, status: str | None, as_json: bool) -> None:
+    """List the runs, the latest first."""
+    runs = [each for each in journal.runs() if status in (None, each.status)]
+    if as_json:
+        for each in runs:
+            _write_json(_info_json(each))
+        return
+    table = Table("run", "of", "status", "began", "took", "attempts", "why", box=box.HORIZONTALS, border_style="dim")
+    for each in runs:
+        took = "" if each.ended is None else format_seconds(each.ended - each.started)
+        status_text = Text(each.status, style=_COLOURS.get(each.status, "red"))
+        began = datetime.fromtimestamp(each.started).strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(
+            Text(one_line(each.id)), Text(one_line(each.root)), status_text, began, took, str(each.epoch),
+            Text(one_line(each.why)),
+        )  # fmt: skip
+    stdout().print(table)
+
+
+def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> None:
+    """Show a run: its status, the reason of its failure, and its tree with times and costs."""
+    run = journal.view(run_id)
+    top = run.tree()
+    if as_json:
+        nodes = [_node_json(each, content) for each in top.walk()]
+        told = {**_info_json(run.info), "why": run.why, **_usage_json(top.total), "nodes": nodes}
+        if run.forked_from is not None:
+            told["forked_from"] = run.forked_from._asdict()
+        _write_json(told)
+        return
+    screen = stdout()
+    screen.print(
+        Text.assemble((one_line(run.id), "bold"), "  ", (run.info.status, _COLOURS.get(run.info.status, "red")))
+    )
+    if run.why:
+        screen.print(Text(one_line(run.why), style="red"))
+    if run.forked_from is not None:
+        screen.print(Text(f"forked from {one_line(run.forked_from.run_id)}", style="dim"))
+    screen.print(_tree(top, content))
+
+
+def _tree(top: RunNode, content: bool) -> Tree:
+    tree = Tree(_line(top, top.name, top.total, content), guide_style="dim")
+    todo = [(top, tree)]
+    while todo:
+        node, branch = todo.pop()
+        for child in node.children:
+            label = child.path.rpartition("/")[2].removesuffix("#0")
+            todo.append((child, branch.add(_line(child, label, child.usage, content))))
+    return tree
+
+
+def _line(node: RunNode, label: str, usage: Usage, content: bool) -> Text:
+    facts = "".join(f"  {each}" for each in (format_seconds(node.seconds), *format_usage(usage)))
+    text = Text.assemble((one_line(label), "bold"), (facts, "dim"))
+    if node.error:
+        text.append(f"  {one_line(node.error)}", style="red")
+    elif node.status == "open":
+        text.append("  not ended", style="yellow")
+    if content and node.outcome is not None:
+        text.append(f"\n{printable(_content(node))}", style="cyan")
+    return text
+
+
+def _content(node: RunNode) -> str:
+    """Return what a node was answered: the text and the calls of a model, and else the value."""
+    value: Any = node.outcome
+    if node.name != "model":
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    reply: dict[str, Any] = value["v"]
+    calls = reply.get("tool_calls") or {"v": []}
+    said = [f"{each['v']['name']} {each['v']['arguments']}" for each in calls["v"]]
+    return "\n".join(each for each in (reply["text"], *said) if each)
+
+
+def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool, as_json: bool) -> None:
+    """Resume a run with the program at `module:object`, or replay it, and write its result.
+
+    Raises:
+        ConfigurationError: there is no such program, or the run is that of other code.
+    """
+    program, run = import_agent(reference), journal.view(run_id)
+    result = run.replay(program) if is_replay else run.resume(program)
+    content = result.content
+    said = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+    if not as_json:
+        sys.stdout.write(f"{printable(said)}\n")
+        return
+    _write_json({**_info_json(journal.info(run_id)), "content": said, **_usage_json(journal.view(run_id).usage)})
+
+
+def diff_runs(journal: Journal, first: str, second: str, as_json: bool) -> int:
+    """Write the first difference of two runs; return 0 if there is none, and else 3."""
+    found = journal.view(first).diff(journal.view(second))
+    if as_json:
+        _write_json(None if found is None else found._asdict())
+    elif found is None:
+        write_line("the two runs are alike")
+    else:
+        sys.stdout.write(f"{printable(str(found))}\n")
+    return 0 if found is None else DIFFERENT
+
+
+def fork_run(journal: Journal, run_id: str, new: str | None, at: str | None, edit: str | None, as_json: bool) -> None:
+    """Make a new run of one, up to a node, and write its id."""
+    change: dict[str, Any] = {} if edit is None else {"edit": edit}
+    fork: RunView = journal.view(run_id).fork(new, at=at, **change)
+    if as_json:
+        _write_json(_info_json(fork.info))
+    else:
+        sys.stdout.write(f"{one_line(fork.id)}\n")
+        write_line(f"nothing of it has run; `trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it")
+
+
+def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> None:
+    """Delete runs, or all runs of a session.
+
+    Raises:
+        ConfigurationError: neither is named.
+        UnknownRunError: there is no such run; none is deleted then.
+    """
+    if not run_ids and session is None:
+        raise ConfigurationError("name the runs to forget, or --session")
+    for each in run_ids:
+        journal.info(each)
+    number = sum(journal.forget(each) for each in run_ids)
+    if session is not None:
+        number += journal.forget(session_id=session)
+    write_line(f"{number} {'run is' if number == 1 else 'runs are'} deleted")
+
+
+def _info_json(info: RunInfo) -> dict[str, Any]:
+    return {
+        "run": info.id, "root": info.root, "status": info.status, "started": info.started, "ended": info.ended,
+        "attempts": info.epoch, "why": info.why,
+    }  # fmt: skip
+
+
+def _node_json(node: RunNode, content: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "path": node.path, "key": node.key, "name": node.name, "status": node.status, "started": node.started,
+        "seconds": node.seconds, "error": node.error, **_usage_json(node.usage),
+    }  # fmt: skip
+    return {**told, "asked": node.asked, "outcome": node.outcome} if content else told
+
+
+def _usage_json(usage: Usage) -> dict[str, Any]:
+    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "usd": usage.usd}
+
+
+def _write_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")

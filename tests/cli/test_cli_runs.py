@@ -1,0 +1,138 @@
+"""`trivium runs`, `show`, `resume`, `replay`, `diff`, `fork` and `forget`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trivium import Agent
+from trivium.exceptions import ProviderConnectionError
+from trivium.journal import Journal
+
+from ._command import Command
+
+AGENTS = '''
+from trivium import Agent
+from trivium.actions import tool
+from trivium.journal import Journal
+from trivium.exceptions import ProviderConnectionError
+from trivium.schema import Usage
+from trivium.testing import ScriptedModel, call_tool
+from pathlib import Path
+
+
+@tool(effect="read")
+def look(place: str) -> str:
+    """Look at a place."""
+    with open("looked.txt", "a") as file:
+        file.write("x")
+    return f"{place} is sunny"
+
+
+def answer(request):
+    asked = sum(each["role"] == "assistant" for each in request.messages)
+    if asked == 0:
+        return [call_tool("look", place="Oslo"), Usage(100, 7, usd=0.25)]
+    if not Path("line").exists():
+        return ProviderConnectionError("the line\\nis dead")
+    return f"I say: {request.messages[-1]['content']}"
+
+
+def buyer():
+    return Agent(ScriptedModel(answer), tools=[look], name="buyer")
+
+
+journal = Journal("runs.db")
+'''
+
+
+@pytest.fixture
+def failed(trivium: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """A folder with an agent and the journal of a run of it that failed."""
+    folder = trivium.folder
+    (folder / "agents.py").write_text(AGENTS)
+    monkeypatch.chdir(folder)
+    space: dict[str, object] = {}
+    exec(AGENTS, space)
+    made: Agent = space["buyer"]()  # type: ignore[operator]
+    journal = Journal(folder / "runs.db")
+    with pytest.raises(ProviderConnectionError):
+        made("Go.", run_id="order-17", journal=journal)
+    journal.close()
+    return trivium
+
+
+def looked(command: Command) -> int:
+    return len(Path(command.folder, "looked.txt").read_text())
+
+
+def test_the_reason_of_a_failed_run_is_found_with_one_command(failed: Command):
+    ended = failed("show", "order-17")
+    assert (ended.status, ended.err) == (0, "")
+    first, why, *tree = ended.out.splitlines()
+    assert first == "order-17  failed"
+    assert why == "buyer#0/model#1: ProviderConnectionError: the line is dead"
+    assert tree[0].startswith("buyer  0.0 s  107 tokens  $0.25  ProviderConnectionError")
+    assert [each.split()[1] for each in tree[1:]] == ["model", "tool:look", "model#1"]
+    shown = failed("show", "order-17", "--content").out
+    assert 'look {"place": "Oslo"}' in shown
+    assert "Oslo is sunny" in shown
+
+
+def test_runs_are_listed_for_people_and_for_programs(failed: Command):
+    assert "order-17" in failed("runs").out
+    assert [each["status"] for each in failed("runs", "--json").records] == ["failed"]
+    assert failed("runs", "--status", "done", "--json").records == []
+    (told,) = failed("show", "order-17", "--json").records
+    assert (told["input_tokens"], told["usd"], told["status"]) == (100, 0.25, "failed")
+    assert [each["path"] for each in told["nodes"]][-1] == "buyer#0/model#1"
+    assert not any("outcome" in each for each in told["nodes"])
+    (told,) = failed("show", "order-17", "--json", "--content").records
+    assert told["nodes"][2]["outcome"] == "Oslo is sunny"
+
+
+def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command):
+    replayed = failed("replay", "order-17", "agents:buyer")
+    assert (replayed.status, replayed.out) == (1, "")
+    assert "the line is dead" in replayed.error
+    Path(failed.folder, "line").touch()
+    assert failed("resume", "order-17", "agents:buyer").out == "I say: Oslo is sunny\n"
+    assert failed("replay", "order-17", "agents:buyer", "--json").records[0]["content"] == "I say: Oslo is sunny"
+    forked = failed("fork", "order-17", "b", "--at", "buyer/tool:look", "--edit", "It rains.")
+    assert (forked.out, forked.status) == ("b\n", 0)
+    assert failed("resume", "b", "agents:buyer", "--journal", "agents:journal").out == "I say: It rains.\n"
+    assert looked(failed) == 1
+    assert "forked from order-17" in failed("show", "b").out
+    compared = failed("diff", "order-17", "b")
+    assert compared.status == 3
+    assert compared.out.splitlines() == [
+        "buyer#0/tool:look#0 was answered something else", "- Oslo is sunny", "+ It rains."
+    ]  # fmt: skip
+    assert failed("diff", "b", "b").status == 0
+    assert json.loads(failed("diff", "b", "b", "--json").out) is None
+    assert failed("forget", "b").err == "1 run is deleted\n"
+    assert [each["run"] for each in failed("runs", "--json").records] == ["order-17"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["show", "order-18"], 1, "has no run 'order-18'"),
+        (["show", "order-17", "--journal", "other.db"], 2, "there is no journal other.db: name it by --journal"),
+        (["show", "order-17", "--journal", "agents:buyer"], 2, "and no Journal"),
+        (["resume", "order-17", "agents:nothing"], 2, "agents has no 'nothing'"),
+        (["fork", "order-17", "--at", "buyer/tool:buy"], 1, "trivium show"),
+        (["fork", "order-17", "--edit", "x"], 2, "--at"),
+        (["fork", "order-17", "order-17"], 1, "already"),
+        (["forget"], 2, "--session"),
+        (["forget", "order-17", "order-18"], 1, "has no run 'order-18'"),
+    ],
+)
+def test_what_is_wrong_is_told_on_one_line(failed: Command, arguments: list[str], status: int, said: str):
+    ended = failed(*arguments)
+    assert (ended.status, ended.out) == (status, "")
+    assert said in ended.error
+    assert [each["run"] for each in failed("runs", "--json").records] == ["order-17"]
+    assert not (failed.folder / "other.db").exists()
