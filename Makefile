@@ -22,7 +22,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check fidelity bench-extract bench bench-wire bench-walks bench-knowledge bench-injections clean
+.PHONY: help env dev quickstart test check fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ bench-extract: env ## measure extraction on documents whose answers are known
 
 bench: .venv/.ready-bench $(PEERS:%=.peers/%/.ready) ## measure trivium beside the field: docs/benchmarks.md
 	$(PYTHON_BIN) benchmarks/field $(BENCH_ARGS)
+
+bench-reading: dev .peers/readers/.ready ## compare readers of PDF; BENCH_ARGS is a clone of github.com/ZUGFeRD/corpus
+	$(PYTHON_BIN) benchmarks/extract/reading.py --python .peers/readers/bin/python $(BENCH_ARGS)
 
 bench-wire: dev ## measure the client of model servers beside a bare request and OpenAI's SDK
 	$(PYTHON_BIN) benchmarks/wire.py $(BENCH_ARGS)

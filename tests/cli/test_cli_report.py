@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import pytest
@@ -46,7 +47,7 @@ def write_report(folder: Path) -> Path:
     (folder / f"{HARM.replace('/', '')}.txt").write_text(LETTER)
     (folder / "a.pdf").write_bytes(placed_pdf([[], PLACED], size=14))
     page = pypdfium2.PdfDocument(folder / "a.pdf")[1]
-    image: Image.Image = page.render(scale=200 / 72, grayscale=True).to_pil()  # pyright: ignore
+    image = cast("Image.Image", page.render(scale=200 / 72, grayscale=True).to_pil())  # pyright: ignore
     image.save(folder / "scan.png", dpi=(200, 200))
     proposed = {
         "a.pdf": {"tenant": "Ada Byron", "rent": "EUR 950", "names": ["Ada", "Bob"]},
