@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -157,5 +158,6 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
 }
 
 if __name__ == "__main__":
+    url = os.environ.get("TRIVIUM_TEST_URL", "")
     for name in sys.argv[1:] or PROGRAMS:
-        print(name, assert_crash_safe(PROGRAMS[name]), flush=True)
+        print(name, assert_crash_safe(PROGRAMS[name], moments=5, url=url), flush=True)

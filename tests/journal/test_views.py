@@ -103,7 +103,7 @@ def _listening(journal: Journal, live: list[str]) -> Journal:
             made.claim = claim  # type: ignore[method-assign]
             return made
 
-    return Listening(journal._store.path)  # pyright: ignore[reportPrivateUsage]
+    return Listening(journal._store.place)  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -219,7 +219,7 @@ def _effects_of_a_resumed(journal: Journal, new_id: str) -> set[str]:
         def attempt(self, run_id: str) -> Any:
             return super().attempt(new_id)
 
-    run_task(Renamed(journal._store.path))  # pyright: ignore[reportPrivateUsage]
+    run_task(Renamed(journal._store.place))  # pyright: ignore[reportPrivateUsage]
     return {each.node for each in journal.entries(new_id, after=had) if each.kind in ("intent", "outcome")}
 
 

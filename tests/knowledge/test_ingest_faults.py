@@ -20,6 +20,7 @@ import pypdf
 import pytest
 
 from _disks import mounted
+from _postgres import postgres_server
 from trivium.exceptions import (
     StoreConnectionError,
     StoreDamagedError,
@@ -31,7 +32,6 @@ from trivium.knowledge import IngestReport, Library, SQLiteStoreConfig, VectorSt
 from trivium.knowledge._library import IngestEvent
 from trivium.knowledge.stores import PostgresStoreConfig
 
-from .stores._extra_kinds import postgres_server
 from .stores._kinds import Words, opened
 
 NAMES = ("a.txt", "b.txt", "c.txt")

@@ -55,11 +55,14 @@ class RunInputError(JournalError, ValueError):
 
 
 class RunAliveError(JournalError, RuntimeError):
-    """The run of this id goes on elsewhere, in this process or another one. `owner` is that process's id."""
+    """The run of this id goes on, and the caller would wait for itself.
 
-    def __init__(self, message: str, run_id: str = "", owner: int = 0) -> None:
+    `owner` is the id of its process. `is_here` is False where another thread, task or process has it.
+    """
+
+    def __init__(self, message: str, run_id: str = "", owner: int = 0, is_here: bool = False) -> None:
         super().__init__(message, run_id)
-        self.owner = owner
+        self.owner, self.is_here = owner, is_here
 
 
 class RunTakenOverError(JournalError, RuntimeError):

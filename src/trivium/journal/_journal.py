@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import count
 from os import PathLike
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from trivium.commander.lowlevel import (
     CallNode,
     checked_option,
     current,
+    drive,
     driver_neutral,
     invoke,
     scope_of,
@@ -34,7 +34,8 @@ from trivium.exceptions import (
 from trivium.journal._approvals import Decided, PendingApproval, pending_in
 from trivium.journal._codec import Codec
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
-from trivium.journal._store import Entry, RunInfo, SQLiteStore, own_process
+from trivium.journal._sqlite import SQLiteRunStore
+from trivium.journal._store import Entry, RunInfo, Store
 from trivium.journal._views import RunView
 
 __all__ = ["Journal", "step", "step_async"]
@@ -43,20 +44,23 @@ T = TypeVar("T")
 
 
 class Journal:
-    """A log of runs in a file, by which a run that was broken off goes on where it was.
+    """A log of runs in a file or a database, by which a run that was broken off goes on where it was.
 
     Give it to a call together with a run id. Each answer of a model and each result of a tool is written down before
     the program goes on. Called again with the same run id, the program runs again from its beginning, and gets what
     was written down in place of asking once more; from the place where it was broken off it really asks. An id never
-    stands for two runs: another input under it is an error.
+    stands for two runs: another input under it is an error. A call with the id of a run that goes on elsewhere waits
+    for it, no longer than its own `timeout`, and has the same answer.
 
     Args:
-        path: an SQLite file on a disk of this machine; it is created if it does not exist.
+        place: an SQLite file on a disk of this machine, which is created if it does not exist; or the URL of a
+            PostgreSQL database, for several machines, as "postgresql://ada@db.example.org/runs" (the extra `postgres`).
         types: classes of results that come back as themselves: pydantic models, dataclasses, named tuples and
             enumerations. Results of other classes come back as dicts or as text, at once and in every attempt.
 
     Raises:
-        JournalError: the file cannot be used.
+        ConfigurationError: the place is neither.
+        MissingExtraError: the extra `postgres` is missing.
 
     Example:
         >>> import tempfile
@@ -73,13 +77,12 @@ class Journal:
         >>> journal.close(); folder.cleanup()
     """
 
-    def __init__(self, path: str | PathLike[str] | SQLiteStore, *, types: tuple[type, ...] = ()) -> None:
+    def __init__(self, place: str | PathLike[str] | Store, *, types: tuple[type, ...] = ()) -> None:
         self._codec = Codec(*types)
-        self._store = path if isinstance(path, SQLiteStore) else SQLiteStore(path)
-        self._token = uuid4().hex
+        self._store = _store_at(place) if isinstance(place, str | PathLike) else place
 
     def __repr__(self) -> str:
-        return f"Journal({str(self._store.path)!r})"
+        return f"Journal({self._store.place!r})"
 
     def attempt(self, run_id: str) -> DurableRun:
         """Return a new attempt of a run, which begins with the first call in whose scope it is.
@@ -96,11 +99,10 @@ class Journal:
                 f"the run {run_id!r} would begin within the run {outer.id!r}: leave its run_id out",
                 run_id,
             )
-        return DurableRun(self._store, self._codec, run_id, own_process(self._token))
+        return DurableRun(self._store, self._codec, run_id)
 
-    @contextmanager
-    def run(self, run_id: str, name: str = "run") -> Generator[CallNode]:
-        """Make any code a durable run: `with journal.run("order-17"):`.
+    def run(self, run_id: str, name: str = "run") -> RunBlock:
+        """Make any code a durable run: `with journal.run("order-17"):`, and `async with` in async code.
 
         Only what goes through trivium is written down; for other input and output there is `step`.
 
@@ -108,11 +110,7 @@ class Journal:
             run_id: the id; the same one goes on with the same run.
             name: the name of the run in the run tree.
         """
-        attempt = self.attempt(run_id)
-        node = CallNode(name, current.get())
-        node.scope = node.scope.replace(journal=attempt)
-        with node, attempt.over(node):
-            yield node
+        return RunBlock(self.attempt(run_id), name)
 
     def runs(self) -> list[RunInfo]:
         """Return the runs, the latest first."""
@@ -212,9 +210,12 @@ class Journal:
         for each in (first, *(each for each in entries if each.kind != "begin")):
             numbered.append(each._replace(seq=len(numbered) + 1).linked(last))
             last = numbered[-1].link
-        epoch, _ = self._store.begin(own, root, digest, own_process(self._token))
-        self._store.append(own, epoch, numbered, is_durable=True)
-        self._store.end(own, epoch, "stopped")
+        epoch, _ = self._store.begin(own, root, digest)
+        try:
+            self._store.append(own, epoch, numbered, is_durable=True)
+            self._store.end(own, epoch, "stopped")
+        finally:
+            self._store.leave(own, epoch)
         return self.view(own)
 
     def forget(self, run_id: str | None = None, *, session_id: Hashable = None) -> int:
@@ -237,6 +238,42 @@ class Journal:
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         self._store.close()
+
+
+def _store_at(place: str | PathLike[str]) -> Store:
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        from trivium.journal._postgres import PostgresRunStore
+
+        return PostgresRunStore(place)
+    return SQLiteRunStore(place)
+
+
+class RunBlock:
+    """A block of code that is a run: made by `Journal.run`."""
+
+    def __init__(self, attempt: DurableRun, name: str) -> None:
+        self._attempt, self._name = attempt, name
+        self._ending = ExitStack()
+
+    def __enter__(self) -> CallNode:
+        return drive(self.__aenter__())
+
+    @driver_neutral
+    async def __aenter__(self) -> CallNode:
+        node = CallNode(self._name, current.get())
+        node.scope = node.scope.replace(journal=self._attempt)
+        with ExitStack() as opened:
+            opened.enter_context(node)
+            await self._attempt.begin(node)
+            opened.enter_context(self._attempt.until_end())
+            self._ending = opened.pop_all()
+        return node
+
+    def __exit__(self, *error: Any) -> None:
+        self._ending.__exit__(*error)
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._ending.__exit__(*error)
 
 
 def attempt_of(journal: Journal | None, run_id: str | None) -> DurableRun:

@@ -12,24 +12,29 @@ from trivium.exceptions import NotRecordedError, RunInputError
 from trivium.journal._codec import Codec
 from trivium.journal._journal import Journal
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
-from trivium.journal._store import Entry, RunInfo, RunStatus, SQLiteStore
+from trivium.journal._store import Entry, RunInfo, RunStatus
 
 __all__ = ["ReplayJournal"]
 
 T = TypeVar("T")
 
 
-class _ReplayStore(SQLiteStore):
+class _ReplayStore:
     """The records of one run, to which nothing is added; it has no file."""
 
     def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry]) -> None:
         self._info, self._digest = info, digest
         self._kept = [each for each in entries if each.kind != "retry"]  # what ended it ends it again
 
+    @property
+    def place(self) -> str:
+        """No place."""
+        return ""
+
     def close(self) -> None:
         """Do nothing."""
 
-    def begin(self, run_id: str, root: str, digest: str, owner: str) -> tuple[int, list[Entry]]:
+    def begin(self, run_id: str, root: str, digest: str) -> tuple[int, list[Entry]]:
         """Return the records.
 
         Raises:
@@ -48,6 +53,9 @@ class _ReplayStore(SQLiteStore):
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
         """Write nothing."""
+
+    def leave(self, run_id: str, epoch: int) -> None:
+        """Do nothing."""
 
     def runs(self, run_id: str | None = None) -> list[RunInfo]:
         """Return the run."""
@@ -105,4 +113,4 @@ class ReplayJournal(Journal):
     def attempt(self, run_id: str) -> Any:
         """Return a new replay of the run."""
         super().attempt(run_id)  # which checks the place
-        return _ReplayedRun(self._store, self._codec, run_id, "")
+        return _ReplayedRun(self._store, self._codec, run_id)

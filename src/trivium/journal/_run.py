@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
 from difflib import unified_diff
+from itertools import chain, repeat
 from threading import RLock
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
@@ -24,12 +25,13 @@ from trivium.commander.lowlevel import (
     node_name,
     parent_of,
     settle,
+    wait,
 )
-from trivium.exceptions import DivergedError, RunPausedError, ToolError
+from trivium.exceptions import DivergedError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._codec import Codec, digest_of
 from trivium.journal._events import Fork, ForkedEvent
-from trivium.journal._store import Entry, EntryKind, RunStatus, SQLiteStore
+from trivium.journal._store import Entry, EntryKind, RunStatus, Store
 
 __all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
 
@@ -41,6 +43,8 @@ Reconcile: TypeAlias = Callable[[], Any]
 """Finds out whether an act has happened whose outcome is not known: returns the outcome, or raises LookupError."""
 
 _REPEATABLE: Final = ("read", "idempotent")
+_PAUSES: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""Seconds between looks at a run that another attempt has, the last one again and again."""
 
 
 class HasState(Protocol):
@@ -86,12 +90,11 @@ class DurableRun:
         store: where the records are.
         codec: the form of values.
         run_id: the run.
-        owner: this process, as `own_process` gives it.
     """
 
-    def __init__(self, store: SQLiteStore, codec: Codec, run_id: str, owner: str) -> None:
+    def __init__(self, store: Store, codec: Codec, run_id: str) -> None:
         self.id, self.epoch = run_id, 0
-        self._store, self._codec, self._owner = store, codec, owner
+        self._store, self._codec = store, codec
         self._lock = RLock()
         self._last: Entry | None = None
         self._by_key: dict[str, _Record] = {}
@@ -202,14 +205,15 @@ class DurableRun:
 
         Raises:
             RunInputError: the run began with another input, or another module.
-            RunAliveError: the run goes on elsewhere.
+            RunAliveError: the caller is at work on it, and would wait for itself.
             DivergedError: something else was asked here.
         """
         encoded = self._codec.encode(asked)
         digest = digest_of(encoded)
         is_new = state is not None and self._is_new(node, state)
         if not self.epoch:
-            with self.over(node, digest):
+            await self.begin(node, digest)
+            with self.until_end():
                 self._restore(node, state, self._begun)
                 if self._begun is None:
                     self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
@@ -242,17 +246,36 @@ class DurableRun:
             body["state"] = self._codec.encode(state.state_dict(node.session_id))
         return json.dumps(body, ensure_ascii=False)
 
-    @contextmanager
-    def over(self, node: CallNode, digest: str = "") -> Generator[None]:
-        """Begin the run with this node, and end it with the block."""
+    @driver_neutral
+    async def begin(self, node: CallNode, digest: str = "") -> None:
+        """Begin the run with this node, or go on with it; while another attempt is at work on it, wait for that.
+
+        The wait ends with the deadline of the node.
+
+        Raises:
+            RunInputError: the run began with another input, or another module.
+            RunAliveError: the caller is at work on it, and would wait for itself.
+        """
         claim_key(node, node_name(node))  # wherever it is called from
         self._located.add(key_of(node))
-        self.epoch, entries = self._store.begin(self.id, node_name(node), digest, self._owner)
-        for entry in entries:
-            self._read(entry)
+        pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
+        while not self.epoch:
+            try:
+                self.epoch, entries = self._store.begin(self.id, node_name(node), digest)
+            except RunAliveError as error:
+                if error.is_here:
+                    raise
+                await wait(next(pauses))
+            else:
+                for entry in entries:
+                    self._read(entry)
         fork = None if self._begun is None else json.loads(self._begun).get("fork")
         if fork is not None:
             emit(node, ForkedEvent, Fork(*fork))
+
+    @contextmanager
+    def until_end(self) -> Generator[None]:
+        """End the run with the block."""
         try:
             yield
         except BaseException as error:
@@ -279,8 +302,12 @@ class DurableRun:
         for failure, node in self._failed:
             if failure in causes:
                 self._waiting.append(self._entry("retry", node, "", ""))
-        self._write()
-        self._store.end(self.id, self.epoch, status, "" if error is None else f"{type(error).__name__}: {error}"[:1000])
+        why = "" if error is None else f"{type(error).__name__}: {error}"[:1000]
+        try:
+            self._write()
+            self._store.end(self.id, self.epoch, status, why)
+        finally:
+            self._store.leave(self.id, self.epoch)
 
     # ---- effects
     @driver_neutral
@@ -386,12 +413,12 @@ class DurableRun:
     def _write(self, *entries: Entry, is_durable: bool = False) -> None:
         """Write what waits, and then these, all or none."""
         with self._lock:
-            last, numbered = self._last, list[Entry]()
-            for entry in (*self._waiting, *entries):
+            last, numbered, waiting = self._last, list[Entry](), tuple(self._waiting)
+            for entry in (*waiting, *entries):
                 number, link = (0, "") if last is None else (last.seq, last.link)
                 last = entry._replace(seq=number + 1).linked(link)
                 numbered.append(last)
             if numbered:
                 self._store.append(self.id, self.epoch, numbered, is_durable=is_durable)
             self._last = last
-            self._waiting.clear()
+            del self._waiting[: len(waiting)]  # other threads add some

@@ -1,45 +1,27 @@
-"""The file of a journal: runs and their records, which are only ever added."""
+"""The store of a journal: runs and their records, which are only ever added."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import sqlite3
-import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+import platform
+import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from trivium.caches.lowlevel import SQLiteConnections
-from trivium.exceptions import (
-    ConfigurationError,
-    JournalDamagedError,
-    JournalError,
-    JournalVersionError,
-    RunAliveError,
-    RunInputError,
-    RunTakenOverError,
-    UnknownRunError,
-)
+from trivium.commander.lowlevel import is_blocking, running_loop
+from trivium.exceptions import JournalDamagedError, JournalVersionError, RunAliveError, RunInputError, RunTakenOverError
 
-__all__ = ["Entry", "EntryKind", "RunInfo", "RunStatus", "SQLiteStore", "own_process"]
+__all__ = [
+    "VERSION", "Entry", "EntryKind", "Leases", "Owner", "RunInfo", "RunStatus", "Store", "check_input",
+    "checked_entries", "newer_version", "own_process", "taken_over",
+]  # fmt: skip
 
+T = TypeVar("T")
 VERSION: Final = 1
-BUSY_SECONDS: Final = 30.0
-_TABLES: Final = """
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS run (
-    id TEXT PRIMARY KEY, root TEXT, digest TEXT, status TEXT, epoch INTEGER, owner TEXT, started REAL, ended REAL,
-    why TEXT) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS entry (
-    run TEXT, seq INTEGER, epoch INTEGER, kind TEXT, node TEXT, parent TEXT, name TEXT, digest TEXT, body TEXT,
-    at REAL, link TEXT, PRIMARY KEY (run, seq)) WITHOUT ROWID;
-COMMIT;
-"""
-_RUNS: Final = "SELECT id, root, status, started, ended, why, epoch, owner FROM run"
-_ENTRIES: Final = "SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? ORDER BY seq"
 
 RunStatus: TypeAlias = Literal["running", "done", "failed", "stopped", "paused", "killed"]
 """The status of a run; one that is paused waits for a decision. The process of one that was killed has ended without a
@@ -104,109 +86,64 @@ class RunInfo:
     epoch: int
 
 
-class SQLiteStore:
-    """A journal's SQLite file, for all processes of a machine at once.
+class Store(Protocol):
+    """Keeps the runs of a journal and their records, for any number of threads and processes at once.
 
-    Args:
-        path: the file; it is created if it does not exist.
-
-    Raises:
-        ConfigurationError: the path is that of no file.
+    One attempt of a run is at work at a time: it has the run's lease from `begin` to `leave`, or until its process
+    ends. It also has a number, the epoch, and only the latest epoch can write; so an attempt that lost its lease writes
+    nothing. Records are numbered without gaps and linked to each other, and the run holds the link of its last one, so
+    that a record that was changed or is missing is noticed.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        if not str(path) or str(path) == ":memory:":
-            raise ConfigurationError("a journal is a file that outlives the process: give a path, as 'runs.db'")
-        self.path = Path(path).expanduser()
-        self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
+    @property
+    def place(self) -> str:
+        """The file or the server, without a password."""
+        ...
 
-    def close(self) -> None:
-        """Close unused connections; the next use opens one again."""
-        self._connections.close()
-
-    def begin(self, run_id: str, root: str, digest: str, owner: str) -> tuple[int, list[Entry]]:
-        """Begin a run, or take one over that was begun before.
+    def begin(self, run_id: str, root: str, digest: str) -> tuple[int, list[Entry]]:
+        """Begin a run, or go on with one that was begun before.
 
         Args:
             run_id: its id.
             root: the name of the module that it begins with.
             digest: the digest of its input.
-            owner: the process, as `own_process` gives it.
 
         Returns:
             The epoch, 1 for a new run; and its records, none for a new one.
 
         Raises:
             RunInputError: it began with another input, or another module.
-            RunAliveError: the process that has it is alive.
-            JournalDamagedError: a record was changed.
+            RunAliveError: an attempt is at work on it.
+            JournalDamagedError: a record was changed, or is missing.
         """
-        with self._writing(run_id) as database:
-            row = database.execute(
-                "SELECT root, digest, status, epoch, owner FROM run WHERE id = ?", (run_id,)
-            ).fetchone()
-            if row is None:
-                values = (run_id, root, digest, "running", 1, owner, time.time(), None, "")
-                database.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-                return 1, []
-            if (row[0], row[1]) != (root, digest):
-                other = "another input" if row[0] == root else f"{row[0]}, not with {root}"
-                raise RunInputError(
-                    f"the run {run_id!r} began with {other}: give it the same again, or the new run an id of its own",
-                    run_id,
-                )
-            if row[2] == "running" and (alive := _process_of(row[4])):
-                raise RunAliveError(
-                    f"the run {run_id!r} goes on in the process {alive}: wait until it ends, or stop that process",
-                    run_id,
-                    alive,
-                )
-            epoch = row[3] + 1
-            database.execute(
-                "UPDATE run SET status = 'running', epoch = ?, owner = ?, ended = NULL, why = '' WHERE id = ?",
-                (epoch, owner, run_id),
-            )
-            return epoch, self._entries(database, run_id)
+        ...
 
     def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
-        """Add records to a run, all or none.
+        """Add records to a run, all or none: of an attempt, or of a decision while no attempt is at work.
 
         Args:
             run_id: the run.
             epoch: the epoch of the writer.
-            entries: the records.
-            is_durable: whether they must be on the disk before this returns, and not only with the system.
+            entries: the records, at least one.
+            is_durable: whether they must outlast a failure of the machine, and not only of this process.
 
         Raises:
-            RunTakenOverError: the run has a later epoch.
+            RunTakenOverError: the run has a later epoch, others have written these numbers, or this process is a
+                child of the one that began it.
         """
-        with _told(self.path, run_id), self._connections.use() as database:
-            if is_durable:
-                database.execute("PRAGMA synchronous = FULL")
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                self._check_epoch(database, run_id, epoch)
-                rows = [(run_id, each.seq, epoch, *each[1:]) for each in entries]
-                database.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-                database.execute("COMMIT")
-            except BaseException:
-                database.execute("ROLLBACK")
-                raise
-            finally:
-                if is_durable:
-                    database.execute("PRAGMA synchronous = NORMAL")
+        ...
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
         """Note that a run has ended.
 
         Raises:
-            RunTakenOverError: the run has a later epoch.
+            RunTakenOverError: the run has a later epoch, or this process is a child of the one that began it.
         """
-        with self._writing(run_id) as database:
-            self._check_epoch(database, run_id, epoch)
-            database.execute(
-                "UPDATE run SET status = ?, ended = ?, why = ? WHERE id = ?", (status, time.time(), why, run_id)
-            )
+        ...
+
+    def leave(self, run_id: str, epoch: int) -> None:
+        """Give the lease of a run back; without an error also where the store cannot be used."""
+        ...
 
     def runs(self, run_id: str | None = None) -> list[RunInfo]:
         """Return the runs, the latest first; or the one of an id.
@@ -214,114 +151,163 @@ class SQLiteStore:
         Raises:
             UnknownRunError: there is none of this id.
         """
-        where, values = ("", ()) if run_id is None else (" WHERE id = ?", (run_id,))
-        with _told(self.path, run_id or ""), self._connections.use() as database:
-            rows = database.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
-        if run_id is not None and not rows:
-            raise UnknownRunError(f"the journal {self.path} has no run {run_id!r}", run_id)
-        return [_info_of(*row) for row in rows]
+        ...
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run after the one of a number.
 
         Raises:
-            JournalDamagedError: a record was changed.
+            JournalDamagedError: a record was changed, or is missing.
         """
-        with _told(self.path, run_id), self._connections.use() as database:
-            return self._entries(database, run_id)[after:]
+        ...
 
     def forget(self, run_id: str) -> None:
         """Delete a run and its records."""
-        with self._writing(run_id) as database:
-            database.execute("DELETE FROM entry WHERE run = ?", (run_id,))
-            database.execute("DELETE FROM run WHERE id = ?", (run_id,))
+        ...
 
-    def _entries(self, database: sqlite3.Connection, run_id: str) -> list[Entry]:
-        rows = database.execute(_ENTRIES, (run_id,))
-        return list(_checked(map(Entry._make, rows), run_id))
-
-    def _check_epoch(self, database: sqlite3.Connection, run_id: str, epoch: int) -> None:
-        row = database.execute("SELECT epoch FROM run WHERE id = ?", (run_id,)).fetchone()
-        if row is None or row[0] != epoch:
-            raise RunTakenOverError(f"another process has resumed the run {run_id!r}: this one ends", run_id)
-
-    @contextmanager
-    def _writing(self, run_id: str) -> Generator[sqlite3.Connection]:
-        with _told(self.path, run_id), self._connections.use() as database:
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-            except BaseException:
-                database.execute("ROLLBACK")
-                raise
-            database.execute("COMMIT")
+    def close(self) -> None:
+        """Close unused connections; the next use opens one again."""
+        ...
 
 
-def _prepare(database: sqlite3.Connection) -> None:
-    version = database.execute("PRAGMA user_version").fetchone()[0]
-    if version > VERSION:
-        raise JournalVersionError(
-            f"the journal has version {version}, and this trivium reads {VERSION}: install the version that wrote it"
-        )
-    if version < VERSION:
-        database.executescript(_TABLES)
-        database.execute(f"PRAGMA user_version = {VERSION}")
+class Leases(Generic[T]):
+    """The attempts of this process that are at work, each with what it holds; a child process has none of them."""
 
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, int], tuple[int, T]] = {}
 
-def _info_of(
-    id: str, root: str, status: RunStatus, started: float, ended: float | None, why: str, epoch: int, owner: str
-) -> RunInfo:
-    is_killed = status == "running" and _process_of(owner) is None
-    return RunInfo(id, root, "killed" if is_killed else status, started, ended, why, epoch)
+    def add(self, run_id: str, epoch: int, holding: T) -> None:
+        """Note that an attempt has begun."""
+        self._held[run_id, epoch] = os.getpid(), holding
 
+    def remove(self, run_id: str, epoch: int) -> T | None:
+        """Note that an attempt is over; return what it held."""
+        return self._held.pop((run_id, epoch), (0, None))[1]
 
-def _checked(entries: Iterator[Entry], run_id: str) -> Iterator[Entry]:
-    """Yield records whose links are right.
+    def find(self, run_id: str, epoch: int) -> T | None:
+        """Return what an attempt holds; None for one that is over.
 
-    Raises:
-        JournalDamagedError: one is not.
-    """
-    before = ""
-    for number, entry in enumerate(entries, 1):
-        if entry.seq != number or entry.linked(before).link != entry.link:
-            raise JournalDamagedError(
-                f"record {number} of the run {run_id!r} is damaged or was changed: restore the file, or begin anew",
+        Raises:
+            RunTakenOverError: it is one of the process that this one was forked from.
+        """
+        pid, holding = self._held.get((run_id, epoch), (0, None))
+        if pid and pid != os.getpid():
+            raise RunTakenOverError(
+                f"the run {run_id!r} belongs to the process that this one was forked from: begin processes outside of "
+                "the run, or with 'spawn'",
                 run_id,
             )
+        return holding
+
+
+def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str) -> list[Entry]:
+    """Return records whose links are right, and among which is the head: the one that the run knows as its last.
+
+    There are none where the head is None: there is no such run.
+
+    Raises:
+        JournalDamagedError: one was changed, or is missing.
+    """
+    found, before, is_whole = list[Entry](), "", not head
+    for number, entry in enumerate(entries, 1):
+        if entry.seq != number or entry.linked(before).link != entry.link:
+            raise _damaged(run_id, f"record {number} of the run {run_id!r} is damaged or was changed")
         before = entry.link
-        yield entry
+        is_whole = is_whole or before == head
+        found.append(entry)
+    if found and head is None:
+        raise _damaged(run_id, f"there are records of the run {run_id!r}, but not the run")
+    if not is_whole:
+        raise _damaged(run_id, f"the records of the run {run_id!r} after number {len(found)} are missing")
+    return found
 
 
-@contextmanager
-def _told(path: Path, run_id: str) -> Generator[None]:
-    """Turn the errors of SQLite and of the system into `JournalError`."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise JournalDamagedError(f"{path} is damaged, or no journal: {error}", run_id) from error
-        advice = {
-            sqlite3.SQLITE_FULL: "the disk is full: free some space, then resume the run",
-            sqlite3.SQLITE_READONLY: "the file cannot be written: give this user the right to, then resume the run",
-            sqlite3.SQLITE_BUSY: f"others have written to it for over {BUSY_SECONDS:g} s: resume the run later",
-            sqlite3.SQLITE_CANTOPEN: "the file cannot be opened: does its folder exist?",
-        }.get(code, "resume the run when this is mended")
-        raise JournalError(f"the journal {path} cannot be used ({error}); {advice}", run_id) from error
-    except OSError as error:
-        raise JournalError(f"the journal {path} cannot be opened: {error}", run_id) from error
+def _damaged(run_id: str, what: str) -> JournalDamagedError:
+    return JournalDamagedError(f"{what}: restore the journal from a copy, or begin anew with another run id", run_id)
+
+
+def check_input(run_id: str, now: tuple[str, str], before: tuple[str, str]) -> None:
+    """Check that a run begins with the same module and input as before; each is the name and the digest.
+
+    Raises:
+        RunInputError: it does not.
+    """
+    if now != before:
+        other = "another input" if now[0] == before[0] else f"{before[0]}, not with {now[0]}"
+        raise RunInputError(
+            f"the run {run_id!r} began with {other}: give it the same again, or the new run an id of its own", run_id
+        )
+
+
+def newer_version(version: int) -> JournalVersionError:
+    """Return the error of a journal of a newer version."""
+    return JournalVersionError(
+        f"the journal has version {version}, and this trivium reads {VERSION}: install the version that wrote it"
+    )
+
+
+def taken_over(run_id: str) -> RunTakenOverError:
+    """Return the error of an attempt that can write no more."""
+    return RunTakenOverError(
+        f"another process has resumed the run {run_id!r}, decided on it, or deleted it: this attempt ends", run_id
+    )
 
 
 # ---- processes
+class Owner(NamedTuple):
+    """An attempt, as the store names it.
+
+    Args:
+        pid: the id of its process.
+        start: when that process started, which tells it from a later one of its id.
+        store: the token of its store object.
+        thread: the thread that it runs in.
+        task: the asyncio task that it runs in; 0: it runs in none.
+        host: the name of its machine.
+    """
+
+    pid: int
+    start: str
+    store: str
+    thread: int
+    task: int
+    host: str
+
+    @classmethod
+    def parse(cls, text: object) -> Owner:
+        """Return the owner of a text that `own_process` gave; of another text, one that is not alive."""
+        parts = str(text).split(":", 5)
+        try:
+            return cls(int(parts[0]), parts[1], parts[2], int(parts[3]), int(parts[4]), parts[5])
+        except (IndexError, ValueError):
+            return cls(0, "", "", 0, 0, "another machine")
+
+    @property
+    def is_alive(self) -> bool:
+        """True if its process, of this machine, has not ended."""
+        return bool(self.start) and _start_of(self.pid) == self.start
+
+    def error(self, run_id: str, mine: str) -> RunAliveError:
+        """Return the error of another attempt, for which this one is at work on the run."""
+        own = Owner.parse(mine)
+        is_here = (own.host, own.pid, own.start, own.thread) == (self.host, self.pid, self.start, self.thread) and (
+            is_blocking() or self.task in (0, own.task)
+        )
+        advice = "wait until it ends, or stop that process"
+        if is_here:
+            advice = "and this call keeps it from going on: `await` the async form in a task of its own, or another id"
+        return RunAliveError(
+            f"the run {run_id!r} goes on in the process {self.pid} of {self.host}: {advice}", run_id, self.pid, is_here
+        )
+
+
 def own_process(token: str) -> str:
-    """Return this process as the owner of runs; `token` is that of the journal object."""
-    return f"{os.getpid()}:{_start_of(os.getpid())}:{token}"
-
-
-def _process_of(owner: str) -> int | None:
-    """Return the id of the process that an owner is, if it is alive; None if it has ended."""
-    pid, started, _ = owner.split(":")
-    return int(pid) if started and _start_of(int(pid)) == started else None
+    """Return the caller as the owner of a run; `token` is that of the store object."""
+    task = None if running_loop() is None else asyncio.current_task()
+    pid = os.getpid()
+    return ":".join(
+        map(str, (pid, _start_of(pid), token, threading.get_ident(), id(task) if task else 0, platform.node()))
+    )
 
 
 def _start_of(pid: int) -> str:
@@ -338,5 +324,5 @@ def _start_of(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
     except PermissionError:
         return "?"
-    except OSError:
+    except (OSError, OverflowError):
         return ""

@@ -9,9 +9,17 @@ from trivium.lazy import lazy_names
 if TYPE_CHECKING:
     from trivium.journal._codec import Codec
     from trivium.journal._journal import attempt_of
-    from trivium.journal._store import SQLiteStore
+    from trivium.journal._postgres import PostgresRunStore
+    from trivium.journal._sqlite import SQLiteRunStore
+    from trivium.journal._store import Store
 
-__all__ = ["Codec", "SQLiteStore", "attempt_of"]
+__all__ = ["Codec", "PostgresRunStore", "SQLiteRunStore", "Store", "attempt_of"]
 
-_HOMES = {"Codec": "_codec", "SQLiteStore": "_store", "attempt_of": "_journal"}
+_HOMES = {
+    "Codec": "_codec",
+    "PostgresRunStore": "_postgres",
+    "SQLiteRunStore": "_sqlite",
+    "Store": "_store",
+    "attempt_of": "_journal",
+}
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.journal")

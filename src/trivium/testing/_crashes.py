@@ -3,42 +3,82 @@
 from __future__ import annotations
 
 import os
+import random
+import select
 import signal
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Entry, Journal
-from trivium.journal.lowlevel import SQLiteStore
+from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store
 
 __all__ = ["assert_crash_safe"]
 
 _FAILED = 3
 
 
-class _CrashingStore(SQLiteStore):
-    """A journal's file whose process is killed at a place: before or after the records of a number are written."""
+class _Crashing:
+    """A store whose process is killed at a place: before or after the records of a number are written."""
 
-    def __init__(self, path: Path, at: int) -> None:
-        super().__init__(path)
-        self._left = at
+    left = 0
 
     def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
         """Write records, unless the process is killed before; it may be killed after."""
         self._pass()
-        super().append(run_id, epoch, entries, is_durable=is_durable)
+        super().append(run_id, epoch, entries, is_durable=is_durable)  # type: ignore[misc] - of the store beside it
         self._pass()
 
     def _pass(self) -> None:
-        self._left -= 1
-        if self._left == 0:
+        self.left -= 1
+        if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def assert_crash_safe(program: Callable[[Journal], object], *, most: int = 1000) -> int:
+class _CrashingSQLite(_Crashing, SQLiteRunStore):
+    pass
+
+
+class _CrashingPostgres(_Crashing, PostgresRunStore):
+    pass
+
+
+class _Places:
+    """The journals of a sweep, each of them empty: files of their own, or one database that is emptied.
+
+    Args:
+        folder: the folder of the files.
+        url: the URL of the database; "": files.
+    """
+
+    def __init__(self, folder: str, url: str) -> None:
+        self._folder, self._url, self._number = folder, url, 0
+
+    def next(self) -> None:
+        """Begin with an empty journal."""
+        self._number += 1
+        if self._url:
+            journal = Journal(self._url)
+            for run in journal.runs():
+                journal.forget(run.id)
+            journal.close()
+
+    def store(self, at: int = 0) -> SQLiteRunStore | PostgresRunStore:
+        """Return the store of the journal; its process is killed at this place, 0 for nowhere."""
+        path = Path(self._folder, f"{self._number}.db")
+        if not at:
+            return PostgresRunStore(self._url) if self._url else SQLiteRunStore(path)
+        crashing = _CrashingPostgres(self._url) if self._url else _CrashingSQLite(path)
+        crashing.left = at
+        return crashing
+
+
+def assert_crash_safe(
+    program: Callable[[Journal], object], *, most: int = 1000, moments: int = 0, url: str = ""
+) -> int:
     """Kill a durable program at each place where its journal is written, and have it go on.
 
     A child process really is killed, with SIGKILL, before and after each record; another one then runs the program
@@ -49,6 +89,8 @@ def assert_crash_safe(program: Callable[[Journal], object], *, most: int = 1000)
     Args:
         program: makes its agents anew, and runs them with the journal and a run id; its result is compared as text.
         most: the most places.
+        moments: how often it is also killed at a random moment, once or several times in a run.
+        url: an empty PostgreSQL database for its journal; default: SQLite files in a temporary folder.
 
     Returns:
         How often it was killed.
@@ -66,36 +108,52 @@ def assert_crash_safe(program: Callable[[Journal], object], *, most: int = 1000)
     if not hasattr(os, "fork"):
         raise ConfigurationError("assert_crash_safe kills processes that it forks, which this system cannot")
     with tempfile.TemporaryDirectory() as folder:
-        wanted = _run(program, SQLiteStore(Path(folder, "whole.db")))
+        places = _Places(folder, url)
+        places.next()
+        began = time.monotonic()
+        wanted = _run(program, places.store())
+        took = time.monotonic() - began
         if wanted is None:
             raise AssertionError("the program ended without a result, though nothing killed it")
-        for at in range(1, most + 1):
-            path = Path(folder, f"{at}.db")
-            if _run(program, _CrashingStore(path, at)) is not None:
-                return at - 1
-            found = _run(program, SQLiteStore(path))
-            assert found == wanted, f"killed at place {at}, it ends with {found}, not with {wanted}"
-            _check_effects(Journal(path), at)
-        return most
+        killed = 0
+        while killed < most:
+            places.next()
+            if _run(program, places.store(killed + 1)) is not None:
+                break
+            killed += 1
+            _check(_run(program, places.store()), wanted, places.store(), f"place {killed}")
+        at_moments = 0
+        while at_moments < moments:
+            places.next()
+            before = at_moments
+            while (found := _run(program, places.store(), random.uniform(0, took))) is None:  # noqa: S311 - no secret
+                at_moments += 1
+            _check(found, wanted, places.store(), f"random moments {before + 1} to {at_moments}")
+        return killed + at_moments
 
 
-def _check_effects(journal: Journal, at: int) -> None:
-    """Check that nothing was done twice.
+def _check(found: str | None, wanted: str, store: Store, at: str) -> None:
+    """Check the result of a run that was killed, and that nothing was done twice.
 
     Raises:
-        AssertionError: something was.
+        AssertionError: another result, or something was.
     """
+    assert found == wanted, f"killed at {at}, it ends with {found}, not with {wanted}"
+    journal = Journal(store)
     for run in journal.runs():
         entries = journal.entries(run.id)
         again = {each.node for each in entries if each.kind == "retry"}
         for kind in ("intent", "outcome"):
             counts = Counter((each.node, each.name) for each in entries if each.kind == kind)
             twice = [name for (node, name), count in counts.items() if count > 1 and node not in again]
-            assert not twice, f"killed at place {at}, the {kind} of {', '.join(twice)} was written twice"
+            assert not twice, f"killed at {at}, the {kind} of {', '.join(twice)} was written twice"
+    journal.close()
 
 
-def _run(program: Callable[[Journal], object], store: SQLiteStore) -> Any:
+def _run(program: Callable[[Journal], object], store: Store, seconds: float | None = None) -> str | None:
     """Run the program in a child process; return its result as text, or None if it was killed.
+
+    It is killed after the seconds, if it still runs.
 
     Raises:
         AssertionError: it failed.
@@ -112,6 +170,8 @@ def _run(program: Callable[[Journal], object], store: SQLiteStore) -> Any:
             pipe.write(said.encode())
         os._exit(status)
     os.close(writing)
+    if seconds is not None and not select.select([reading], [], [], seconds)[0]:
+        os.kill(child, signal.SIGKILL)
     with os.fdopen(reading, "rb") as pipe:
         said = pipe.read().decode()
     _, ended = os.waitpid(child, 0)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.stores._extra_kinds import EXTRA_KINDS, postgres_server
+from _postgres import postgres_server
+from knowledge.stores._extra_kinds import EXTRA_KINDS
 from knowledge.stores._kinds import KINDS, Kind, opened
 from trivium.knowledge import VectorStore, VectorStoreConfig
 

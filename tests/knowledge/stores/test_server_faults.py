@@ -16,7 +16,7 @@ import psutil
 import psycopg
 import pytest
 
-from knowledge.stores._extra_kinds import postgres_server
+from _postgres import postgres_server
 from knowledge.stores._kinds import Words, chunks_of, opened, serve, texts_of
 from knowledge.stores._qdrant_server import fake_qdrant
 from trivium.exceptions import (

@@ -1,0 +1,333 @@
+"""The store of a journal in a PostgreSQL database, for processes of several machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, LiteralString, cast
+from uuid import uuid4
+from weakref import finalize
+
+from trivium.exceptions import (
+    ConfigurationError,
+    JournalDamagedError,
+    JournalError,
+    MissingExtraError,
+    UnknownRunError,
+)
+from trivium.journal._store import (
+    VERSION,
+    Entry,
+    Leases,
+    Owner,
+    RunInfo,
+    RunStatus,
+    check_input,
+    checked_entries,
+    newer_version,
+    own_process,
+    taken_over,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+__all__ = ["PostgresRunStore"]
+
+_DEFAULTS: Final = {"connect_timeout": 10, "tcp_user_timeout": 30_000, "application_name": "trivium"}
+_SETTINGS: Final = {
+    # A commit outlasts this process at once, and a failure of the server after a moment; see `append`.
+    "synchronous_commit": "off",
+    "statement_timeout": "30s",
+    # The lease of a machine that is gone is free after half a minute, and that of a long act is not lost.
+    "tcp_keepalives_idle": "15",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "idle_session_timeout": "0",
+}
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS trivium_journal (version INTEGER);
+CREATE TABLE IF NOT EXISTS trivium_run (
+    id TEXT COLLATE "C" PRIMARY KEY, root TEXT, digest TEXT, status TEXT, epoch INTEGER, owner TEXT,
+    started DOUBLE PRECISION, ended DOUBLE PRECISION, why TEXT, head TEXT) WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS trivium_entry (
+    run TEXT COLLATE "C", seq INTEGER, epoch INTEGER, kind TEXT, node TEXT, parent TEXT, name TEXT, digest TEXT,
+    body TEXT, at DOUBLE PRECISION, link TEXT, PRIMARY KEY (run, seq));
+"""
+_KEY: Final = "hashtextextended(current_schema() || '/trivium_run/' || %s, 0)"
+_MAKING: Final = 7_248_351_190_212_011
+"""The advisory lock of those that create the tables."""
+
+_RUNS: Final = """
+SELECT id, root, CASE WHEN status = 'running' AND NOT EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid::bigint << 32 | objid::bigint = hashtextextended(current_schema() || '/trivium_run/' || id, 0)
+) THEN 'killed' ELSE status END, started, ended, why, epoch FROM trivium_run
+"""
+_ENTRIES: Final = """
+SELECT seq, kind, node, parent, name, digest, body, at, link FROM trivium_entry WHERE run = %s ORDER BY seq
+"""
+_BEGIN: Final = """
+INSERT INTO trivium_run VALUES (%s, %s, %s, 'running', %s, %s, %s, NULL, '', '') ON CONFLICT (id)
+DO UPDATE SET status = 'running', epoch = excluded.epoch, owner = excluded.owner, ended = NULL, why = ''
+"""
+_END: Final = "UPDATE trivium_run SET status = %s, ended = %s, why = %s WHERE id = %s AND epoch = %s"
+_APPEND: Final = """
+WITH mine AS (
+    UPDATE trivium_run SET head = %s
+    WHERE id = %s AND epoch = %s AND set_config('synchronous_commit', %s, true) IS NOT NULL RETURNING id, epoch
+)
+INSERT INTO trivium_entry SELECT id, seq, epoch, kind, node, parent, name, digest, body, at, link
+FROM mine, unnest(
+    %s::int[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::float8[], %s::text[]
+) AS new (seq, kind, node, parent, name, digest, body, at, link)
+"""
+
+
+class PostgresRunStore:
+    """A journal in the first schema of a PostgreSQL connection, in tables whose names begin with "trivium_".
+
+    The lease of a run is an advisory lock, which the connection of its attempt holds; so each attempt has a connection
+    of its own, and a pooler between them must keep sessions (not PgBouncer's transaction mode).
+
+    Args:
+        url: "postgresql://user:password@host:5432/database"; libpq's defaults hold for the parts that are not given.
+
+    Raises:
+        ConfigurationError: the URL is not valid.
+        MissingExtraError: the extra `postgres` is missing.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._parameters: dict[str, Any] = {**_DEFAULTS, **_parsed(url)}
+        self._leases, self._token = Leases["Connection[Any]"](), uuid4().hex
+        self._idle = _Idle()
+        finalize(self, self._idle.close).atexit = False
+
+    @property
+    def place(self) -> str:
+        """The URL of the database, without the password."""
+        given = self._parameters
+        user = f"{given['user']}@" if "user" in given else ""
+        port = f":{given['port']}" if "port" in given else ""
+        return f"postgresql://{user}{given.get('host', '')}{port}/{given.get('dbname', '')}"
+
+    def close(self) -> None:
+        """Close unused connections; the next use opens one again."""
+        self._idle.close()
+
+    def begin(self, run_id: str, root: str, digest: str) -> tuple[int, list[Entry]]:
+        """Begin a run, or go on with one; see `Store.begin`."""
+        owner = own_process(self._token)
+        with self._using(run_id, is_kept=True) as connection, connection.transaction():
+            is_free = connection.execute(f"SELECT pg_try_advisory_lock({_KEY})", (run_id,)).fetchone() == (True,)
+            query = "SELECT root, digest, epoch, owner, head FROM trivium_run WHERE id = %s FOR UPDATE"
+            row = connection.execute(query, (run_id,)).fetchone()
+            epoch, entries = 1, list[Entry]()
+            if row is not None:
+                check_input(run_id, (root, digest), row[:2])
+                epoch = row[2] + 1
+            if is_free:
+                entries = self._entries(connection, run_id, row and row[4])
+                connection.execute(_BEGIN, (run_id, root, digest, epoch, owner, time.time()))
+        if not is_free:
+            self._idle.put(connection)
+            raise Owner.parse(row and row[3]).error(run_id, owner)
+        self._leases.add(run_id, epoch, connection)
+        return epoch, entries
+
+    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+        """Add records to a run, all or none; see `Store.append`."""
+        columns = map(list, zip(*entries, strict=True))
+        values = (entries[-1].link, run_id, epoch, "on" if is_durable else "off", *columns)
+        self._write(run_id, epoch, _APPEND, values, len(entries))
+
+    def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
+        """Note that a run has ended; see `Store.end`."""
+        values = (status, time.time(), why.replace("\0", "�"), run_id, epoch)
+        self._write(run_id, epoch, _END, values, 1)
+
+    def _write(self, run_id: str, epoch: int, query: LiteralString, values: tuple[Any, ...], rows: int) -> None:
+        """Execute a query that changes so many rows, or none if the run has a later epoch."""
+        import psycopg
+
+        held = self._leases.find(run_id, epoch)
+        with self._using(run_id) if held is None else self._typed_errors(run_id) as unheld:
+            connection = held or unheld
+            assert connection is not None
+            try:
+                if connection.execute(query, values, prepare=True).rowcount == rows:
+                    return
+            except psycopg.errors.UniqueViolation:
+                pass
+            raise taken_over(run_id)
+
+    def leave(self, run_id: str, epoch: int) -> None:
+        """Give the lease of a run back."""
+        connection = self._leases.remove(run_id, epoch)
+        if connection is None:
+            return
+        with suppress(JournalError), self._typed_errors(run_id):
+            connection.execute(f"SELECT pg_advisory_unlock({_KEY})", (run_id,))
+            self._idle.put(connection)
+            return
+        connection.close()  # which gives it back too
+
+    def runs(self, run_id: str | None = None) -> list[RunInfo]:
+        """Return the runs, the latest first; or the one of an id; see `Store.runs`."""
+        where, values = ("", ()) if run_id is None else (" WHERE id = %s", (run_id,))
+        with self._using(run_id or "") as connection:
+            rows = connection.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
+        if run_id is not None and not rows:
+            raise UnknownRunError(f"the journal {self.place} has no run {run_id!r}", run_id)
+        return [RunInfo(*row) for row in rows]
+
+    def entries(self, run_id: str, after: int = 0) -> list[Entry]:
+        """Return the records of a run after the one of a number; see `Store.entries`."""
+        with self._using(run_id) as connection:
+            row = connection.execute("SELECT head FROM trivium_run WHERE id = %s", (run_id,)).fetchone()
+            return self._entries(connection, run_id, row and row[0])[after:]
+
+    def forget(self, run_id: str) -> None:
+        """Delete a run and its records."""
+        with self._using(run_id) as connection, connection.transaction():
+            connection.execute("DELETE FROM trivium_run WHERE id = %s", (run_id,))
+            connection.execute("DELETE FROM trivium_entry WHERE run = %s", (run_id,))
+
+    def _entries(self, connection: Connection[Any], run_id: str, head: str | None) -> list[Entry]:
+        return checked_entries(map(Entry._make, connection.execute(_ENTRIES, (run_id,))), head, run_id)
+
+    # ---- connections
+    @contextmanager
+    def _using(self, run_id: str, *, is_kept: bool = False) -> Generator[Connection[Any]]:
+        """A connection for this thread alone; it is closed where the block fails, and else unused again."""
+        with self._typed_errors(run_id):
+            connection = self._idle.take() or self._opened()
+            try:
+                yield connection
+            except BaseException:
+                connection.close()
+                raise
+        if not is_kept:
+            self._idle.put(connection)
+
+    def _opened(self) -> Connection[Any]:
+        import psycopg
+
+        connection: Connection[Any] = psycopg.connect(autocommit=True, **self._parameters)
+        try:
+            connection.execute(
+                "SELECT set_config(name, value, false) FROM jsonb_each_text(%s::jsonb) AS new (name, value) "
+                "WHERE name IN (SELECT name FROM pg_settings)",
+                (json.dumps(_SETTINGS),),
+            )
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: Connection[Any]) -> None:
+        """Create the tables, if there are none, and check their version.
+
+        Raises:
+            JournalVersionError: a newer version of trivium has made them.
+        """
+        if connection.execute("SELECT to_regclass('trivium_journal') IS NULL").fetchone() == (True,):
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
+                connection.execute(_TABLES)
+                connection.execute(
+                    "INSERT INTO trivium_journal SELECT %s WHERE NOT EXISTS (SELECT FROM trivium_journal)", (VERSION,)
+                )
+        row = connection.execute("SELECT max(version) FROM trivium_journal").fetchone()
+        version = row[0] if row else 0
+        if version > VERSION:
+            raise newer_version(version)
+
+    @contextmanager
+    def _typed_errors(self, run_id: str) -> Generator[None]:
+        """Turn the errors of the server and of the connection into `JournalError`."""
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            said = str(error).strip().partition("\n")[0]
+            if password := self._parameters.get("password"):
+                said = said.replace(str(password), "…")
+            state = error.sqlstate or ""
+            if state in _DAMAGED:
+                raise JournalDamagedError(
+                    f"the journal {self.place} is damaged ({said}): restore it from a copy, or give another database",
+                    run_id,
+                ) from error
+            advice = next((each for start, each in _ADVICE.items() if state.startswith(start)), _ADVICE[""])
+            raise JournalError(f"the journal {self.place} cannot be used ({said}): {advice}", run_id) from error
+
+
+class _Idle:
+    """Unused connections. A child process has none; psycopg leaves those of its parent alone."""
+
+    def __init__(self) -> None:
+        self._lock, self._pid = Lock(), os.getpid()
+        self._connections: list[Connection[Any]] = []
+
+    def take(self) -> Connection[Any] | None:
+        """Return one that the server has not closed."""
+        while True:
+            with self._own():
+                connection = self._connections.pop() if self._connections else None
+            if connection is None:
+                return None
+            with suppress(Exception):
+                connection.pgconn.consume_input()
+                if not connection.closed:
+                    return connection
+            connection.close()
+
+    def put(self, connection: Connection[Any]) -> None:
+        with self._own():
+            self._connections.append(connection)
+
+    def close(self) -> None:
+        while (connection := self.take()) is not None:
+            connection.close()
+
+    @contextmanager
+    def _own(self) -> Generator[None]:
+        if self._pid != os.getpid():  # a new child has one thread; the lock may have been held at the fork
+            self._lock, self._pid, self._connections = Lock(), os.getpid(), []
+        with self._lock:
+            yield
+
+
+_DAMAGED: Final = ("XX001", "XX002", "42P01", "42703")
+_ADVICE: Final = {
+    "53100": "its disk is full: make room there, then resume the run",
+    "25006": "it can only be read: give the URL of the primary server",
+    "42501": "give this user the right to create tables and write them in the first schema of its search path",
+    "57014": "it took too long: see what the server does, then resume the run",
+    "22": "the ids of runs, and the names of modules and steps, are text without NUL characters",
+    "": "check the URL, see that it runs and has a connection free for each run, then resume the run",
+}
+
+
+def _parsed(url: str) -> dict[str, Any]:
+    """Return the parameters for libpq; an invalid URL is not in the error, because it may hold a password."""
+    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        raise MissingExtraError("psycopg", "postgres") from None
+    with suppress(ProgrammingError):
+        return cast("dict[str, Any]", conninfo_to_dict(url))
+    raise ConfigurationError(
+        "the URL of the journal is not valid: give postgresql://user:password@host:5432/name, with special characters "
+        "of the password percent-encoded"
+    )

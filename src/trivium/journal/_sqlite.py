@@ -1,0 +1,216 @@
+"""The store of a journal in an SQLite file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from trivium.caches.lowlevel import SQLiteConnections
+from trivium.exceptions import (
+    ConfigurationError,
+    JournalDamagedError,
+    JournalError,
+    UnknownRunError,
+)
+from trivium.journal._store import (
+    VERSION,
+    Entry,
+    Leases,
+    Owner,
+    RunInfo,
+    RunStatus,
+    check_input,
+    checked_entries,
+    newer_version,
+    own_process,
+    taken_over,
+)
+
+__all__ = ["SQLiteRunStore"]
+
+BUSY_SECONDS: Final = 30.0
+_TABLES: Final = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS run (
+    id TEXT PRIMARY KEY, root TEXT, digest TEXT, status TEXT, epoch INTEGER, owner TEXT, started REAL, ended REAL,
+    why TEXT, head TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS entry (
+    run TEXT, seq INTEGER, epoch INTEGER, kind TEXT, node TEXT, parent TEXT, name TEXT, digest TEXT, body TEXT,
+    at REAL, link TEXT, PRIMARY KEY (run, seq)) WITHOUT ROWID;
+COMMIT;
+"""
+_RUNS: Final = "SELECT id, root, status, started, ended, why, epoch, owner FROM run"
+_ENTRIES: Final = "SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? ORDER BY seq"
+
+
+class SQLiteRunStore:
+    """A journal's SQLite file, for all processes of a machine at once; see `Store`.
+
+    The lease of a run is the process that has it: the file names its id and when it started.
+
+    Args:
+        path: the file; it is created if it does not exist.
+
+    Raises:
+        ConfigurationError: the path is that of no file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not str(path) or str(path) == ":memory:":
+            raise ConfigurationError("a journal is a file that outlives the process: give a path, as 'runs.db'")
+        self.path = Path(path).expanduser()
+        self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
+        self._leases, self._token = Leases[bool](), uuid4().hex
+
+    @property
+    def place(self) -> str:
+        """The file."""
+        return str(self.path)
+
+    def close(self) -> None:
+        """Close unused connections; the next use opens one again."""
+        self._connections.close()
+
+    def begin(self, run_id: str, root: str, digest: str) -> tuple[int, list[Entry]]:
+        """Begin a run, or go on with one; see `Store.begin`."""
+        owner = own_process(self._token)
+        with self._writing(run_id) as database:
+            query = "SELECT root, digest, status, epoch, owner, head FROM run WHERE id = ?"
+            row = database.execute(query, (run_id,)).fetchone()
+            holder, epoch, entries = None, 1, self._entries(database, run_id, row and row[5])
+            if row is None:
+                values = (run_id, root, digest, "running", 1, owner, time.time(), None, "", "")
+                database.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+            else:
+                check_input(run_id, (root, digest), row[:2])
+                holder, epoch = self._holder(run_id, *row[2:5]), row[3] + 1
+            if row is not None and holder is None:
+                database.execute(
+                    "UPDATE run SET status = 'running', epoch = ?, owner = ?, ended = NULL, why = '' WHERE id = ?",
+                    (epoch, owner, run_id),
+                )
+        if holder is not None:
+            raise holder.error(run_id, owner)
+        self._leases.add(run_id, epoch, True)
+        return epoch, entries
+
+    def _holder(self, run_id: str, status: str, epoch: int, owner: str) -> Owner | None:
+        """Return the attempt that is at work on a run."""
+        found = Owner.parse(owner)
+        if status != "running" or not found.is_alive:
+            return None
+        has_ended = found.pid == os.getpid() and found.store == self._token and not self._leases.find(run_id, epoch)
+        return None if has_ended else found  # it may have ended without being able to write so
+
+    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+        """Add records to a run, all or none; see `Store.append`."""
+        self._leases.find(run_id, epoch)
+        rows = [(run_id, each.seq, epoch, *each[1:]) for each in entries]
+        with self._writing(run_id, is_durable) as database:
+            self._update(database, run_id, epoch, "head = ?", entries[-1].link)
+            try:
+                database.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            except sqlite3.IntegrityError:
+                raise taken_over(run_id) from None
+
+    def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
+        """Note that a run has ended; see `Store.end`."""
+        self._leases.find(run_id, epoch)
+        with self._writing(run_id) as database:
+            self._update(database, run_id, epoch, "status = ?, ended = ?, why = ?", status, time.time(), why)
+
+    def leave(self, run_id: str, epoch: int) -> None:
+        """Give the lease of a run back."""
+        self._leases.remove(run_id, epoch)
+
+    def runs(self, run_id: str | None = None) -> list[RunInfo]:
+        """Return the runs, the latest first; or the one of an id; see `Store.runs`."""
+        where, values = ("", ()) if run_id is None else (" WHERE id = ?", (run_id,))
+        with _typed_errors(self.path, run_id or ""), self._connections.use() as database:
+            rows = database.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
+        if run_id is not None and not rows:
+            raise UnknownRunError(f"the journal {self.path} has no run {run_id!r}", run_id)
+        return [self._info_of(*row) for row in rows]
+
+    def _info_of(
+        self, run_id: str, root: str, status: RunStatus, started: float, ended: float, why: str, epoch: int, owner: str
+    ) -> RunInfo:
+        is_killed = status == "running" and self._holder(run_id, status, epoch, owner) is None
+        return RunInfo(run_id, root, "killed" if is_killed else status, started, ended, why, epoch)
+
+    def entries(self, run_id: str, after: int = 0) -> list[Entry]:
+        """Return the records of a run after the one of a number; see `Store.entries`."""
+        with _typed_errors(self.path, run_id), self._connections.use() as database:
+            row = database.execute("SELECT head FROM run WHERE id = ?", (run_id,)).fetchone()
+            return self._entries(database, run_id, row and row[0])[after:]
+
+    def forget(self, run_id: str) -> None:
+        """Delete a run and its records."""
+        with self._writing(run_id) as database:
+            database.execute("DELETE FROM entry WHERE run = ?", (run_id,))
+            database.execute("DELETE FROM run WHERE id = ?", (run_id,))
+
+    def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None) -> list[Entry]:
+        return checked_entries(map(Entry._make, database.execute(_ENTRIES, (run_id,))), head, run_id)
+
+    def _update(self, database: sqlite3.Connection, run_id: str, epoch: int, changes: str, *values: object) -> None:
+        """Change a run, if it still has this epoch."""
+        query = f"UPDATE run SET {changes} WHERE id = ? AND epoch = ?"  # noqa: S608 - the changes are our own text
+        done = database.execute(query, (*values, run_id, epoch))
+        if done.rowcount != 1:
+            raise taken_over(run_id)
+
+    @contextmanager
+    def _writing(self, run_id: str, is_durable: bool = False) -> Generator[sqlite3.Connection]:
+        with _typed_errors(self.path, run_id), self._connections.use() as database:
+            if is_durable:
+                database.execute("PRAGMA synchronous = FULL")
+            database.execute("BEGIN IMMEDIATE")
+            yield database  # where the block fails, the connection is closed, which rolls back
+            database.execute("COMMIT")
+            if is_durable:
+                database.execute("PRAGMA synchronous = NORMAL")
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise newer_version(version)
+    if version < VERSION:
+        database.executescript(_TABLES)
+        database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+@contextmanager
+def _typed_errors(path: Path, run_id: str) -> Generator[None]:
+    """Turn the errors of SQLite and of the system into `JournalError`."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # none: text that is no UTF-8
+        if code in _DAMAGED:
+            raise JournalDamagedError(
+                f"{path} is damaged, or no journal ({error}): restore it from a copy, or give another file", run_id
+            ) from error
+        advice = _ADVICE.get(code, "resume the run when this is mended")
+        raise JournalError(f"the journal {path} cannot be used ({error}): {advice}", run_id) from error
+    except OSError as error:
+        raise JournalError(
+            f"the journal {path} cannot be opened ({error}): give a path that this user can write", run_id
+        ) from error
+
+
+_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+_ADVICE: Final = {
+    sqlite3.SQLITE_FULL: "the disk is full: free some space, then resume the run",
+    sqlite3.SQLITE_IOERR: "the disk fails, or is full: see to it, then resume the run",
+    sqlite3.SQLITE_READONLY: "give this user the right to write the file and its folder, then resume the run",
+    sqlite3.SQLITE_BUSY: f"others have written to it for over {BUSY_SECONDS:g} s: resume the run later",
+    sqlite3.SQLITE_CANTOPEN: "see that its folder exists and that this user can write it, then resume the run",
+}

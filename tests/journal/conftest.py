@@ -1,0 +1,33 @@
+"""The places of a journal: an SQLite file, and a schema of a real PostgreSQL server."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from _postgres import postgres_server
+from journal._places import Place, postgres_place, sqlite_place
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Generator[str]:
+    with postgres_server() as server:
+        yield server.get_uri()
+
+
+@pytest.fixture
+def postgres(server_url: str) -> Place:
+    return postgres_place(server_url, f"place_{next(_numbers)}")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """An empty place, on each kind of store."""
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres")
+    return sqlite_place(tmp_path / "runs.db")
