@@ -74,6 +74,11 @@ def is_blocking() -> bool:
     return local.here.driving is get_running_loop()
 
 
+def place_of_caller() -> tuple[int, int]:
+    """Return the id of the thread that runs here, and that of the task; 0 for none."""
+    return threading.get_ident(), 0 if get_running_loop() is None else id(asyncio.current_task())
+
+
 class _Letter(NamedTuple):
     """A message from a loop to the thread that waits for it."""
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from trivium.commander.lowlevel import is_blocking, running_loop
+from trivium.commander.lowlevel import is_blocking, place_of_caller
 from trivium.exceptions import JournalDamagedError, JournalVersionError, RunAliveError, RunInputError, RunTakenOverError
 
 __all__ = [
@@ -262,7 +260,7 @@ class Owner(NamedTuple):
         start: when that process started, which tells it from a later one of its id.
         store: the token of its store object.
         thread: the thread that it runs in.
-        task: the asyncio task that it runs in; 0: it runs in none.
+        task: the task that it runs in; 0: it runs in none.
         host: the name of its machine.
     """
 
@@ -303,11 +301,8 @@ class Owner(NamedTuple):
 
 def own_process(token: str) -> str:
     """Return the caller as the owner of a run; `token` is that of the store object."""
-    task = None if running_loop() is None else asyncio.current_task()
-    pid = os.getpid()
-    return ":".join(
-        map(str, (pid, _start_of(pid), token, threading.get_ident(), id(task) if task else 0, platform.node()))
-    )
+    parts = (os.getpid(), _start_of(os.getpid()), token, *place_of_caller(), platform.node())
+    return ":".join(map(str, parts))
 
 
 def _start_of(pid: int) -> str:
