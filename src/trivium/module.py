@@ -271,7 +271,7 @@ class Module:
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
         memory, session_id = self.memory, node.scope.session_id
         with node:
-            messages = [_taken_in(each) for each in message if each is not None]
+            messages = [_to_message(each) for each in message if each is not None]
             answer = partial(self._answer, node, messages, kwargs)
             if (journal := node.scope.journal) is not None:
                 answer = partial(journal.call, node, messages, answer, self)
@@ -494,7 +494,7 @@ def _repeating(read: Sources, message: Message) -> Message:
     return message.replace(sources=read) if read and "sources" not in message.__pydantic_extra__ else message
 
 
-def _taken_in(message: Any) -> Message:
+def _to_message(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
         return message_of(message)
     return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)

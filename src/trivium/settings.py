@@ -34,7 +34,7 @@ class Settings(ConfigModel, OlderNames):
         cache: whether a `CachedModel` and a `cached` tool look up and keep anything; without one nothing is kept.
         cache_type: no effect.
         chat_model: the model that every `OpenAIGPT` made from now on asks, whatever its config says; "" is none.
-        quiet: whether callbacks that print for a person keep silent. The library itself prints nothing.
+        quiet: whether callbacks that print for a user keep silent. The library itself prints nothing.
         notebook: no effect.
         gpt3_5: no effect.
         nofunc: no effect.

@@ -121,7 +121,7 @@ def test_an_agent_without_a_model_says_what_it_needs():
 @pytest.mark.parametrize("said", ["", " ", "\n\t\u2003"])
 def test_a_model_that_says_nothing_is_an_error_and_the_question_stays(said: str, kind: type[Agent], entry: Entry):
     agent = kind(ScriptedModel([[said], "ok"]))
-    with pytest.raises(MalformedAnswerError, match="scripted answered nothing") as caught:
+    with pytest.raises(MalformedAnswerError, match="scripted gave an empty response") as caught:
         entry(agent, "hi")
     assert caught.value.raw == said
     assert entry(agent, "again").content == "ok"

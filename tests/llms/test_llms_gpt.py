@@ -213,12 +213,12 @@ def test_keys_are_taken_and_refused_from_many_threads() -> None:
     def use(thread: int) -> None:
         start.wait()
         for number in range(8 * thread, 8 * thread + 8):
-            keys.take()
+            keys.next_key()
             keys.refuse(f"k{number}")
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(use, range(8)))
-    left = {keys.take() for _ in range(200)}
+    left = {keys.next_key() for _ in range(200)}
     assert len(left) == 1
     assert not keys.refuse(left.pop())
 

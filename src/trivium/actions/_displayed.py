@@ -1,4 +1,4 @@
-"""Calls of tools and their results as a person reads them."""
+"""Calls of tools and their results as a user reads them."""
 
 from __future__ import annotations
 

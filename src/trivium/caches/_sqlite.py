@@ -59,7 +59,7 @@ class SQLiteCache:
         if max_bytes is not None and max_bytes < 1:
             raise ConfigurationError("max_bytes is at least 1, or None for no limit")
         if str(path) == ":memory:":  # SQLite would keep something else for each thread
-            raise ConfigurationError("':memory:' is no file: give a path, as one in a temporary folder")
+            raise ConfigurationError("':memory:' does not name a file: give a path, such as one in a temporary folder")
         self._path, self._max_bytes = Path(path).expanduser(), max_bytes
         self._clock: Callable[[], float] = time.time
         self._connections = SQLiteConnections(self._path, BUSY_SECONDS, _prepare)

@@ -279,7 +279,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         handlers: list[HandlerCoroutine] = [node for node in self._subtree() if isinstance(node, HandlerCoroutine)]
         for node in handlers:  # but not those that the current task runs itself
             if (node._task or node in self._waiting) and node._phase < OVER and node._stopping is None:
-                node._tell(self, "exit", spare=self._job)
+                node._cancel_below(self, "exit", except_for=self._job)
         self._changed.set()
         self._room.set()
 
@@ -291,7 +291,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             self._posted.clear()
         self._room.set()
         for dropped in (*self._queue, *self._waiting):  # each still ends, and its tree above it
-            dropped._tell(self, "exit")
+            dropped._cancel_below(self, "exit")
             dropped._cancel()
         current.set(None)  # what waits here is not stopped
         while self._open:  # each ends itself, after what is called at its end

@@ -23,7 +23,7 @@ from trivium.commander._node import (
     time_left,
 )
 from trivium.commander._workers import (
-    GLANCE,
+    POLL_SECONDS,
     Outcome,
     background_loop,
     capture,
@@ -180,8 +180,8 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
 def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
     while node is not None and stopped_by(node) is None and (left := time_left(node)) is not None:
         with suppress(queue.Empty):
-            return inbox.get(timeout=min(left, GLANCE))
-        if left <= GLANCE and (deadline := scope_of(node).deadline) is not None:
+            return inbox.get(timeout=min(left, POLL_SECONDS))
+        if left <= POLL_SECONDS and (deadline := scope_of(node).deadline) is not None:
             deadline[1].kill("deadline")
     return get_item(inbox)
 

@@ -307,15 +307,15 @@ class TaskNode:
             emit(self, EndedEvent, error)
 
     def _outward(self, error: BaseException) -> BaseException:
-        """Return the error for the caller of this node: a Cancellation passes up to the node that was told to stop."""
+        """Return the error for the caller of this node: a Cancellation passes up to the node that was cancelled."""
         if not isinstance(error, Cancellation) or self._stopping is None:
             if isinstance(error, LimitExceededError) and not error.path:
                 error.path = self._path()
             if isinstance(error, RecursionError) and not isinstance(error, RecursionTooDeepError):
                 return RecursionTooDeepError(f"{self._name} nests calls deeper than sys.getrecursionlimit() allows")
             return error
-        told, reason = self._stopping
-        if told is not self and self._parent is not None:
+        cancelled, reason = self._stopping
+        if cancelled is not self and self._parent is not None:
             return error
         path = self._path()
         if reason == "deadline":
@@ -329,14 +329,14 @@ class TaskNode:
         Nothing below starts anything again, waiting code is woken, and the caller of this node gets a RunKilledError
         with the reason.
         """
-        self._tell(self, reason)
+        self._cancel_below(self, reason)
 
-    def _tell(self, told: TaskNode, reason: str, spare: TaskNode | None = None) -> None:
-        """Flag this node and everything below except `spare`, then wake it; the caller of `told` gets the error."""
+    def _cancel_below(self, cancelled: TaskNode, reason: str, except_for: TaskNode | None = None) -> None:
+        """Flag this node and everything below except `except_for`, then wake it; the caller of `cancelled` gets it."""
         flagged: list[TaskNode] = []
-        for node in self._subtree(spare):
+        for node in self._subtree(except_for):
             if node._stopping is None:
-                node._stopping = (told, reason)
+                node._stopping = (cancelled, reason)
                 flagged.append(node)
         for node in reversed(flagged):
             node._wake()
@@ -345,11 +345,11 @@ class TaskNode:
         for waker in list(self._wakers or ()):
             waker()
 
-    def _subtree(self, spare: TaskNode | None = None) -> Iterator[TaskNode]:
+    def _subtree(self, except_for: TaskNode | None = None) -> Iterator[TaskNode]:
         todo: list[TaskNode] = [self]
         while todo:  # iterative: a chain of 100,000 is fine
             node = todo.pop()
-            if node is not spare:
+            if node is not except_for:
                 yield node
                 todo.extend(list(node._children or ()))
 
@@ -388,7 +388,7 @@ spent_by: Callable[[TaskNode], Any] = attrgetter("_spent")
 sources_of: Callable[[TaskNode], frozenset[Any]] = attrgetter("_sources")
 """The sources that were read in the node, and in everything below."""
 stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")
-"""The node that was told to stop, this one or one above, and the reason; None if none was."""
+"""The node that was cancelled, this one or one above, and the reason; None if none was."""
 
 
 def key_of(node: TaskNode) -> str:

@@ -170,7 +170,7 @@ class WorkNode(TaskNode):
 
     async def _stop_and_wait(self, reason: str) -> None:
         ended, runs = self._end_event(), self._state is _PENDING or self._state is _ACTIVE
-        self._tell(self.commander, reason)
+        self._cancel_below(self.commander, reason)
         ending = self._settle()  # where only its children were open, and were handed over
         if ending is not None:
             await ending._end()
@@ -341,7 +341,7 @@ class WorkNode(TaskNode):
                     await invoke_in_place(
                         entry["function"], *params.get("args", ()), **params.get("kwargs", {}), **named
                     )
-                except Cancellation:  # this node was told to stop: the rest of the stage is not called
+                except Cancellation:  # this node was cancelled: the rest of the stage is not called
                     break
                 except BaseException as error:
                     self.commander._failed(self, error)

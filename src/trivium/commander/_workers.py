@@ -20,7 +20,7 @@ T = TypeVar("T")
 get_running_loop = asyncio._get_running_loop  # pyright: ignore[reportPrivateUsage] - None without a loop, no error
 Outcome: TypeAlias = tuple[T | None, BaseException | None]
 _IDLE_SECONDS = 10.0
-GLANCE = 1.0
+POLL_SECONDS = 1.0
 """A wait of the main thread lasts no longer at a time, in seconds: a Ctrl-C that falls between Python's last look for
 signals and the wait itself is not seen before it ends (CPython 3.11: one of some 400 on a busy machine)."""
 
@@ -65,10 +65,10 @@ def value_or_raise(outcome: Outcome[T]) -> T:
 
 
 def wait_slices(seconds: float | None) -> Iterator[float]:
-    """Yield the pieces of a wait of that many seconds, so that Ctrl-C ends it; None: for ever."""
-    while seconds is None or seconds > GLANCE:
-        yield GLANCE
-        seconds = seconds and seconds - GLANCE
+    """Yield the pieces of a wait of that many seconds, so that Ctrl-C ends it; None: without end."""
+    while seconds is None or seconds > POLL_SECONDS:
+        yield POLL_SECONDS
+        seconds = seconds and seconds - POLL_SECONDS
     yield seconds
 
 
@@ -76,7 +76,7 @@ def get_item(inbox: queue.SimpleQueue[T]) -> T:
     """Return the next item of a queue, after any time; Ctrl-C ends the wait."""
     while True:
         with suppress(queue.Empty):
-            return inbox.get(timeout=GLANCE)
+            return inbox.get(timeout=POLL_SECONDS)
 
 
 def submit(work: Callable[[], object]) -> None:

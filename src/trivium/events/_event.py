@@ -40,7 +40,7 @@ _LONGEST_LINE: Final = 200
 
 
 class Display(NamedTuple):
-    """The part of a run that an event shows to a person who follows it.
+    """The part of a run that an event shows to a user who follows it.
 
     Args:
         part: "answer" and "thought": the next piece of a model's text; "call" and "result": the beginning and the end

@@ -7,7 +7,7 @@
     ├── ConfigurationError (ValueError)         an argument, a field list or a schema cannot be used
     │   ├── ArgumentTypeError (TypeError)       an argument is of a class that is not taken
     │   ├── FieldsError                         a field list or a schema cannot be read
-    │   ├── NotInteractiveError                 a person was to answer, and nobody can be asked
+    │   ├── NotInteractiveError                 the user was to answer, and nobody can be asked
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
     │   ├── ObjectNotFoundError (ModuleNotFoundError)  there is nothing at a config's dotted path
     │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name
@@ -88,7 +88,7 @@
     │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   │   └── PolicyRefusedError              a policy refused a call, by the sources of its arguments
     │   ├── RemoteServiceError                  a service that a tool asks failed
-    │   ├── CallOriginError                     a call was made of a message of a person
+    │   ├── CallOriginError                     a call was made of a message of a user
     │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
     │   ├── SandboxUnavailableError             this machine cannot shut code in
     │   ├── UnknownToolError (KeyError, ValueError)
@@ -106,7 +106,7 @@
     │   ├── FetchTimeoutError (LimitError, TimeoutError)  it took too long
     │   └── FetchTooLargeError (LimitError)     it is too large
     ├── TaskError                               a task was misused or could not end
-    │   ├── InfiniteLoopError                   its messages repeat for ever
+    │   ├── InfiniteLoopError                   its messages repeat endlessly
     │   └── KillChannelError (ConnectionError)  other processes could not be told to stop it
     ├── StateError (KeyError)                   a saved state does not fit the module
     ├── RemoteAgentError                        an agent in another process was asked and failed

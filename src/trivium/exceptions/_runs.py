@@ -123,7 +123,7 @@ class TaskError(TriviumError):
 
 
 class InfiniteLoopError(TaskError):
-    """The messages of a task repeat for ever."""
+    """The messages of a task repeat endlessly."""
 
 
 class KillChannelError(TaskError, ConnectionError):

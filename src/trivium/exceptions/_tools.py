@@ -162,7 +162,7 @@ class RemoteServiceError(ToolError):
 
 
 class CallOriginError(ToolError):
-    """A hook made a tool call of what came with a person's message."""
+    """A hook made a tool call of what came with a user's message."""
 
 
 class NoExecutorError(ToolError, RuntimeError):
@@ -206,7 +206,7 @@ class MCPProtocolError(MCPError):
 
 
 class MCPTimeoutError(MCPError, LimitError, TimeoutError):
-    """An MCP server took too long; it was told to stop. `value` is in seconds."""
+    """An MCP server took too long; it was cancelled. `value` is in seconds."""
 
     def __init__(self, message: str, server: str = "", tool: str = "", value: float = 0) -> None:
         super().__init__(message, server, tool)

@@ -20,7 +20,7 @@ def get_logger(
 
     Args:
         name: "trivium" is all of trivium.
-        level: from which level on it tells, by name in any case, or by number.
+        level: the lowest level that is logged: its name, case-insensitively, or its number.
         fmt: how a line looks.
 
     Raises:

@@ -18,13 +18,13 @@ APPROVAL = "approval"
 
 
 class Decided(NamedTuple):
-    """The decision of a person on a call.
+    """The decision of a user on a call.
 
     Args:
         approved: whether the call runs.
         by: who decided.
         reason: why it does not run; the model reads it.
-        until: the time, in seconds since the epoch, until which the decision may be used; None: for ever.
+        until: the time, in seconds since the epoch, until which the decision may be used; None: no limit.
     """
 
     approved: bool

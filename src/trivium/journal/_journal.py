@@ -146,7 +146,7 @@ class Journal:
             run_id: the run.
             digest: the digest of the call, as `pending` shows it.
             by: who decides.
-            seconds: how long the decision may be used; None: for ever.
+            seconds: how long the decision may be used; None: no limit.
 
         Raises:
             NoSuchRequestError: nothing of this digest waits.

@@ -164,7 +164,7 @@ class _Answer:
         calls = self.complete_calls(request) if self._calls else ()
         fault = ""
         if not calls:
-            fault = "answered nothing" if (not text or text.isspace()) and reason != SILENT else ""
+            fault = "gave an empty response" if (not text or text.isspace()) and reason != SILENT else ""
         elif reason == "content_filter":
             fault = "was stopped by a filter while it called tools, so none was run"
         elif reason == "length" and any(is_cut_off(call.arguments) for call in calls):

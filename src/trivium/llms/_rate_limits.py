@@ -215,5 +215,5 @@ def store_at(place: str | Path | None, rate: Rate, name: str) -> RateStore:
     if isinstance(place, str) and "://" in place:
         return RedisRateStore(place, rate, name)
     if str(place) == ":memory:":  # SQLite would count each request anew, and let everybody through
-        raise ConfigurationError("':memory:' is no file: leave store= out to count in this process")
+        raise ConfigurationError("':memory:' does not name a file: leave store= out to count in this process")
     return SQLiteRateStore(Path(place).expanduser(), rate, name)

@@ -80,7 +80,7 @@ class Forest:
         self.done = self.failed = 0
         self.usage = Usage()
 
-    def take(self, now: float, event: Event) -> None:
+    def accept(self, now: float, event: Event) -> None:
         """Accept one event that happened at `now`, on the monotonic clock."""
         branch = self.open.get(event.node)
         if isinstance(event, StartedEvent):

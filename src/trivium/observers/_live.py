@@ -79,8 +79,8 @@ class LiveTree:
                 self._forest_lock.release()
 
     def _catch_up(self) -> None:
-        for _ in range(len(self._waiting)):  # not more than there was: a busy run would keep it here for ever
-            self._forest.take(*self._waiting.popleft())
+        for _ in range(len(self._waiting)):  # not more than there was: a busy run would keep it here endlessly
+            self._forest.accept(*self._waiting.popleft())
 
     def _draw(self) -> RenderableType:
         from trivium.observers._picture import Picture

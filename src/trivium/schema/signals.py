@@ -19,7 +19,7 @@ SEND_TO: Final = "__SEND__:"
 NO_ANSWER: Final = "DO-NOT-KNOW"
 """This responder does not know; the next one is asked."""
 USER_QUIT_STRINGS: Final = ("q", "x", "quit", "exit", "bye", DONE)
-"""What a person types to end a task."""
+"""The words that a user types to end a task."""
 AT: Final = "|@|"
 """An `addressing_prefix` that no usual text has in it."""
 TOOL: Final = "TOOL"

@@ -80,7 +80,7 @@ class TaskConfig(ConfigModel):
         addressing_prefix: a sign before the name of an addressee, such as "@"; "": no sign. It has no spaces, and does
             not end in a letter, which could be the name's.
         allow_subtask_multi_oai_tools: pass several tool calls of one message on to a sub-task.
-        recognize_string_signals: read DONE, PASS, SEND_TO and the like in texts; tools steer the task in any case.
+        recognize_string_signals: read DONE, PASS, SEND_TO and the like in texts; tools always steer the task.
         done_as_substring: recognise DONE within other words too, as in "ABANDONED", and remove it there.
         done_if_tool: a tool call of the model ends the task, handled or not.
         done_sequences: events that end the task, as `DoneSequence` or in the short form, such as "T, A".

@@ -118,7 +118,7 @@ class KillChannel:
         if session is None or process == _this_process():  # its own runs were stopped when it was published
             return
         for node in list(self.runs):
-            if _spelt(node.session_id) == session:
+            if _session_text(node.session_id) == session:
                 node.kill("Task.kill_session() in another process")
 
 
@@ -165,16 +165,16 @@ def publish(url: str, session_id: Hashable) -> None:
 
     try:
         with channel.client as client:
-            client.publish(channel.name, json.dumps({"session": _spelt(session_id), "process": _this_process()}))
+            client.publish(channel.name, json.dumps({"session": _session_text(session_id), "process": _this_process()}))
     except (RedisError, OSError) as error:
         raise KillChannelError(
-            f"session {_spelt(session_id)!r} was stopped in this process only: no answer from {channel.shown} "
+            f"session {_session_text(session_id)!r} was stopped in this process only: no answer from {channel.shown} "
             f"({error}); check that the Redis server runs and that the URL is right",
             channel.shown,
         ) from error
 
 
-def _spelt(session_id: Hashable) -> str:
+def _session_text(session_id: Hashable) -> str:
     return "" if session_id == 0 else str(session_id)
 
 

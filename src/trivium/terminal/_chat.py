@@ -191,7 +191,7 @@ def chat_at_terminal(conversation: Conversation, terminal: Terminal, listeners: 
         else:
             content = answer.content if isinstance(answer.content, str) else str(answer.content or "")
             if content and not terminal.has_displayed(content):  # as of a module that calls no model
-                terminal.say(answer.sender, content, "agent")
+                terminal.write_message(answer.sender, content, "agent")
     return conversation.failed
 
 
@@ -212,7 +212,7 @@ def run_command(line: str, conversation: Conversation, terminal: Terminal) -> No
             for call in message.tool_calls:
                 terminal.note(f"  {safe_line(f'{call.name}({call.arguments})')}")
             if message.content:
-                terminal.say(message.sender, str(message.content), "llm" if is_own else "user")
+                terminal.write_message(message.sender, str(message.content), "llm" if is_own else "user")
     elif word == "/reset":
         conversation.reset()
         terminal.note("forgotten")

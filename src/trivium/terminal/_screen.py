@@ -128,7 +128,7 @@ class Screen:
             self.end_line()
             self._write_waiting()
         elif text is not None and error is None:
-            self._when_free(partial(self.say, event.caller, text, "llm"))
+            self._when_free(partial(self.write_message, event.caller, text, "llm"))
         if text is not None:
             self._displayed.append(text.strip())
             self._is_answered = True
@@ -145,7 +145,7 @@ class Screen:
             return
         role = "llm" if responder == Entity.LLM else "agent"
         self._displayed.append(text.strip())
-        self._when_free(partial(self.say, sender or responder, text, role))
+        self._when_free(partial(self.write_message, sender or responder, text, role))
 
     def _end_tool(self, event: Event, display: Display, has_failed: bool = False) -> None:
         use = DisplayedCall(self._calls.pop(event.node, event.name), display.text, has_failed)
@@ -188,7 +188,7 @@ class Screen:
         self.end_line()
         self._write(f"{name}: ", f"bold {COLOURS.get(role, '')}")
 
-    def say(self, name: str, text: str, role: str) -> None:
+    def write_message(self, name: str, text: str, role: str) -> None:
         """Write a message of a speaker."""
         self.label(name, role)
         self._write(text)

@@ -29,7 +29,7 @@ def call_tool(name: str, index: int = 0, /, **arguments: Any) -> ToolCallPart:
 
 
 class ScriptedModel(ChatModel):
-    """Answers from a script: one entry for each request, the last repeated for ever; or from a function.
+    """Answers from a script: one entry for each request, the last repeated without end; or from a function.
 
     Args:
         answers: each a text, a tool call (`call_tool`), a list of deltas, or an error to raise; or a function
@@ -63,7 +63,7 @@ class ScriptedModel(ChatModel):
         """Yield the deltas of the next answer."""
         self.requests.append(request)
         if self._function is None and not self._answers:
-            raise ConfigurationError("the script is empty: give at least one answer, the last one is given for ever")
+            raise ConfigurationError("the script is empty: give at least one answer; the last one is repeated")
         if self._function is not None:
             answer = _checked(self._function(request))
         else:

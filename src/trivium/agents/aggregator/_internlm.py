@@ -71,7 +71,7 @@ class InternLMToolAggregator(DefaultAggregator):
         """
         found = [*self.aggregate_system_intruction(system_instruction), *instruction_of(parser)]
         for shot in self.few_shot:
-            found += self._shown(shot, parser)
+            found += self._render_example(shot, parser)
         tool: str | None = None
         speakers = {name, *self.user_names}
         memory: Memory | None = messages
@@ -98,7 +98,7 @@ class InternLMToolAggregator(DefaultAggregator):
             chat["name"] = tool
         return chat
 
-    def _shown(self, shot: Iterable[Mapping[str, Any]], parser: Any) -> Iterator[dict[str, Any]]:
+    def _render_example(self, shot: Iterable[Mapping[str, Any]], parser: Any) -> Iterator[dict[str, Any]]:
         thought: str | None = None
         tool: str | None = None
         for entry in shot:

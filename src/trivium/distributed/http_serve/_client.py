@@ -108,7 +108,7 @@ class HTTPAgentClient(Module):
         decoder = EventDecoder()
         async with (
             self._connected() as client,
-            self._asked(client, "POST", "/chat_completion", body) as response,
+            self._exchange(client, "POST", "/chat_completion", body) as response,
         ):
             await self._checked(response)
             async for piece in response.aiter_bytes():
@@ -137,7 +137,7 @@ class HTTPAgentClient(Module):
         except ModelError as error:  # of the decoder: the server does not serve agents
             raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port") from error
 
-    def _asked(
+    def _exchange(
         self, client: AsyncClient, method: str, path: str, body: object = None
     ) -> AbstractAsyncContextManager[Response]:
         request = client.build_request(method, self.url + path, json=body)
@@ -197,7 +197,7 @@ class HTTPAgentClient(Module):
 
     # ---- other requests
     async def _ask(self, method: str, path: str, silent: float | None = None) -> Any:
-        async with self._connected(silent) as client, self._asked(client, method, path) as response:
+        async with self._connected(silent) as client, self._exchange(client, method, path) as response:
             return self._object(await self._checked(response))
 
     async def is_alive_async(self) -> bool:

@@ -79,7 +79,7 @@ class HTTPAgentServer(HTTPAgentClient):
         self.process = self._start(import_path(config))
         self._end = finalize(self, _end, self.process, self._folder, grace)
         try:
-            self._tell({**order, "folder": str(self._folder)})
+            self._send_order({**order, "folder": str(self._folder)})
             self._wait_until_ready(start_seconds)
         except BaseException:
             self._end()
@@ -96,7 +96,7 @@ class HTTPAgentServer(HTTPAgentClient):
                 stderr=subprocess.STDOUT,
             )
 
-    def _tell(self, order: dict[str, object]) -> None:
+    def _send_order(self, order: dict[str, object]) -> None:
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended already, and its last lines say why
             self.process.stdin.write(json.dumps(order).encode() + b"\n")

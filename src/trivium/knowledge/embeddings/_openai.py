@@ -127,7 +127,7 @@ class OpenAIEmbedding(EmbeddingModel):
             return AnswerReader(readers[-1])
 
         with _Spending(self, Usage(sum(map(text_size, sent)) // 4)) as spending:
-            await pull(spending.take, self._transport.stream, {**self._asked, "input": sent}, reader)
+            await pull(spending.accept, self._transport.stream, {**self._asked, "input": sent}, reader)
         vectors = readers[-1].vectors
         self._dimensions = self._dimensions or len(vectors[0])
         return vectors
@@ -141,7 +141,7 @@ class _Spending:
         self._node = current.get()
         self._budget = None if self._node is None else scope_of(self._node).budget
 
-    def take(self, delta: Delta) -> None:
+    def accept(self, delta: Delta) -> None:
         if isinstance(delta, Usage):
             self._usage = priced(self._model, delta)
 

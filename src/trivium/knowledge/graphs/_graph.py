@@ -41,13 +41,13 @@ class GraphSchema(NamedTuple):
     edges: Mapping[tuple[str, str, str], Mapping[str, str]]
 
     def __str__(self) -> str:
-        lines = [f"(:{label}{_shown(properties)})" for label, properties in self.nodes.items()]
+        lines = [f"(:{label}{_render_properties(properties)})" for label, properties in self.nodes.items()]
         for (source, kind, target), properties in self.edges.items():
-            lines.append(f"(:{source})-[:{kind}{_shown(properties)}]->(:{target})")
+            lines.append(f"(:{source})-[:{kind}{_render_properties(properties)}]->(:{target})")
         return "\n".join(lines)
 
 
-def _shown(properties: Mapping[str, str]) -> str:
+def _render_properties(properties: Mapping[str, str]) -> str:
     inside = ", ".join(f"{name}: {kind}" for name, kind in properties.items())
     return f" {{{inside}}}" if inside else ""
 

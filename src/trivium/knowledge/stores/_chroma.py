@@ -98,7 +98,7 @@ class _ChromaPoints:
         if self._pid != os.getpid():  # a forked child has none of its threads
             self._of_parent.append(self._client)
             self._client, self._pid = None, os.getpid()
-        self._lock.take()
+        self._lock.acquire()
         try:
             if self._client is None:
                 self._client = _client(self._path)

@@ -17,7 +17,7 @@ _NAME: Final = "trivium.lock"
 
 
 class FolderLock:
-    """A lock from `take` to `release`, or to the end of the process, even if it is killed.
+    """A lock from `acquire` to `release`, or to the end of the process, even if it is killed.
 
     It locks an empty SQLite file, because these locks work on every system, and no child process inherits them.
 
@@ -32,7 +32,7 @@ class FolderLock:
         self._of_parent: list[Connection | None] = []
         self._pid = os.getpid()
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Acquire the lock.
 
         Raises:

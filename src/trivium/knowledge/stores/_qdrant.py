@@ -110,7 +110,7 @@ class _QdrantPoints:
             self._client, self._pid = None, os.getpid()
             self._guard, self._users = Lock(), {}
         if self._lock is not None:
-            self._lock.take()
+            self._lock.acquire()
         try:
             with self._guard:
                 if self._client is None:

@@ -26,7 +26,7 @@ class Keys:
         self._default = default
         self._turn, self._lock = count(), Lock()
 
-    def take(self) -> str:
+    def next_key(self) -> str:
         """Return the next key.
 
         Raises:

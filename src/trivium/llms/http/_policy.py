@@ -149,7 +149,7 @@ class RetryBudget:
             with self._lock:
                 self._left = min(self._left + self._share, CAPACITY)
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """Take a retry out, if there is one."""
         if self._share is None:
             return True
@@ -191,7 +191,7 @@ class Tries:
         if any(left is not None and delay >= left for left in times):
             return None
         is_invited = isinstance(error, ProviderStatusError) and (error.retry_after > 0 or bool(error.should_retry))
-        if not is_invited and not self._budget.take():
+        if not is_invited and not self._budget.acquire():
             return None
         if node is not None:
             emit(node, RetryEvent, Retry(self.attempt, delay, error))

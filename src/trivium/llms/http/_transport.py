@@ -129,7 +129,7 @@ class Transport:
         """
         data, left = _as_json(body), Tries(self._retry, self._budget, tries)
         while True:
-            key, begun, answer = needed_key(self._keys.take), False, reader()
+            key, begun, answer = needed_key(self._keys.next_key), False, reader()
             headers = {**HEADERS, **self._headers(key)}
             try:
                 async with contextlib.aclosing(self._ask(data, headers, answer)) as deltas:

@@ -162,7 +162,7 @@ def _start(settings: EngineSettings) -> Any:
 def _build(library: Any, params: Any) -> Any:
     """Load the server in a thread of its own, out of reach of Ctrl-C.
 
-    A server that is freed before its loop runs waits for ever; its metrics are answered by that loop.
+    A server that is freed before its loop runs never stops waiting; its metrics are answered by that loop.
     """
     outcome: list[Any] = []
 

@@ -115,7 +115,7 @@ class ClaudeMessageReader:
             self._thoughts.append({})
             yield from self._thought(block)
         elif text := get_text(block, "text"):
-            yield self._said(text)
+            yield self._text_delta(text)
 
     def _called(self, index: int | None, block: Block) -> Iterator[Delta]:
         self._any = True
@@ -144,9 +144,9 @@ class ClaudeMessageReader:
         elif kind in ("thinking_delta", "signature_delta"):
             yield from self._thought(delta)
         elif text := get_text(delta, "text"):
-            yield self._said(text)
+            yield self._text_delta(text)
 
-    def _said(self, text: str) -> Delta:
+    def _text_delta(self, text: str) -> Delta:
         self._any = True
         if not self._names.answer:
             return text

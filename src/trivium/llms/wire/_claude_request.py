@@ -59,10 +59,10 @@ def claude_names(model: str, request: Request) -> CallNames:
     """Return the names of tools and calls for a model."""
     schema = request.output_schema
     wanted = schema is not None and (not request.tools or request.tool_choice in ("auto", "none"))
-    return CallNames.of(request, wanted and _held(ClaudeAbilities.of(model), schema) is None)
+    return CallNames.of(request, wanted and _enforced_schema(ClaudeAbilities.of(model), schema) is None)
 
 
-def _held(abilities: ClaudeAbilities, schema: ChatMessage | None) -> Body | None:
+def _enforced_schema(abilities: ClaudeAbilities, schema: ChatMessage | None) -> Body | None:
     """Return the schema that the interface itself enforces, or None if it cannot."""
     return closed_schema(schema) if schema is not None and abilities.has_schemas else None
 
@@ -79,7 +79,7 @@ def claude_body(model: str, request: Request, parameters: Parameters, names: Cal
     abilities = ClaudeAbilities.of(model)
     left_out = _NOT_THERE if abilities.samples else _NOT_THERE | _SAMPLING
     body = {name: value for name, value in parameters.items() if name not in left_out}
-    _rename(body, None if names.answer else _held(abilities, request.output_schema))
+    _rename(body, None if names.answer else _enforced_schema(abilities, request.output_schema))
     thinking: ChatMessage = body.get("thinking") or {}
     body.setdefault("max_tokens", abilities.max_tokens + int(thinking.get("budget_tokens") or 0))
     is_alone = body.pop("parallel_tool_calls", None) is False

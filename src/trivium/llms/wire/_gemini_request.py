@@ -130,7 +130,7 @@ def _contents(model: str, messages: Iterable[ChatMessage], names: CallNames) -> 
             continue
         called |= {str(call.get("id")): called_tool(call) for call in message.get("tool_calls") or ()}
         role = "model" if role == "assistant" else "user"
-        parts = _said(message, model, names) if role == "model" else _asked(message, called, names)
+        parts = _model_parts(message, model, names) if role == "model" else _user_parts(message, called, names)
         if found and found[-1]["role"] == role and _are_results(found[-1]["parts"]) == _are_results(parts):
             found[-1]["parts"] += parts
         elif parts:
@@ -142,7 +142,7 @@ def _are_results(parts: list[Body]) -> bool:
     return bool(parts) and all("functionResponse" in part for part in parts)
 
 
-def _asked(message: ChatMessage, called: Mapping[str, str], names: CallNames) -> list[Body]:
+def _user_parts(message: ChatMessage, called: Mapping[str, str], names: CallNames) -> list[Body]:
     parts = _parts(message.get("content"))
     if (call_id := message.get("tool_call_id")) is None:
         return parts
@@ -155,7 +155,7 @@ def _asked(message: ChatMessage, called: Mapping[str, str], names: CallNames) ->
     return [{"functionResponse": response}]
 
 
-def _said(message: ChatMessage, model: str, names: CallNames) -> list[Body]:
+def _model_parts(message: ChatMessage, model: str, names: CallNames) -> list[Body]:
     """Return the parts of the model's message, with the signatures at their places."""
     state = own_state(message, FORM, model)
     thoughts = [item for item in state if item.get("thought")]
@@ -210,11 +210,11 @@ def _part(part: object) -> Body:
         return {"text": str(part)}
     given = cast("ChatMessage", part)
     if (data := data_of(given)) is not None:
-        return _held(data)
+        return _file_part(data)
     return {name: value for name, value in given.items() if name != "type"}
 
 
-def _held(data: Data) -> Body:
+def _file_part(data: Data) -> Body:
     if data.data:
         return {"inlineData": {"mimeType": data.kind, "data": data.data}}
     where = data.file_id or data.url

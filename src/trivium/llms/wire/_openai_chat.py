@@ -234,7 +234,7 @@ class OpenAIMessageReader:
         if not is_plain and (thought := self._thought(message)):
             self._any = True
             yield Reasoning(thought)
-        if content and (piece := self._said(content, choice)):
+        if content and (piece := self._text_delta(content, choice)):
             yield piece
         if is_plain:
             return
@@ -250,7 +250,7 @@ class OpenAIMessageReader:
             self._any = True
             yield self._calls.read({"index": "function_call", "function": function}, choice)
 
-    def _said(self, content: JSONValue, choice: JSONValue) -> str:
+    def _text_delta(self, content: JSONValue, choice: JSONValue) -> str:
         text = content if isinstance(content, str) else _text(content)
         if text and self._speaker is None:
             self._speaker = choice

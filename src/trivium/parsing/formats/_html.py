@@ -92,7 +92,7 @@ def marked_text(markup: str, lines: LinePairs) -> str:
 def _page(markup: str, lines: LinePairs) -> _Page:
     page = _Page()
     for token in tokenize_html(markup, lines):
-        page.take(token)
+        page.accept(token)
     return page
 
 
@@ -169,7 +169,7 @@ class _Page:
         self._heading = 0  # its level, until its first text
         self._hidden: _Hidden | None = None
 
-    def take(self, token: Tag | str) -> None:
+    def accept(self, token: Tag | str) -> None:
         if self._hidden is not None:
             if not self._hidden.ends_at(token):
                 return
