@@ -114,7 +114,7 @@ def test_the_tree_is_changed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyP
         taken += 1
         take(now, event)
 
-    monkeypatch.setattr(live._forest, "take", checked)
+    monkeypatch.setattr(live._forest, "accept", checked)
     (root,) = watched(live, 1)
     drawn(live)
     assert taken == 1
