@@ -106,7 +106,7 @@ def test_below_what_has_ended_in_a_run_that_goes_on_nothing_is_kept():
 
 def test_the_tree_is_changed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch):
     live = LiveTree(console=console())
-    take, taken = live._forest.take, 0
+    take, taken = live._forest.accept, 0
 
     def checked(now: float, event: Any) -> None:
         nonlocal taken
