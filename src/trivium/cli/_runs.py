@@ -113,8 +113,8 @@ def _content(node: RunNode) -> str:
     if node.name != "model":
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     reply: dict[str, Any] = value["v"]
-    calls = reply.get("tool_calls") or {"v": []}
-    said = [f"{each['v']['name']} {each['v']['arguments']}" for each in calls["v"]]
+    calls: list[dict[str, Any]] = reply["tool_calls"]["v"] if "tool_calls" in reply else []
+    said = [f"{each['v']['name']} {each['v']['arguments']}" for each in calls]
     return "\n".join(each for each in (reply["text"], *said) if each)
 
 

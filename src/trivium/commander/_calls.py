@@ -34,6 +34,8 @@ class CallNode(TaskNode):
     """Whether sync code of this call is left to its thread when the call is stopped: a tool with a timeout."""
     request: object = None
     """The question of the call, where it keeps that for listeners that record contents."""
+    target: str = ""
+    """The name of what is asked, as of a model, where that is not the name of the call."""
     trusted_texts: Callable[[], Iterable[str]] = tuple
     """Return what the user and the program wrote in the call's session; for policies, set where there is one."""
     cause: object = None

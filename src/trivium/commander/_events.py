@@ -22,11 +22,12 @@ class StartedEvent(Event[None, Literal["started"]], level=DEBUG):
     __slots__ = ()
 
     def fields(self, content: bool = False) -> JSONObject:
-        """Return what the node was asked, if it keeps that: the request of a model call."""
+        """Return the name of what is asked, as of a model, and the request if the node keeps that."""
         from trivium.commander._calls import CallNode
 
-        request = self.node.request if content and isinstance(self.node, CallNode) else None
-        return {} if request is None else {"request": to_json_value(request)}
+        if not isinstance(self.node, CallNode) or self.node.request is None:
+            return {}
+        return {"target": self.node.target, **({"request": to_json_value(self.node.request)} if content else {})}
 
 
 class RetriedEvent(Event[Exception, Literal["retried"]], level=WARNING):

@@ -205,7 +205,7 @@ class ModelNode(CallNode):
     events of the inner one, so that none is emitted twice.
     """
 
-    __slots__ = ("request",)
+    __slots__ = ("request", "target")
 
 
 def model_node() -> ModelNode:
@@ -231,7 +231,7 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
         ModelError: the model could not answer.
     """
     node = node or model_node()
-    node.request = request
+    node.request, node.target = request, model.name
     with node:
         journal, above = scope_of(node).journal, parent_of(node)
         outer = above if above.__class__ is ModelNode else None

@@ -1,0 +1,197 @@
+"""OpenTelemetry's spans of runs: one trace for a run that was resumed, with the names of the GenAI conventions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from trivium import Agent, ChatAgent, ChatAgentConfig, Task
+from trivium.actions import tool
+from trivium.commander import StartedEvent
+from trivium.exceptions import MissingExtraError, ProviderConnectionError, RunKilledError
+from trivium.journal import Journal
+from trivium.observers import OpenTelemetryListener, RunIds
+from trivium.schema import Usage
+from trivium.testing import ScriptedModel, call_tool
+
+
+class Spans:
+    """A provider whose spans stay in memory."""
+
+    def __init__(self, ids: RunIds | None) -> None:
+        self.ids, self.memory = ids, InMemorySpanExporter()
+        self.provider = TracerProvider(id_generator=ids)  # type: ignore[arg-type] - it has the methods
+        self.provider.add_span_processor(SimpleSpanProcessor(self.memory))
+
+    def listener(self, **options: Any) -> OpenTelemetryListener:
+        return OpenTelemetryListener(self.provider, ids=self.ids, **options)
+
+    def __iter__(self) -> Iterator[ReadableSpan]:
+        return iter(self.memory.get_finished_spans())
+
+    def named(self, name: str) -> ReadableSpan:
+        return [each for each in self if each.name == name][-1]
+
+
+@pytest.fixture(params=["our ids", "other ids"])
+def spans(request: pytest.FixtureRequest) -> Spans:
+    return Spans(RunIds() if request.param == "our ids" else None)
+
+
+@tool(effect="read")
+def look(place: str) -> str:
+    """Look at a place."""
+    return f"{place} is sunny"
+
+
+class Line:
+    """A model that answers by the conversation, and whose line is dead while it is told so."""
+
+    name = "openai:tiny"
+    dead = False
+
+    def stream(self, request: Any) -> Iterator[Any]:
+        asked = sum(each["role"] == "assistant" for each in request.messages)
+        if asked and self.dead:
+            raise ProviderConnectionError("the line is dead")
+        yield from ScriptedModel(
+            [[call_tool("look", place="Oslo") if not asked else "done", Usage(10, 2, 0.5)]]
+        ).stream(request)
+
+
+def buyer(model: Line) -> Agent:
+    return Agent(model, tools=[look], name="buyer")
+
+
+def trace_of(span: ReadableSpan) -> int:
+    assert span.context is not None
+    return span.context.trace_id
+
+
+def test_a_run_has_the_names_of_the_conventions_and_agents_have_totals(spans: Spans):
+    buyer(Line())("Go.", session_id="ada", listeners=[spans.listener()])
+    agent, model, used = (spans.named(each) for each in ("invoke_agent buyer", "chat openai:tiny", "execute_tool look"))
+    assert {trace_of(each) for each in spans} == {trace_of(agent)}
+    assert (agent.kind, model.kind, used.kind) == (SpanKind.INTERNAL, SpanKind.CLIENT, SpanKind.INTERNAL)
+    told: Any = agent.attributes
+    assert (told["gen_ai.operation.name"], told["gen_ai.agent.name"], told["gen_ai.conversation.id"]) == (
+        "invoke_agent", "buyer", "ada"
+    )  # fmt: skip
+    assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (20, 4)
+    told = model.attributes
+    assert (told["gen_ai.provider.name"], told["gen_ai.request.model"]) == ("openai", "openai:tiny")
+    assert (told["gen_ai.usage.input_tokens"], told["gen_ai.response.finish_reasons"]) == (10, ("stop",))
+    assert all(each.parent is not None and each.parent.span_id == agent.context.span_id for each in (model, used))  # type: ignore[union-attr]
+    assert all(each.start_time <= each.end_time for each in spans)  # type: ignore[operator]
+    assert agent.instrumentation_scope is not None
+    assert "gen-ai/0.1.0" in (agent.instrumentation_scope.schema_url or "")
+    assert not any("Oslo" in str(each.attributes) for each in spans)
+
+
+def test_contents_are_recorded_only_on_request_and_without_keys(spans: Spans):
+    buyer(Line())("Go, with sk-1234567890abcdefghijklmnop.", listeners=[spans.listener(content=True)])
+    told: Any = spans.named("chat openai:tiny").attributes
+    assert [each["role"] for each in json.loads(told["gen_ai.input.messages"])] == ["user", "assistant", "tool"]
+    assert json.loads(told["gen_ai.output.messages"])[0]["parts"] == [{"type": "text", "content": "done"}]
+    told = spans.named("execute_tool look").attributes
+    assert json.loads(told["gen_ai.tool.call.arguments"]) == {"place": "Oslo"}
+    assert told["gen_ai.tool.call.result"] == "Oslo is sunny"
+    assert not any("sk-1234567890" in str(each.attributes) for each in spans)
+
+
+def test_a_run_that_was_resumed_three_times_is_one_trace_with_the_spans_of_what_was_stopped(
+    spans: Spans, tmp_path: Path
+):
+    model, journal = Line(), Journal(tmp_path / "runs.db")
+
+    def attempt(*listeners: Any) -> None:
+        again = Journal(tmp_path / "runs.db")
+        buyer(model)("Go.", run_id="order-17", journal=again, listeners=[spans.listener(), *listeners])
+
+    def stop(event: Any) -> None:
+        if isinstance(event, StartedEvent) and event.name == "model" and event.path.endswith("model#1"):
+            event.node.kill("enough")
+
+    model.dead = True
+    for _ in range(2):
+        with pytest.raises(ProviderConnectionError):
+            attempt()
+    with pytest.raises(RunKilledError):
+        attempt(stop)
+    model.dead = False
+    attempt()
+    assert journal.info("order-17").epoch == 4
+    assert len({trace_of(each) for each in spans}) == 1
+    roots = [each for each in spans if each.name == "invoke_agent buyer"]
+    assert [each.status.status_code for each in roots] == [StatusCode.ERROR] * 3 + [StatusCode.UNSET]
+    assert [(each.attributes or {}).get("error.type") for each in roots[:3]] == [
+        "ProviderConnectionError", "ProviderConnectionError", "RunKilledError"
+    ]  # fmt: skip
+    assert [each.status.status_code for each in spans if each.name.startswith("chat")].count(StatusCode.ERROR) >= 3
+    if spans.ids is not None:
+        assert len({each.context.span_id for each in roots}) == 1  # type: ignore[union-attr]
+        looked = {each.context.span_id for each in spans if each.name == "execute_tool look"}  # type: ignore[union-attr]
+        assert len(looked) == 1
+        assert roots[0].parent is None
+
+
+def test_a_fork_has_a_link_to_the_node_where_it_left_the_other_run(tmp_path: Path):
+    spans, journal = Spans(RunIds()), Journal(tmp_path / "runs.db")
+    buyer(Line())("Go.", run_id="a", journal=journal, listeners=[spans.listener()])
+    looked = spans.named("execute_tool look")
+    fork = journal.view("a").fork("b", at="buyer/tool:look", edit="rain")
+    fork.resume(buyer(Line()), listeners=[spans.listener()])
+    root = spans.named("invoke_agent buyer")
+    assert trace_of(root) != trace_of(looked)
+    (link,) = root.links
+    assert looked.context is not None
+    assert (link.context.trace_id, link.context.span_id) == (looked.context.trace_id, looked.context.span_id)
+
+
+def test_a_callers_span_is_a_link_and_runs_of_their_own_are_traces_of_their_own(spans: Spans):
+    tracer = spans.provider.get_tracer("mine")
+    listener = spans.listener()
+    with tracer.start_as_current_span("request") as outer:
+        for _ in range(2):
+            Agent(ScriptedModel(["hi"]), name="greeter")("Hello.", listeners=[listener])
+    roots = [each for each in spans if each.name == "invoke_agent greeter"]
+    assert len({trace_of(each) for each in [*roots, outer]}) == 3  # type: ignore[list-item]
+    assert all(each.links[0].context == outer.get_span_context() for each in roots)
+
+
+def test_tasks_are_agents_too_and_nothing_stays_open(spans: Spans):
+    listener = spans.listener()
+    below = Task(ChatAgent(ChatAgentConfig(name="below", llm=ScriptedModel(["DONE nine"]))), interactive=False)
+    above = Task(
+        ChatAgent(ChatAgentConfig(name="above", llm=ScriptedModel(["3 times 3?", "DONE 9"]))), interactive=False
+    )
+    above.add_sub_task(below)
+    with listener_on(above, listener):
+        above.run("Go.")
+    names = [each.name for each in spans]
+    assert names.count("chat scripted") == 3
+    assert {"invoke_agent above", "invoke_agent below"} <= set(names)
+    assert not listener._open  # pyright: ignore[reportPrivateUsage]
+
+
+def listener_on(task: Task[Any], listener: OpenTelemetryListener) -> Any:
+    from trivium.commander.lowlevel import change_scope, step
+
+    node = step("all")
+    change_scope(node, listeners=(listener,))
+    return node
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(MissingExtraError, match="otel"):
+        OpenTelemetryListener()
