@@ -284,6 +284,8 @@ TABLE = [
     Row("ask_agent", "agent, request, no_answer='DO-NOT-KNOW', user_confirm=True", by_name(OTHER, "why?", "", False)),
     # The tasks.
     Row("run", "msg=None, turns=-1, caller=None, **kwargs", task_runs_below, TASK),
+    Row("forward", "*message, **kwargs", task_runs, TASK),
+    Row("forward", "*message, session_id=0, **kwargs", task_runs_below, TASK),
     Row("init", "msg=None", task_runs, TASK),
     Row("step", "turns=-1", task_runs, TASK),
     Row("response", "e, turns=-1", task_runs, TASK),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from trivium import ChatAgent, Entity, Message, StatusCode, Task, ToolMessage
+from trivium import ChatAgent, DoneTool, Entity, Message, Module, StatusCode, Task, ToolMessage
 from trivium.exceptions import AnswerFormatError
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import agent, task
 
@@ -160,3 +162,89 @@ def test_a_task_knows_the_run_of_its_own_below_another():
     assert (caller, sender) == (None, Entity.LLM)
     assert pending is not None
     assert pending.content == "ask"
+
+
+# ---- the call of a typed task: its output is of the type, or raises
+class City(BaseModel):
+    name: str
+
+
+def done_with(text: str) -> ChatAgent:
+    ended = agent(call_tool("done_tool", content=text))
+    ended.enable_message(DoneTool)
+    return ended
+
+
+def streamed(run: Task[Any]) -> Message:
+    with run.stream("go") as events:
+        list(events)
+    return events.result
+
+
+async def opened(run: Task[Any]) -> Message:
+    async with run.open("go") as events:
+        _ = [event async for event in events]
+    return events.result
+
+
+class Holder(Module):
+    def __init__(self, run: Task[Any]) -> None:
+        super().__init__()
+        self.run = run
+
+    def forward(self, message: Message) -> Message:
+        return self.run(message)
+
+
+def killing(event: Any) -> None:
+    if event.kind == "delta":
+        event.node.ancestor_chain[-1].kill("enough")
+
+
+class Guide(Task[City]):
+    """A task of a type by its base."""
+
+
+CALLS: dict[str, Callable[[Task[Any]], Message]] = {
+    "call": lambda run: run("go"),
+    "acall": lambda run: asyncio.run(run.acall("go")),
+    "stream": streamed,
+    "open": lambda run: asyncio.run(opened(run)),
+    "module": lambda run: Holder(run)("go"),
+    "subclass": lambda run: Guide(run.agent, interactive=False)("go"),
+    "return_type": lambda run: Task(run.agent, interactive=False)("go", return_type=City),
+    "typed agent": lambda run: Task(run.agent[City], interactive=False)("go"),
+}
+NO_VALUE: dict[str, tuple[Callable[[], ChatAgent], dict[str, Any], str]] = {
+    "stalled": (lambda: agent("hm"), {}, "nobody answered in 5 steps"),
+    "done without it": (lambda: done_with("no city"), {}, "'no city' states none"),
+    "out of time": (lambda: agent("DONE hm"), {"timeout": 0}, "0"),
+    "killed": (lambda: agent("DONE hm"), {"listeners": [killing]}, "enough"),
+}
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_call_of_a_typed_task_gives_a_value_or_an_error(way: str):
+    good = typed('DONE {"name": "Rome"}' if way != "typed agent" else '{"name": "Rome"}', kind=City)
+    assert CALLS[way](good).output == City(name="Rome")
+    with pytest.raises(AnswerFormatError, match=r"City"):
+        _ = CALLS[way](typed("hm", kind=City)).output
+
+
+@pytest.mark.parametrize("case", NO_VALUE)
+def test_a_typed_run_without_a_value_says_why_wherever_it_is_read(case: str):
+    make, options, why = NO_VALUE[case]
+    for kind in (City, str) if case != "done without it" else (City,):
+        answer = Task[kind](make(), interactive=False)("go", **options)
+        with pytest.raises(AnswerFormatError, match=rf"A has no result of the type {kind.__name__}: .*{why}"):
+            _ = answer.output
+        with pytest.raises(AnswerFormatError, match=why):
+            Task[kind](make(), interactive=False).run("go", **options)
+
+
+def test_a_task_of_a_typed_agent_ends_with_a_value_of_its_type():
+    result = Task(ChatAgent[City](ScriptedModel(['{"name": "Rome"}'])), interactive=False)("go")
+    assert (result.output, result.status, result.why) == (City(name="Rome"), StatusCode.DONE, "")
+    above = task("a question", "DONE", name="Above")
+    above.add_sub_task(Task(ChatAgent[City](ScriptedModel(['{"name": "Rome"}']), name="Sub"), interactive=False))
+    assert above("go").status is not StatusCode.STALLED

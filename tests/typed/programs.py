@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Literal, assert_type
+from typing import Any, Literal, assert_type
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -188,6 +188,33 @@ def a_task_of_a_type_gives_a_value() -> None:
 async def a_task_does_so_in_async_code() -> None:
     task = Task(ChatAgent(model()), interactive=False, single_round=True)
     assert_type(await task[City].run_async("Which city?"), City)
+
+
+def a_call_of_a_task_has_its_type() -> None:
+    bare = Task(ChatAgent(model()), interactive=False, single_round=True)
+    task = bare[City]
+    said: Message = bare("Which city?")
+    assert_type(said.output, Any)
+    assert_type(bare("Which city?").output, Any)
+    assert_type(task("Which city?"), Answer[City])
+    assert_type(task("Which city?", timeout=3.0).output, City)
+    assert_type(task.stream("Which city?").result.output, City)
+    with pytest.raises(ArgumentTypeError):
+        task("Which city?", timeout="3")  # type: ignore[arg-type]
+
+    class Geographer(Task[City]):
+        """Knows cities."""
+
+    assert_type(Geographer(ChatAgent(model()), interactive=False, single_round=True)("Which?").output, City)
+
+
+async def it_has_it_in_async_code() -> None:
+    task = Task[City](ChatAgent(model()), interactive=False, single_round=True)
+    assert_type((await task.acall("Which city?")).output, City)
+    async with task.open("Which city?") as stream:
+        async for event in stream:
+            assert_type(event, RunEvent)
+    assert_type(stream.result.output, City)
 
 
 # ---- tools

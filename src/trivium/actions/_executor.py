@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import FunctionType
-from typing import Any, TypeAlias, cast
+from types import FunctionType, MappingProxyType
+from typing import Any, TypeAlias, TypeVar, cast
 
 from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
@@ -26,12 +26,15 @@ from trivium.exceptions import (
 )
 from trivium.hooks import Hook
 from trivium.module import AsyncModule, Hooks, Module, overridable
-from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall
+from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall, ToolSpec
 from trivium.schema.lowlevel import create_object, is_mapping, message_of
 
 __all__ = ["ActionExecutor", "AsyncActionExecutor"]
 
 Config: TypeAlias = dict[str, Any]
+Answer: TypeAlias = Callable[..., Coroutine[Any, Any, Message]]
+Specs = TypeVar("Specs", bound=Sequence[ToolSpec])
+_NONE: Mapping[str, bool] = MappingProxyType({})
 _OUTSIDERS = (Entity.USER, Entity.SYSTEM)  # their messages never become calls
 
 
@@ -193,7 +196,13 @@ class ActionExecutor(Module):
         return replace(invalid, args=as_arguments(name, parameters))
 
     @driver_neutral
-    async def answer_all(self, calls: Sequence[ToolCall], *, parallel: bool = False) -> list[Message]:
+    async def answer_all(
+        self,
+        calls: Sequence[ToolCall],
+        parallel: bool = False,
+        answer: Answer | None = None,
+        alone: Mapping[str, bool] = _NONE,
+    ) -> list[Message]:
         """Run the calls in one answer of a model, and return the messages for the model, in the order of the calls.
 
         A call that fails is answered like any other, and does not affect the others.
@@ -202,6 +211,8 @@ class ActionExecutor(Module):
             calls: the calls.
             parallel: run several at once. All are counted before the first begins. A call of a tool that `runs_alone`
                 waits for those before it, and those after it wait for it.
+            answer: runs a call in place of the executor's own `answer`.
+            alone: the tools that it runs by name, and whether they run alone.
 
         Raises:
             LimitExceededError: the run has too few tool calls left; parallel calls then do not run at all. If some
@@ -210,36 +221,23 @@ class ActionExecutor(Module):
         """
         ended: list[LimitExceededError | ToolFailedError] = []
         answers: list[Message] = []
+        answer = answer or self.answer
         if not parallel or len(calls) == 1:
             for call in calls:
-                answers.append(await self._answer_until(ended, call, False))
+                answers.append(await _answer_until(answer, ended, call, False))
         else:
             node = current.get()
             budget = None if node is None else scope_of(node).budget
             if is_counted := budget is not None:
                 budget.take_tool_call(len(calls))
-            for group in group_calls(calls, self.tools):
-                works = [partial(self._answer_until, ended, call, is_counted) for call in group]
+            for group in group_calls(calls, self.tools, alone):
+                works = [partial(_answer_until, answer, ended, call, is_counted) for call in group]
                 answers += await gather(*works)
         if ended:
             has_any_run = len(ended) < len(calls) or isinstance(ended[0], ToolFailedError)
             ended[0].messages = tuple(answers) if has_any_run else ()
             raise ended[0]
         return answers
-
-    async def _answer_until(
-        self, ended: list[LimitExceededError | ToolFailedError], call: ToolCall, is_counted: bool
-    ) -> Message:
-        """Answer a call; once an error has ended the run, answer with that error: no call stays without an answer."""
-        if ended and isinstance(ended[0], ToolFailedError):
-            return message_of(f"error: not run, since {ended[0]}", call.name, extra={"tool_call_id": call.id})
-        try:
-            if ended:
-                raise ended[0]
-            return await self.answer(call, is_counted=is_counted)
-        except (LimitExceededError, ToolFailedError) as error:
-            ended.append(error)
-            return message_of(f"error: {error}", call.name, extra={"tool_call_id": call.id})
 
     @driver_neutral
     async def answer(self, call: ToolCall, *, is_counted: bool = False) -> Message:
@@ -288,12 +286,41 @@ class AsyncActionExecutor(AsyncModule, ActionExecutor):
     """The async form of `ActionExecutor`."""
 
 
-def group_calls(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[list[ToolCall]]:
-    """Group calls that may run at once, in their order; a call of a tool that `runs_alone` is a group of its own."""
+async def _answer_until(
+    answer: Answer, ended: list[LimitExceededError | ToolFailedError], call: ToolCall, is_counted: bool
+) -> Message:
+    """Answer a call; once an error has ended the run, answer with that error: no call stays without an answer."""
+    if ended and isinstance(ended[0], ToolFailedError):
+        return message_of(f"error: not run, since {ended[0]}", call.name, extra={"tool_call_id": call.id})
+    try:
+        if ended:
+            raise ended[0]
+        return await answer(call, is_counted=is_counted)
+    except (LimitExceededError, ToolFailedError) as error:
+        ended.append(error)
+        return message_of(f"error: {error}", call.name, extra={"tool_call_id": call.id})
+
+
+def refuse_twins(specs: Specs) -> Specs:
+    """Return the tools of a request.
+
+    Raises:
+        ToolDefinitionError: two have the same name.
+    """
+    if len(names := {each.name for each in specs}) < len(specs):
+        name = next(name for name in names if sum(each.name == name for each in specs) > 1)
+        raise ToolDefinitionError(f"two tools have the name {name}: give each a name of its own", name)
+    return specs
+
+
+def group_calls(
+    calls: Sequence[ToolCall], tools: Mapping[str, Tool], alone: Mapping[str, bool] = _NONE
+) -> list[list[ToolCall]]:
+    """Group calls that may run at once, in their order; a call of a tool that runs alone is a group of its own."""
     groups: list[list[ToolCall]] = [[]]
     for call in calls:
         tool = tools.get(call.name)
-        if tool is not None and tool.runs_alone:
+        if alone.get(call.name) or (tool is not None and tool.runs_alone):
             groups += [[call], []]
         else:
             groups[-1].append(call)

@@ -360,6 +360,11 @@ class ToolMessage(OlderNames):
         return answer if cut == text else answer.replace(content=cut, attachments=answer.attachments or (text,))
 
     @classmethod
+    def runs_alone(cls) -> bool:
+        """Return True if, among parallel calls, a call waits for those before it, and later ones wait for it."""
+        return cls._effect == "once" or bool(cls._needs_approval)
+
+    @classmethod
     def is_for_models(cls) -> bool:
         """Return True if a model may be offered the tool."""
         return cls._allow_llm_use

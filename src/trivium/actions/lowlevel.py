@@ -6,6 +6,7 @@ Stable enough to build on: changes of these names are in the changelog.
 from trivium.actions._action import describe_tool, invalid_api
 from trivium.actions._displayed import call_text
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
+from trivium.actions._executor import list_actions, refuse_twins
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
 from trivium.actions._strict import is_json_array, is_json_object
@@ -19,8 +20,10 @@ __all__ = [
     "is_done_tool",
     "is_json_array",
     "is_json_object",
+    "list_actions",
     "read_more_of",
     "reason_of",
+    "refuse_twins",
     "remove_titles",
     "result_of",
     "text_of_result",

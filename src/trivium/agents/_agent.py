@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 import trivium.agents._handling as handling
 import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
-from trivium.actions.lowlevel import read_more_of
+from trivium.actions.lowlevel import read_more_of, refuse_twins
 from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, repair, repairs_exceeded
 from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, read_calls
 from trivium.agents._config import AgentConfig, ModelOption
@@ -110,15 +110,6 @@ class Agent(AgentNames, Generic[T_co]):
         def __class_getitem__(cls, argument):
             return bracketed(cls, argument) or super().__class_getitem__(argument)
 
-        @property
-        def output_format(self) -> Any:
-            """The parser of the answers, or None; a type that is set becomes one, as by `set_output_format`."""
-            return self._output_format
-
-        @output_format.setter
-        def output_format(self, wanted: Any) -> None:
-            self.set_output_format(wanted)
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         given = vars(cls).get("output_format")
@@ -192,18 +183,22 @@ class Agent(AgentNames, Generic[T_co]):
         try:
             while rounds < self.max_rounds:
                 reply = await self._ask(model, history, extra)
-                if not reply.tool_calls or not self._runs_itself(reply.tool_calls):
+                answer = self._message(reply)
+                if not (calls := answer.__pydantic_extra__.get("tool_calls")) or not self._runs_itself(calls):
                     try:
-                        return await self._finish(reply, faults)
+                        return await self._finish(answer, reply.text, faults)
                     except AnswerFormatError as error:
                         history, faults = [*history, *repair(self, reply, error, faults)], faults + 1
                         continue
                 rounds += 1
-                for done in (run := await self._run_tools(reply, so_far)):
+                results = await self._run_tools(answer, so_far)
+                if (ending := next(filter(handling.ends_call, results), None)) is not None:
+                    return ending.replace(sender=self.name, entity=None, tool_call_id=None)
+                for done in (answer, *results):
                     self.aggregator.append(history, done, self.name)
-                faults = faults + 1 if any(map(handling.is_misfit, run[1:])) else 0
+                faults = faults + 1 if any(map(handling.is_misfit, results)) else 0
                 if faults and faults > self.repairs:
-                    raise repairs_exceeded(run[-1], reply.tool_calls)
+                    raise repairs_exceeded(results[-1], calls)
             raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
         except (LimitExceededError, ToolFailedError) as error:
             error.messages = tuple(so_far) or error.messages
@@ -219,14 +214,15 @@ class Agent(AgentNames, Generic[T_co]):
 
         return ask_as_written(cast("Any", self), request, history)
 
-    async def _finish(self, reply: Reply, faults: int) -> Message:
-        """Return a model's reply as the agent's answer, with its value if it has a type; calls are left to a task."""
+    async def _finish(self, answer: Message, text: str, faults: int) -> Message:
+        """Return the agent's answer with what its parser or type makes of the text; calls are left to a task."""
         parser = self._output_format
         form = parser if isinstance(parser, AnswerFormat) else None
-        answer = self._message(reply, None if parser is form else await settle(parser.parse_response(reply.text)))
+        if parser is not form:
+            answer.formatted = await settle(parser.parse_response(text))
         if faults and answer.tool_calls:
             linked(answer)["repairs"] = faults
-        return answer if form is None or answer.tool_calls else form.with_value(answer, reply.text)
+        return answer if form is None or answer.tool_calls else form.with_value(answer, text)
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
@@ -280,24 +276,23 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         specs = tuple(map(_spec_of, self.executor.tools.values())) if self.executor.tools else ()
-        return (*specs, *self.toolbox.specs) if self.toolbox.usable else specs
+        return refuse_twins((*specs, *self.toolbox.specs)) if self.toolbox.usable else specs
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
-        """Return whether these calls run within the agent's own call; a tool message is left to a task.
+        """Return whether these calls run within the agent's own call; an enabled tool message is left to a task.
 
         Calls of unknown tools run too: the model is told so. Where an answer calls functions and tool messages, the
         agent runs the functions when the task asks it to handle the tool messages.
         """
-        knows_all = self.executor.tools or not self.toolbox.usable  # else the task tells which tools there are
-        return bool(knows_all) and not any([class_of(self, call.name) for call in calls])
+        own = self.toolbox.own
+        knows_all = self.executor.tools or own or not self.toolbox.usable  # else the task tells which tools there are
+        return bool(knows_all) and not any([call.name not in own and class_of(self, call.name) for call in calls])
 
-    async def _run_tools(self, reply: Reply, so_far: list[Message]) -> list[Message]:
-        """Run what the model called; remember the call and its results together, so that no history is half."""
-        asked, reached, node = self._message(reply), None, cast("CallNode | None", current.get())
-        if node is not None:
-            node.cause = asked
+    async def _run_tools(self, asked: Message, so_far: list[Message]) -> list[Message]:
+        """Run what the model called, and return the results; the call and they are remembered together."""
+        reached, node, answer = None, cast("CallNode | None", current.get()), partial(handling.answer_call, self, asked)
         try:
-            results = await self.executor.answer_all(reply.tool_calls, parallel=self.parallel)
+            results = await self.executor.answer_all(asked.tool_calls, self.parallel, answer, self.toolbox.own)
         except (LimitExceededError, ToolFailedError) as error:
             reached, results = error, list(error.messages)
         done = [asked, *results]
@@ -306,9 +301,9 @@ class Agent(AgentNames, Generic[T_co]):
             self._remember(node, done)
         if reached is not None:
             raise reached
-        return done
+        return results
 
-    def _message(self, reply: Reply, formatted: Any = None) -> Message:
+    def _message(self, reply: Reply) -> Message:
         """Return a model's reply as the agent's message; calls that are written in its text are read here."""
         text, calls, usage, _, reasoning, state, logprobs = reply
         given: dict[MessageExtra, Any] = {"origin": _MODEL}
@@ -319,7 +314,7 @@ class Agent(AgentNames, Generic[T_co]):
             given |= {name: value for name, value in thoughts.items() if value}
         if calls:
             given["tool_calls"] = calls
-        made = message_of(text, self.name, formatted, given)
+        made = message_of(text, self.name, None, given)
         may_call = not calls and ("request" in text or not self.overridden.isdisjoint(READERS))
         if may_call and (calls := self._calls_in_own_text(text)):
             given["tool_calls"] = calls
@@ -347,6 +342,8 @@ class Agent(AgentNames, Generic[T_co]):
         self, message: Message | str | None = None, *, msg: Message | str | None = None
     ) -> Answer[T_co] | None:
         """Call the agent, memory included, by another name; None where the model is not to be asked.
+
+        The responder calls the agent, and not the other way: `agent(message)` does not go through an override of it.
 
         Args:
             message: the message to answer; None lets the model begin, or answer again what it answered last.
@@ -485,6 +482,10 @@ class Agent(AgentNames, Generic[T_co]):
         if is_class(made, ToolMessage):
             use = options.use_output_format if use is None else use
             self.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
+
+    if not TYPE_CHECKING:
+        output_format = property(attrgetter("_output_format"), lambda self, wanted: self.set_output_format(wanted))
+        """The parser of the answers, or None; a type that is set becomes one, as by `set_output_format`."""
 
     def __getitem__(self, output_type: type[R]) -> Agent[R]:
         """Return the same agent with answers of a type; its conversation is the same one."""

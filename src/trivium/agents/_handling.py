@@ -13,8 +13,9 @@ import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
 from trivium.actions.lowlevel import reason_of
 from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
+from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander import CallNode, invoke, this_call
-from trivium.commander.lowlevel import driver_neutral, parent_of
+from trivium.commander.lowlevel import driver_neutral
 from trivium.exceptions import (
     JournalError,
     LimitExceededError,
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
     from trivium.memory import Memory
 
 __all__ = [
-    "addressed", "answer_of_config", "answer_without_tools", "as_repair", "call_handler", "handle_all", "handle_tool",
-    "is_misfit", "link_to_memory", "message_of_call", "new_messages", "run_handler",
-    "tool_message_of",
+    "addressed", "answer_call", "answer_of_config", "answer_without_tools", "as_repair", "call_handler", "ends_call",
+    "handle_all", "handle_tool", "is_misfit", "link_to_memory", "message_of_call", "new_messages",
 ]  # fmt: skip
 
 _LLM = Entity.LLM  # a member is slow to look up
@@ -64,6 +64,26 @@ async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage],
     return answer
 
 
+async def answer_call(agent: AgentNames, message: Message, call: ToolCall, *, is_counted: bool = False) -> Message:
+    """Return the result of a call that runs within the agent's own call.
+
+    Args:
+        agent: the agent.
+        message: the answer of its model.
+        call: one of its calls: of a tool message that is the agent's own, or of a tool of its executor.
+        is_counted: the limits have counted the call already.
+    """
+    if call.name not in agent.toolbox.own:
+        return await agent.executor.answer(call, is_counted=is_counted)
+    result = await handle_tool(agent, call, message, is_counted=is_counted)
+    return result or Message(content="", sender=call.name, tool_call_id=call.id)
+
+
+def ends_call(result: Message) -> bool:
+    """Return whether a result of the agent's own call is its answer: it steers a task, or is for somebody."""
+    return result.receiver is not None or any(each.request in ORCHESTRATION for each in result.tool_messages)
+
+
 async def handle_tool(
     agent: AgentNames, call: ToolCall | ToolMessage, message: Message, *, is_counted: bool = False, is_own: bool = True
 ) -> Message | None:
@@ -88,8 +108,8 @@ async def handle_tool(
         answer, is_repair = answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None), is_misfit(answer)
         return as_repair(answer, message) if is_repair else answer
 
-    handle = partial(run_handler if is_own else call_handler, agent, message)
-    tool = tool_class.as_tool(driver_neutral(handle), partial(tool_message_of, tool_class, call))
+    handle = partial(_run_handler if is_own else call_handler, agent, message)
+    tool = tool_class.as_tool(driver_neutral(handle), partial(_tool_message_of, tool_class, call))
     arguments = call.arguments if is_call else call.arguments()
     is_repair = False
     try:
@@ -110,7 +130,7 @@ async def handle_tool(
     return as_repair(answer, message) if is_repair else answer
 
 
-def tool_message_of(kind: type[ToolMessage], call: ToolCall | ToolMessage | None, arguments: Any) -> dict[str, Any]:
+def _tool_message_of(kind: type[ToolMessage], call: ToolCall | ToolMessage, arguments: Any) -> dict[str, Any]:
     """Return the tool message that is to be handled, by the name that its handler takes.
 
     Args:
@@ -127,15 +147,8 @@ def tool_message_of(kind: type[ToolMessage], call: ToolCall | ToolMessage | None
     return {"tool_message": tool}
 
 
-async def run_handler(agent: AgentNames, message: Message | None, tool_message: ToolMessage) -> Any:
-    """Run the handler of a tool message by `handle_tool_message` where that is overridden; see `call_handler`.
-
-    Args:
-        agent: the agent.
-        message: the message with the call; None: it is the answer of the model in the call above.
-        tool_message: the tool message.
-    """
-    message = message or message_of_call(parent_of(this_call()))
+async def _run_handler(agent: AgentNames, message: Message, tool_message: ToolMessage) -> Any:
+    """Run the handler of a tool message by `handle_tool_message` where that is overridden; see `call_handler`."""
     if not overrides(agent, "handle_tool_message", "handle_tool_message_async"):
         return await call_handler(agent, message, tool_message)
     this_call().cause = message  # an override hands on the tool alone
@@ -201,7 +214,7 @@ def is_misfit(result: Message) -> bool:
     """Return whether the message says of a model's call that there is no such tool, or that it does not fit it."""
     returned = result.formatted
     if not isinstance(returned, ActionReturn):
-        return False
+        return bool(links_of(result).get("repairs"))
     return returned.state is ActionStatusCode.ARGS_ERROR or returned.valid is ActionValidCode.INVALID
 
 

@@ -78,8 +78,6 @@ class AgentNames(Module):
         instruction: Callable[[], Any]
         handle_tool_message: Callable[..., Any]
         handle_message_fallback: Callable[..., Any]
-    _vecdb: VectorStore | None = None
-    _parser: Parser | None = None
 
     # ---- tools
     @property
@@ -236,31 +234,23 @@ class AgentNames(Module):
     from_id, delete_id = staticmethod(ObjectRegistry.get), staticmethod(ObjectRegistry.remove)
 
     # ---- documents
-    @property
+    @cached_property
     def vecdb(self) -> VectorStore | None:
         """The store that `config.vecdb` describes, made when it is first asked for; None without one."""
-        if self._vecdb is None and (given := self.options.vecdb) is not None:
-            from trivium.knowledge.stores import VectorStore
+        if (given := self.options.vecdb) is None:
+            return None
+        from trivium.knowledge.stores import VectorStore
 
-            self._vecdb = given if isinstance(given, VectorStore) else VectorStore.create(given)
-        return self._vecdb
+        return given if isinstance(given, VectorStore) else VectorStore.create(given)
 
-    @vecdb.setter
-    def vecdb(self, store: VectorStore | None) -> None:
-        self._vecdb = store
-
-    @property
+    @cached_property
     def parser(self) -> Parser | None:
         """Counts tokens, as the model does where it can, and splits documents as `config.parsing` says."""
-        if self._parser is None and (given := self.options.parsing) is not None:
-            from trivium.parsing import Parser
+        if (given := self.options.parsing) is None:
+            return None
+        from trivium.parsing import Parser
 
-            self._parser = Parser(given or None, getattr(self.llm, "count_tokens", None))
-        return self._parser
-
-    @parser.setter
-    def parser(self, parser: Parser | None) -> None:
-        self._parser = parser
+        return Parser(given or None, getattr(self.llm, "count_tokens", None))
 
     # ---- callbacks and display
     @property

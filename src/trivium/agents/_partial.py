@@ -17,37 +17,27 @@ if TYPE_CHECKING:
 __all__ = ["listening_node"]
 
 
-class _PartialAnswers:
-    """A listener of one model call: emits the value that its text states so far, each time that it changes.
-
-    Args:
-        form: the type.
-        node: the call of the agent, which emits them.
-    """
-
-    __slots__ = ("_form", "_last", "_node", "_text")
-
-    def __init__(self, form: AnswerFormat, node: CallNode) -> None:
-        self._form, self._node = form, node
-        self._text, self._last = "", None
-
-    def __call__(self, event: RunEvent) -> None:
-        """Read one event."""
-        if event.kind != "delta" or not isinstance(event.data, str):
-            return
-        self._text += event.data
-        value = self._form.partial_value(self._text)
-        if value is not None and value != self._last:
-            self._last = value
-            message = Message(content=self._text, sender=self._node.name, stream_state=ModelStatusCode.STREAM_ING)
-            emit(self._node, PartialEvent, message.replace(output=value))
-
-
 def listening_node(form: AnswerFormat) -> ModelNode | None:
-    """Return the node of a model call whose partial answers are events; None where nobody listens."""
+    """Return the node of a model call whose partial answers are events; None where nobody listens.
+
+    The agent's call emits the value that the text states so far, each time that it changes.
+    """
     above = current.get()
     if above is None or not scope_of(above).listeners:
         return None
-    node = model_node()
-    change_scope(node, listeners=(_PartialAnswers(form, cast("CallNode", above)),))
+    agent, node = cast("CallNode", above), model_node()
+    text, last = "", None
+
+    def listen(event: RunEvent) -> None:
+        nonlocal text, last
+        if event.kind != "delta" or not isinstance(event.data, str):
+            return
+        text += event.data
+        value = form.partial_value(text)
+        if value is not None and value != last:
+            last = value
+            message = Message(content=text, sender=agent.name, stream_state=ModelStatusCode.STREAM_ING)
+            emit(agent, PartialEvent, message.replace(output=value))
+
+    change_scope(node, listeners=(listen,))
     return node

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
 from trivium.actions import Tool, ToolMessage
+from trivium.actions.lowlevel import list_actions
 from trivium.agents._answer_format import is_class
 from trivium.agents._config import is_model
-from trivium.agents._handling import run_handler, tool_message_of
 from trivium.commander import driver_neutral
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError, ToolError
 from trivium.llms import ModelProtocol
@@ -151,19 +150,13 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
 
 
 def made_tools(agent: AgentNames, tools: Any) -> Any:
-    """Return an agent's tools as its executor takes them: `ToolMessage` classes, agents and tasks become tools."""
-    if isinstance(tools, Iterator | ValuesView):
-        tools = list(cast("Iterable[Any]", tools))
-    if not isinstance(tools, list | tuple):
-        return tools
-    given = cast("list[Any]", tools)
-    return given if {*map(type, given)} <= _AS_THEY_ARE else [_made_tool(agent, each) for each in given]
-
-
-def _made_tool(agent: AgentNames, given: Any) -> Any:
-    if is_class(given, ToolMessage):  # it runs within the agent's call, by the agent's method or its own `handle`
-        return given.as_tool(driver_neutral(partial(run_handler, agent, None)), partial(tool_message_of, given, None))
-    return module_tool(given) if isinstance(given, Module) else given
+    """Return an agent's tools as its executor takes them; its toolbox gets those that are `ToolMessage` classes."""
+    given = list(cast("Iterable[Any]", tools) if isinstance(tools, list | tuple) else list_actions(tools))
+    if {*map(type, given)} <= _AS_THEY_ARE:
+        return given
+    agent.toolbox = agent.toolbox.with_own([each for each in given if is_class(each, ToolMessage)])
+    others = [each for each in given if not is_class(each, ToolMessage)]
+    return [module_tool(each) if isinstance(each, Module) else each for each in others]
 
 
 def module_tool(module: Module) -> Tool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, MutableSet
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, MutableSet, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from trivium.actions import ToolMessage
+from trivium.actions.lowlevel import refuse_twins
 from trivium.exceptions import ConfigurationError
 from trivium.schema import ToolSpec
 
@@ -44,6 +46,8 @@ class Toolbox:
         handled: the names that the agent handles, in the order in which they became so.
         without_defaults: the names whose fields with defaults are not described to the model.
         forced: the name of the tool that the model must answer with.
+        own: the names whose calls run within the agent's own call, and whether those run alone; the others are left to
+            a task.
 
     Example:
         >>> from trivium.actions import PassTool
@@ -57,6 +61,7 @@ class Toolbox:
     handled: tuple[str, ...] = ()
     without_defaults: frozenset[str] = frozenset()
     forced: str | None = None
+    own: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
     def enabled(
         self,
@@ -102,6 +107,16 @@ class Toolbox:
             if not (isinstance(each, type) and issubclass(each, ToolMessage)):  # type: ignore[unnecessary] - users pass anything
                 raise ConfigurationError(f"{each!r} is no ToolMessage class: define `class MyTool(ToolMessage)`")
         return many
+
+    def with_own(self, classes: Sequence[ToolClass]) -> Toolbox:
+        """Return a toolbox with tools whose calls run within the agent's own call.
+
+        Raises:
+            ToolDefinitionError: a class has no name, or two have the same.
+        """
+        refuse_twins([each.spec() for each in classes])
+        own = {**self.own, **{each.name(): each.runs_alone() for each in classes}}
+        return replace(self.enabled(classes, usable=True, handled=True), own=own)
 
     @cached_property
     def usable_classes(self) -> tuple[ToolClass, ...]:
@@ -153,17 +168,13 @@ class NameSet(MutableSet[str]):
         self._agent, self._field, self._more = agent, field, tuple(more)
 
     def _own(self) -> tuple[str, ...]:
-        box = self._agent.toolbox
-        return {"known": tuple(box.known), "usable": box.usable, "handled": box.handled}[self._field]
+        return tuple(attrgetter(self._field)(self._agent.toolbox))
 
     def _set(self, names: tuple[str, ...]) -> None:
-        box = self._agent.toolbox
-        if self._field == "usable":
-            self._agent.toolbox = replace(box, usable=names)
-        elif self._field == "handled":
-            self._agent.toolbox = replace(box, handled=names)
-        else:
-            self._agent.toolbox = replace(box, known={name: box.known[name] for name in names if name in box.known})
+        box, changed = self._agent.toolbox, dict[str, Any]({self._field: names})
+        if self._field == "known":
+            changed["known"] = {name: box.known[name] for name in names if name in box.known}
+        self._agent.toolbox = replace(box, **changed)
 
     def _names(self) -> tuple[str, ...]:
         return _plus(self._own(), self._more)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast, get_args, overload
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from typing_extensions import TypeVar, deprecated
@@ -324,15 +324,23 @@ stream_state=<AgentStatusCode.END: 0>)
         return cls
 
 
+R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True, default=Any)
 
 if TYPE_CHECKING:
 
+    class _Output(Protocol):
+        """The output of a task without a type, whose `run` gives a message or None, may be anything."""
+
+        @overload
+        def __get__(self, answer: Answer[Message | None], owner: Any) -> Any: ...
+        @overload
+        def __get__(self, answer: Answer[R], owner: Any) -> R: ...
+
     class Answer(Message, Generic[T_co]):
         """A message whose `output` is of a type; at run time it is `Message`."""
 
-        @property
-        def output(self) -> T_co: ...
+        output: _Output  # pyright: ignore[reportIncompatibleMethodOverride]
 else:
     Answer = Message
 

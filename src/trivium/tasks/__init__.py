@@ -31,37 +31,13 @@ if TYPE_CHECKING:
     from trivium.tasks._task_tool import TaskTool
 
 __all__ = [
-    "DONE",
-    "NO_ANSWER",
-    "PASS",
-    "PASS_TO",
-    "SEND_TO",
-    "AgentEvent",
-    "DoneSequence",
-    "EventType",
-    "ExceptionHandling",
-    "Responder",
-    "Response",
-    "ResponseEvent",
-    "StatusCode",
-    "Task",
-    "TaskConfig",
-    "TaskTool",
-    "agent_response_batch",
-    "agent_response_batch_async",
-    "llm_response_batch",
-    "llm_response_batch_async",
-    "parse_done_sequence",
-    "parse_done_sequences",
-    "run_batch_agent_method",
-    "run_batch_agent_method_async",
-    "run_batch_function",
-    "run_batch_function_async",
-    "run_batch_task_gen",
-    "run_batch_task_gen_async",
-    "run_batch_tasks",
+    "DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO", "AgentEvent", "DoneSequence", "EventType", "ExceptionHandling",
+    "Responder", "Response", "ResponseEvent", "StatusCode", "Task", "TaskConfig", "TaskTool", "agent_response_batch",
+    "agent_response_batch_async", "llm_response_batch", "llm_response_batch_async", "parse_done_sequence",
+    "parse_done_sequences", "run_batch_agent_method", "run_batch_agent_method_async", "run_batch_function",
+    "run_batch_function_async", "run_batch_task_gen", "run_batch_task_gen_async", "run_batch_tasks",
     "run_batch_tasks_async",
-]
+]  # fmt: skip
 
 # What many runs at once need, imported when it is used.
 __getattr__, __dir__ = lazy_names(

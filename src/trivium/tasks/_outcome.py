@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
-from trivium.agents.lowlevel import class_of, value_in
+from trivium.agents.lowlevel import class_of, type_name, value_in
 from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import scope_of, stopped_by
 from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
@@ -19,7 +19,7 @@ from trivium.tasks._signals import without_done
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of_run", "with_value"]
+__all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "with_output", "with_value"]
 
 _USER = Entity.USER  # a member is slow to look up
 NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
@@ -116,32 +116,16 @@ async def with_value(task: Task[Any], answer: Message, kind: Any) -> Message:
     return answer if found is None else answer.replace(output=found)
 
 
-def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
-    """Return what `Task.run` gives for the answer of its call.
-
-    Args:
-        task: the task.
-        answer: the answer of the call.
-        kind: the type of the value; None: the message itself.
-
-    Returns:
-        The value of the type. Without a type the message, or None where the task has no result.
-
-    Raises:
-        AnswerFormatError: there is no value of the type.
-    """
-    has_result = answer.content is not None or answer.status not in (None, *NO_RESULT)
-    if kind is None or kind is Message:
-        return answer if has_result else None
-    if not has_result:
-        raw = "" if answer.parent is None else str(answer.parent.content)
-        raise AnswerFormatError(f"{task.name} has no result of the type {kind!r}: {answer.why}", raw)
-    found = value_in(answer, kind, task.agent)
+def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
+    """Return the answer of a task's call; its `output` is of the type, or raises an error that says why not."""
+    was_stopped = answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result
+    found = None if was_stopped else value_in(answer, kind, task.agent)
     if found is None:
-        raise AnswerFormatError(
-            f"the result of {task.name} has no value of the type {kind!r}: {answer.content}", str(answer.content)
-        )
-    return found
+        text = answer.content if answer.content is not None or answer.parent is None else answer.parent.content
+        why = answer.why or f"{text!r} states none"
+        reason = f"{task.name} has no result of the type {type_name(kind)}: {why}"
+        found = AnswerFormatError(reason, "" if text is None else str(text))
+    return answer.replace(output=found)
 
 
 def reason_for(run: TaskRun, status: StatusCode) -> str:

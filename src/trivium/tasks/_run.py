@@ -12,7 +12,7 @@ from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.agents import ChatAgent
 from trivium.agents.lowlevel import as_repair, class_of, repairs_exceeded
 from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, step
-from trivium.exceptions import InfiniteLoopError
+from trivium.exceptions import AnswerFormatError, InfiniteLoopError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_name, link
@@ -32,6 +32,7 @@ RECENT = 16
 _AGENT, _LLM, _USER = Entity.AGENT, Entity.LLM, Entity.USER  # a member is slow to look up
 _STEP, _RESPONSE = ("step", "step_async"), ("response", "response_async")
 _DONE, _OK = StatusCode.DONE, StatusCode.OK
+_NO_VALUE = AnswerFormatError("the agent has no type")
 
 
 @dataclass(slots=True, eq=False)
@@ -306,10 +307,16 @@ class TaskRun:
         return message is None or signs.says_done or is_for_caller or signs.quits, _OK
 
     def is_answered(self) -> bool:
-        """Return whether the pending message of a sub-task is its agent's, and nobody here could answer that."""
-        if self.caller is None or self.pending_sender is not _AGENT or self.user_can_respond():
+        """Return whether nobody here has more to say to the pending message.
+
+        It is a value of its agent's type, or, in a sub-task without a model, what its agent said.
+        """
+        if self.pending_message is None or self.user_can_respond():
             return False
-        return not self.task.sub_tasks and not self.task.agent.has_model()
+        if self.pending_sender is _LLM:
+            return not isinstance(self.pending_message.__pydantic_extra__.get("output", _NO_VALUE), AnswerFormatError)
+        is_own = self.caller is not None and self.pending_sender is _AGENT
+        return is_own and not self.task.sub_tasks and not self.task.agent.has_model()
 
     def user_can_respond(self) -> bool:
         """Return whether the user is asked: in an interactive task, or by a message for the user without tools."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
+import trivium.tasks._outcome as ends
 from trivium.agents import Agent, ChatAgent
-from trivium.agents.lowlevel import bracketed, type_argument
+from trivium.agents.lowlevel import AnswerFormat, bracketed, type_argument
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
@@ -24,13 +25,14 @@ from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
 from trivium.tasks._logs import answer_logged, log_response, open_log
-from trivium.tasks._outcome import end_run, end_stopped_run, no_result, result_of_run, value_of_run, with_value
 from trivium.tasks._responders import SubTaskResponder, responder_of
 from trivium.tasks._run import Responder, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
 
 if TYPE_CHECKING:
-    from trivium.agents.lowlevel import TaskCallbacks
+    from trivium.agents.lowlevel import CallMethod, TaskCallbacks
+    from trivium.commander.lowlevel import AsyncStream, Stream
+    from trivium.schema import Answer
     from trivium.tasks._log_files import RunLog
 
 __all__ = ["Responder", "Task"]
@@ -104,7 +106,12 @@ class Task(Module, Generic[T]):
         TaskRun.message_history_idx, "The index in the agent's history at which the run began; -1 before any."
     )
 
-    if not TYPE_CHECKING:
+    if TYPE_CHECKING:
+        __call__: CallMethod[Answer[T]]  # type: ignore[override]
+        acall: CallMethod[Coroutine[Any, Any, Answer[T]]]  # type: ignore[override]
+        stream: CallMethod[Stream[Answer[T]]]  # type: ignore[override]
+        open: CallMethod[AsyncStream[Answer[T]]]  # type: ignore[override]
+    else:
 
         def __class_getitem__(cls, argument):
             return bracketed(cls, argument) or super().__class_getitem__(argument)
@@ -313,7 +320,10 @@ class Task(Module, Generic[T]):
         kind = return_type or self.default_return_type
         kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
         answer = await self.acall(message, session_id=session_id, return_type=kind, **kwargs)
-        return value_of_run(self, answer, kind)
+        if kind is not None and kind is not Message:
+            return answer.output
+        has_result = answer.content is not None or answer.status not in (None, *ends.NO_RESULT)
+        return answer if has_result else None
 
     if TYPE_CHECKING:  # a sync method has the one form of its core
 
@@ -343,10 +353,14 @@ class Task(Module, Generic[T]):
         return None if result.content is None and not result.attachments else result
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
+        kind = kwargs.get("return_type") or self.default_return_type
+        if kind is None and isinstance(form := self.agent.output_format, AnswerFormat):
+            kind = form.kind
         try:
-            return await super()._turn(node, message, kwargs)
+            answer = await super()._turn(node, message, kwargs)
         except (RunKilledError, DeadlineExceededError) as error:
-            return end_stopped_run(self, node, error)
+            answer = ends.end_stopped_run(self, node, error)
+        return answer if kind is None or kind is Message else ends.with_output(self, answer, kind)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         running_tasks[node] = self
@@ -369,13 +383,14 @@ class Task(Module, Generic[T]):
         allow_restart: bool = True,
         spent: tuple[float, int] = (0, 0),
         return_type: Any = None,
+        session_id: Hashable = 0,
     ) -> Message:
-        """Run the task; `caller` is the task above, if there is one."""
+        """Run the task; `caller` is the task above, if there is one, and the session is that of the call."""
         if turns != -1 or caller is not None:  # most runs are given neither
             check_arguments(Task.forward, self, [("turns", turns), ("caller", caller)])
         given = message[0] if message else None
         if given is not None and given.receiver not in (None, "", self.name):
-            return no_result(self.name, None, f"the message is for {given.receiver}, and this task is {self.name}")
+            return ends.no_result(self.name, None, f"the message is for {given.receiver}, and this task is {self.name}")
         restarts = self.restart if caller is None else self.config_sub_task.restart_as_subtask
         if restarts and allow_restart:
             self.reset_all_sub_tasks()
@@ -388,7 +403,7 @@ class Task(Module, Generic[T]):
             if caller is not None:
                 raise  # the limit is the whole run's: the root answers for it
             status, run.why = _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS), str(error)
-        answer = await with_value(self, end_run(run, status), return_type or self.default_return_type)
+        answer = await ends.with_value(self, ends.end_run(run, status), return_type or self.default_return_type)
         if self.erase_substeps:
             run.erase_substeps()
         return answer
@@ -445,7 +460,7 @@ class Task(Module, Generic[T]):
 
     def result(self, status: StatusCode | None = None) -> Message | None:
         """Return the result for a status: the pending message in the user's name, without what ended the task."""
-        return result_of_run(run_of(self), status)
+        return ends.result_of_run(run_of(self), status)
 
     # ---- stopping
     def kill(self) -> None:

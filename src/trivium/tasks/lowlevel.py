@@ -5,11 +5,5 @@ from trivium.tasks._run import TaskRun, run_of
 from trivium.tasks._signals import Signs
 
 __all__ = [
-    "EntityResponder",
-    "Signs",
-    "SubTaskResponder",
-    "TaskResponder",
-    "TaskRun",
-    "UserResponder",
-    "run_of",
-]
+    "EntityResponder", "Signs", "SubTaskResponder", "TaskResponder", "TaskRun", "UserResponder", "run_of",
+]  # fmt: skip

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from functools import partial
+from collections.abc import Hashable, Mapping
 from itertools import takewhile
 from typing import Any, ClassVar, Final
 
@@ -15,7 +14,7 @@ from trivium.agents._config import ChatAgentConfig
 from trivium.commander import invoke
 from trivium.llms import Request
 from trivium.module import overridable
-from trivium.schema import Message, ToolCall
+from trivium.schema import Message
 
 __all__ = ["QueryAgent", "QueryAgentConfig"]
 
@@ -69,10 +68,7 @@ class QueryAgent(ChatAgent):
 
     def offer(self, *kinds: type[ToolMessage]) -> None:
         """Let the model call these tools; the agent runs them within its own call."""
-        self.enable_message(kinds, use=False)
-        for kind in kinds:
-            read = partial(_read, kind)
-            self.executor.add(kind.as_tool(getattr(self, kind.name()), read))
+        self.toolbox = self.toolbox.with_own(kinds)
 
     def describe_data(self) -> str:
         """Return the description of the data for the model; called once, at the first question."""
@@ -86,11 +82,7 @@ class QueryAgent(ChatAgent):
         return await super().forward(*message, session_id=session_id, **kwargs)
 
     def instruction(self) -> str:
-        return "\n\n".join(filter(None, (super().instruction(), self._description)))
-
-    def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
-        known = self.llm_tools_map
-        return all(call.name in self.executor.tools or call.name not in known for call in calls)
+        return "\n\n".join(filter(None, (str(super().instruction()), self._description)))
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
         """Offer no tool in the last round, and require one after an error of the database."""
@@ -103,7 +95,3 @@ class QueryAgent(ChatAgent):
         elif 0 < failures <= _REPAIRS:
             extra = {**extra, "tool_choice": "required"}
         return super()._request(history, extra)
-
-
-def _read(kind: type[ToolMessage], arguments: str) -> dict[str, ToolMessage]:
-    return {"tool_message": kind.parse(arguments)}
