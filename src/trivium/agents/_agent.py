@@ -110,6 +110,15 @@ class Agent(AgentNames, Generic[T_co]):
         def __class_getitem__(cls, argument):
             return bracketed(cls, argument) or super().__class_getitem__(argument)
 
+        @property
+        def output_format(self) -> Any:
+            """The parser of the answers, or None; a type that is set becomes one, as by `set_output_format`."""
+            return self._output_format
+
+        @output_format.setter
+        def output_format(self, wanted: Any) -> None:
+            self.set_output_format(wanted)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         given = vars(cls).get("output_format")
@@ -482,10 +491,6 @@ class Agent(AgentNames, Generic[T_co]):
         if is_class(made, ToolMessage):
             use = options.use_output_format if use is None else use
             self.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
-
-    if not TYPE_CHECKING:
-        output_format = property(attrgetter("_output_format"), lambda self, wanted: self.set_output_format(wanted))
-        """The parser of the answers, or None; a type that is set becomes one, as by `set_output_format`."""
 
     def __getitem__(self, output_type: type[R]) -> Agent[R]:
         """Return the same agent with answers of a type; its conversation is the same one."""
