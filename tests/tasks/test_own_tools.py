@@ -74,6 +74,7 @@ CASES: dict[str, Case] = {
     "a result is cut": (ChatAgent, Long, [CALL, "DONE"], {}, "left out"),
     "a method words the error": (Explaining, Square, [call_tool("square", number="x"), "DONE"], {}, "a whole number"),
     "calls are written as text": (ChatAgent, Square, [TEXT, "DONE 9"], AS_TEXT, "9"),
+    "by any agent": (Agent, Square, [TEXT, "DONE 9"], AS_TEXT, "9"),
 }
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast
 
 from typing_extensions import TypeVar
 
+import trivium.agents._described as described
 import trivium.agents._handling as handling
 import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
-from trivium.actions.lowlevel import read_more_of, refuse_twins
+from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, repair, repairs_exceeded
-from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, read_calls
+from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
@@ -30,7 +31,7 @@ from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
-from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall, ToolSpec
+from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
 from trivium.schema.lowlevel import create_object, linked, message_of
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Agent(AgentNames, Generic[T_co]):
     template: Instruction = None
     answer_type: Any = None
     """The type of its answers, set by `Agent[A]` before `__init__` and by `class Mine(Agent[A])`; None: any."""
-    _describes_format: bool = True
+    describes_format: bool = True  # in the system message
     if TYPE_CHECKING:
         output_format: Any  # a class may say so too: `output_format = A`
         # Most have one, and those that have none say so when they are made.
@@ -244,15 +245,17 @@ class Agent(AgentNames, Generic[T_co]):
 
     def instruction(self) -> Instruction:
         """Return the whole system instruction of a request."""
-        template, told = self.template, self._format_instruction()
-        if template is None or isinstance(template, str):
-            return "\n\n".join(filter(None, (template, told))) or template
-        last = [{"role": "system", "content": told}] if told else []
-        return [*self.aggregator.aggregate_system_intruction(template), *last]
+        return described.instruction_of(self)
 
-    def _format_instruction(self) -> str:
-        form = self._output_format
-        return form.format_instruction() if isinstance(form, AnswerFormat) and self._describes_format else ""
+    def tool_format_rules(self) -> str:
+        """Return how each tool that the model may use is written as JSON; for a model that has no tool interface."""
+        return described.format_rules(self.toolbox)
+
+    json_format_rules = tool_format_rules
+
+    def tool_instructions(self) -> str:
+        """Return when to use each tool, and examples, for those that say so; goes into the system message."""
+        return described.tool_guidance(self)
 
     @property
     def system_message(self) -> str:
@@ -275,17 +278,13 @@ class Agent(AgentNames, Generic[T_co]):
         return self.llm
 
     def _request(self, history: History, extra: Extra) -> Request:
-        choice, specs = "auto", self._specs()
+        choice, specs = "auto", described.specs_of(self)
         if "tool_choice" in extra:
             choice = parts.tool_choice(extra["tool_choice"], {*self.toolbox.usable, *(each.name for each in specs)})
             extra = {name: value for name, value in extra.items() if name != "tool_choice"}
         parameters = {**self.parameters, **extra} if extra else self.parameters
         schema = self._output_format.schema if isinstance(self._output_format, AnswerFormat) else None
         return Request(history, specs, self.toolbox.forced or choice, schema, parameters)
-
-    def _specs(self) -> tuple[ToolSpec, ...]:
-        specs = tuple(map(_spec_of, self.executor.tools.values())) if self.executor.tools else ()
-        return refuse_twins((*specs, *self.toolbox.specs)) if self.toolbox.usable else specs
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
         """Return whether these calls run within the agent's own call; an enabled tool message is left to a task.
@@ -325,20 +324,9 @@ class Agent(AgentNames, Generic[T_co]):
             given["tool_calls"] = calls
         made = message_of(text, self.name, None, given)
         may_call = not calls and ("request" in text or not self.overridden.isdisjoint(READERS))
-        if may_call and (calls := self._calls_in_own_text(text)):
+        if may_call and (calls := described.calls_in_own_text(self, text)):
             given["tool_calls"] = calls
         return made
-
-    def _calls_in_own_text(self, text: str) -> tuple[ToolCall, ...]:
-        """Return the calls that the agent's model has just written as text; none where it has another way to call."""
-        everywhere = self.config is not None and self.config.search_for_tools_everywhere
-        if everywhere or overrides(self, *READERS) or self._writes_calls_as_text():
-            return read_calls(self, text, everywhere=everywhere)
-        return ()
-
-    def _writes_calls_as_text(self) -> bool:
-        """Return whether the model has no tool interface, so that it writes its calls as text."""
-        return not getattr(self.model, "takes_tools", True)
 
     # ---- the responder of the model
     def llm_can_respond(self, message: Message | str | None = None) -> bool:
@@ -487,7 +475,7 @@ class Agent(AgentNames, Generic[T_co]):
             self._output_format = made
             return
         self._output_format = answer_format(made, options.output_format_include_defaults)
-        self._describes_format = options.instructions_output_format if instructions is None else instructions
+        self.describes_format = options.instructions_output_format if instructions is None else instructions
         if is_class(made, ToolMessage):
             use = options.use_output_format if use is None else use
             self.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)

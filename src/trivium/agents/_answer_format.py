@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
 __all__ = [
-    "AnswerFormat", "answer_format", "is_class", "repair", "repairs_exceeded", "type_name", "value_in", "with_output",
+    "AnswerFormat",
+    "answer_format",
+    "is_class",
+    "name_of_type",
+    "repair",
+    "repairs_exceeded",
+    "value_in",
+    "with_output",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -54,7 +61,7 @@ class AnswerFormat:
             else:
                 schema = remove_titles(self._adapter.json_schema())
         except Exception as error:
-            raise ConfigurationError(f"{type_name(kind)} cannot be the type of an answer: {error}") from None
+            raise ConfigurationError(f"{name_of_type(kind)} cannot be the type of an answer: {error}") from None
         self.is_wrapped = schema.get("type") != "object"
         if self.is_wrapped:
             schema = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
@@ -155,7 +162,7 @@ def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) ->
         raise error
     if faults >= agent.repairs or not agent.options.strict_recovery:
         raise AnswerFormatError(
-            f"the model was to answer with {type_name(form.kind)}, and its last answer does not fit: {error}. Use a "
+            f"the model was to answer with {name_of_type(form.kind)}, and its last answer does not fit: {error}. Use a "
             "stronger model, a simpler type, or Agent(repairs=…)",
             reply.text,
         ) from error
@@ -182,7 +189,7 @@ async def with_output(form: AnswerFormat, agent: AgentNames, turn: Coroutine[Any
     if found is None:
         calls = ", ".join(call.name for call in answer.tool_calls)
         why = f"it calls {calls}, which is left to a task: run the agent in one" if calls else "it states none"
-        text = f"the answer of {agent.name} has no value of the type {type_name(form.kind)}: {why}"
+        text = f"the answer of {agent.name} has no value of the type {name_of_type(form.kind)}: {why}"
         extra["output"] = AnswerFormatError(text, str(answer.content))
     return answer
 
@@ -231,7 +238,7 @@ def _validated(value: object, kind: Any, strict: bool | None = None) -> Any:
         return None
 
 
-def type_name(kind: object) -> str:
+def name_of_type(kind: object) -> str:
     """Return the name of a type as users write it: `City`, `list[int]`."""
     return kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
 

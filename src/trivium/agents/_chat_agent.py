@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
 
-from trivium.actions import ToolMessage
 from trivium.agents._agent import Agent, Model, R, T_co
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
@@ -17,7 +16,7 @@ from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
-from trivium.schema import Entity, LLMMessage, Message, Role, ToolSpec
+from trivium.schema import Entity, LLMMessage, Message, Role
 from trivium.schema.lowlevel import check_arguments
 
 if TYPE_CHECKING:
@@ -87,59 +86,6 @@ class ChatAgent(Agent[T_co]):
                 self.system_message = entry.content or ""
             else:
                 self.user_message = entry.content
-
-    # ---- the description of tools for the model
-    def instruction(self) -> Any:
-        if not isinstance(self.template, str):
-            return super().instruction()
-        parts: tuple[str, ...] = (self.template,)
-        form = self._format_instruction() if self._output_format is not None else ""
-        in_text = bool(self.toolbox.usable) and self._writes_calls_as_text()
-        if in_text or form:
-            is_own = in_text and overrides(self, "json_format_rules")
-            rules = self.json_format_rules() if is_own else self.tool_format_rules()
-            parts = (*parts, self.tool_instructions(), rules, form)
-        return "\n\n".join(filter(None, parts))
-
-    def _writes_calls_as_text(self) -> bool:
-        """Return whether the model writes tool calls into its text: as the config says, or as it knows no other way."""
-        config = self.config
-        if config.use_functions_api:
-            return False
-        if "use_tools" in config.model_fields_set or "use_functions_api" in config.model_fields_set:
-            return config.use_tools
-        return super()._writes_calls_as_text()
-
-    def _specs(self) -> tuple[ToolSpec, ...]:
-        config = self.config
-        offers_none = self.toolbox.usable and (
-            self._writes_calls_as_text() or ("use_tools" in config.model_fields_set and not config.use_functions_api)
-        )
-        return tuple(tool.spec for tool in self.executor.tools.values()) if offers_none else super()._specs()
-
-    def tool_format_rules(self) -> str:
-        """Return how each tool that the model may use is written as JSON; for a model that has no tool interface."""
-        classes = self.toolbox.usable_classes
-        if not classes:
-            return "" if self.toolbox.known else "You can ask questions in natural language."
-        rules = "\n\n".join(each.format_instructions(tool=True) for each in classes)
-        names = ("group_format_instructions", "json_group_instructions")
-        own = next((getattr(each, name) for each in classes for name in names if name in vars(each)), None)
-        group: str = (own or ToolMessage.group_format_instructions)()
-        return group.format(format_instructions=rules, json_instructions=rules)
-
-    json_format_rules = tool_format_rules
-
-    def tool_instructions(self) -> str:
-        """Return when to use each tool, and examples, for those that say so; goes into the system message."""
-        parts: list[str] = []
-        for each in self.toolbox.usable_classes:
-            guidance = each.instructions()
-            examples = "" if self._writes_calls_as_text() else each.usage_examples()
-            lines = [f"GUIDANCE: {guidance}" if guidance else "", f"EXAMPLES:\n{examples}" if examples else ""]
-            if any(lines):
-                parts.append("\n".join([f"TOOL: {each.name()}:", *filter(None, lines)]))
-        return "\n\n".join(["=== How to use some of the tools ===", *parts]) if parts else ""
 
     @property
     def system_tool_instructions(self) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from trivium.agents._answer_format import AnswerFormat, repairs_exceeded, type_name, value_in
+from trivium.agents._answer_format import AnswerFormat, name_of_type, repairs_exceeded, value_in
 from trivium.agents._calls import calls_in, class_of, handled_by
 from trivium.agents._handling import as_repair
 from trivium.agents._typed import CallMethod, bracketed, type_argument
@@ -12,8 +12,20 @@ if TYPE_CHECKING:
     from trivium.agents._callbacks import TaskCallbacks, notify, show_subtask
 
 __all__ = [
-    "AnswerFormat", "CallMethod", "TaskCallbacks", "as_repair", "bracketed", "calls_in", "class_of", "handled_by",
-    "notify", "repairs_exceeded", "show_subtask", "type_argument", "type_name", "value_in",
+    "AnswerFormat",
+    "CallMethod",
+    "TaskCallbacks",
+    "as_repair",
+    "bracketed",
+    "calls_in",
+    "class_of",
+    "handled_by",
+    "name_of_type",
+    "notify",
+    "repairs_exceeded",
+    "show_subtask",
+    "type_argument",
+    "value_in",
 ]  # fmt: skip
 
 # Few programs set callbacks.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
-from trivium.agents.lowlevel import class_of, type_name, value_in
+from trivium.agents.lowlevel import AnswerFormat, class_of, name_of_type, value_in
 from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import scope_of, stopped_by
 from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
@@ -19,9 +19,10 @@ from trivium.tasks._signals import without_done
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "with_output", "with_value"]
+__all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of_run", "with_output", "with_value"]
 
 _USER = Entity.USER  # a member is slow to look up
+BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
 
 
@@ -117,15 +118,33 @@ async def with_value(task: Task[Any], answer: Message, kind: Any) -> Message:
 
 
 def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
-    """Return the answer of a task's call; its `output` is of the type, or raises an error that says why not."""
+    """Return the answer of a task's call; its `output` is of the type, or raises an error that says why not.
+
+    Args:
+        task: the task.
+        answer: the answer.
+        kind: the type that the call asks for; default: the task's, else its agent's.
+    """
+    kind = kind or task.default_return_type
+    if kind is None and isinstance(form := task.agent.output_format, AnswerFormat):
+        kind = form.kind
+    if kind is None or kind is Message:
+        return answer
     was_stopped = answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result
     found = None if was_stopped else value_in(answer, kind, task.agent)
     if found is None:
         text = answer.content if answer.content is not None or answer.parent is None else answer.parent.content
         why = answer.why or f"{text!r} states none"
-        reason = f"{task.name} has no result of the type {type_name(kind)}: {why}"
+        reason = f"{task.name} has no result of the type {name_of_type(kind)}: {why}"
         found = AnswerFormatError(reason, "" if text is None else str(text))
     return answer.replace(output=found)
+
+
+def value_of_run(answer: Message, kind: Any) -> Any:
+    """Return what `Task.run` gives for the answer of its call: a value of the type, else the message or None."""
+    if kind is not None and kind is not Message:
+        return answer.output
+    return answer if answer.content is not None or answer.status not in (None, *NO_RESULT) else None
 
 
 def reason_for(run: TaskRun, status: StatusCode) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import trivium.agents.lowlevel as agents
 from trivium.commander.lowlevel import invoke
 from trivium.exceptions import ConfigurationError
+from trivium.module import Module
 from trivium.schema import Entity, Message, ToolCall
 
 if TYPE_CHECKING:
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
     from trivium.tasks._run import Responder, TaskRun
     from trivium.tasks._task import Task
 
-__all__ = ["EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "responder_of", "responders_of"]
+__all__ = [
+    "EntityResponder",
+    "SubTaskResponder",
+    "TaskResponder",
+    "UserResponder",
+    "name_of",
+    "responder_of",
+    "responders_of",
+]
 
 _USER = Entity.USER  # a member is slow to look up
 ONE_TOOL = "error: call one tool at a time; a sub-task accepts no more"
@@ -222,3 +231,10 @@ def responder_of(run: TaskRun, key: Responder) -> TaskResponder:
         names = ", ".join(each.key.value for each in run.responders)
         raise ConfigurationError(f"{run.task.agent.name} does not respond as {key}; the responders are {names}")
     return key.responder_class(run, key)
+
+
+def name_of(responder: Any) -> str:
+    """Return the name of a responder: of an entity, of a task, or as it is given, in any case for an entity."""
+    if isinstance(responder, Module | Entity):
+        return cast("Task[Any] | Entity", responder).value
+    return next((each.value for each in Entity if each.value.lower() == str(responder).lower()), str(responder))

@@ -32,7 +32,6 @@ RECENT = 16
 _AGENT, _LLM, _USER = Entity.AGENT, Entity.LLM, Entity.USER  # a member is slow to look up
 _STEP, _RESPONSE = ("step", "step_async"), ("response", "response_async")
 _DONE, _OK = StatusCode.DONE, StatusCode.OK
-_NO_VALUE = AnswerFormatError("the agent has no type")
 
 
 @dataclass(slots=True, eq=False)
@@ -314,7 +313,8 @@ class TaskRun:
         if self.pending_message is None or self.user_can_respond():
             return False
         if self.pending_sender is _LLM:
-            return not isinstance(self.pending_message.__pydantic_extra__.get("output", _NO_VALUE), AnswerFormatError)
+            extra = self.pending_message.__pydantic_extra__
+            return "output" in extra and not isinstance(extra["output"], AnswerFormatError)
         is_own = self.caller is not None and self.pending_sender is _AGENT
         return is_own and not self.task.sub_tasks and not self.task.agent.has_model()
 

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 import trivium.tasks._outcome as ends
 from trivium.agents import Agent, ChatAgent
-from trivium.agents.lowlevel import AnswerFormat, bracketed, type_argument
+from trivium.agents.lowlevel import bracketed, type_argument
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
@@ -25,7 +25,7 @@ from trivium.tasks._config import TaskConfig, check_keywords
 from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
 from trivium.tasks._logs import answer_logged, log_response, open_log
-from trivium.tasks._responders import SubTaskResponder, responder_of
+from trivium.tasks._responders import SubTaskResponder, name_of, responder_of
 from trivium.tasks._run import Responder, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
 
@@ -39,7 +39,6 @@ __all__ = ["Responder", "Task"]
 
 T = TypeVar("T", default=Message | None)
 R = TypeVar("R")
-_BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 
 
 class Task(Module, Generic[T]):
@@ -102,9 +101,7 @@ class Task(Module, Generic[T]):
     max_cost = RunAttribute(TaskRun.max_cost, "US dollars that the run may cost; 0: no limit.")
     max_tokens = RunAttribute(TaskRun.max_tokens, "Tokens that the run may use; 0: no limit.")
     why = RunAttribute(TaskRun.why, "The reason why the run ended without success, in a sentence; '' for a success.")
-    message_history_idx = RunAttribute(
-        TaskRun.message_history_idx, "The index in the agent's history at which the run began; -1 before any."
-    )
+    message_history_idx = RunAttribute(TaskRun.message_history_idx, "The index in the history where it began, or -1.")
 
     if TYPE_CHECKING:
         __call__: CallMethod[Answer[T]]  # type: ignore[override]
@@ -159,18 +156,19 @@ class Task(Module, Generic[T]):
                     agent.set_system_message(system_message)
                 if user_message:
                     agent.set_user_message(user_message)
-        elif system_message or user_message:
-            raise ConfigurationError(f"system_message needs a ChatAgent, not {type(agent).__name__}")
+        elif user_message:
+            raise ConfigurationError(f"user_message needs a ChatAgent, not {type(agent).__name__}")
+        elif system_message:
+            agent.system_message = system_message
         self.llm_delegate, self.single_round, self.interactive = llm_delegate, single_round, interactive
         self.turns = (2 if llm_delegate else 1) if single_round else -1
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
-        self.allow_null_result, self.max_stalled_steps = allow_null_result, max_stalled_steps
-        self.default_human_response = default_human_response
-        self.done_if_response = frozenset(map(_name_of, done_if_response))
-        self.done_if_no_response = frozenset(map(_name_of, done_if_no_response))
+        self.allow_null_result, self.default_human_response = allow_null_result, default_human_response
+        self.done_if_response = frozenset(map(name_of, done_if_response))
+        self.done_if_no_response = frozenset(map(name_of, done_if_no_response))
         self.default_return_type: Any = default_return_type or self.answer_type
         self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), agent.llm_tools_map))
-        self.latest_run = TaskRun(self)
+        self.latest_run, self.max_stalled_steps = TaskRun(self), max_stalled_steps
 
     @property
     def value(self) -> str:
@@ -320,10 +318,7 @@ class Task(Module, Generic[T]):
         kind = return_type or self.default_return_type
         kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
         answer = await self.acall(message, session_id=session_id, return_type=kind, **kwargs)
-        if kind is not None and kind is not Message:
-            return answer.output
-        has_result = answer.content is not None or answer.status not in (None, *ends.NO_RESULT)
-        return answer if has_result else None
+        return ends.value_of_run(answer, kind)
 
     if TYPE_CHECKING:  # a sync method has the one form of its core
 
@@ -353,14 +348,11 @@ class Task(Module, Generic[T]):
         return None if result.content is None and not result.attachments else result
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        kind = kwargs.get("return_type") or self.default_return_type
-        if kind is None and isinstance(form := self.agent.output_format, AnswerFormat):
-            kind = form.kind
         try:
             answer = await super()._turn(node, message, kwargs)
         except (RunKilledError, DeadlineExceededError) as error:
             answer = ends.end_stopped_run(self, node, error)
-        return answer if kind is None or kind is Message else ends.with_output(self, answer, kind)
+        return ends.with_output(self, answer, kwargs.get("return_type"))
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         running_tasks[node] = self
@@ -402,7 +394,7 @@ class Task(Module, Generic[T]):
         except LimitExceededError as error:
             if caller is not None:
                 raise  # the limit is the whole run's: the root answers for it
-            status, run.why = _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS), str(error)
+            status, run.why = ends.BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS), str(error)
         answer = await ends.with_value(self, ends.end_run(run, status), return_type or self.default_return_type)
         if self.erase_substeps:
             run.erase_substeps()
@@ -487,7 +479,7 @@ class Task(Module, Generic[T]):
             could_respond: False where the responder was passed over.
         """
         could_respond = could_respond and run_of(self).passed_over is not resp
-        log_response(self, Response(self.name, _name_of(resp), msg, could_respond, mark))
+        log_response(self, Response(self.name, name_of(resp), msg, could_respond, mark))
 
     def init_loggers(self) -> None:
         """Open the log files now, and keep them open until `close_loggers`; without a `logs_dir` nothing happens.
@@ -506,9 +498,3 @@ class Task(Module, Generic[T]):
     def set_color_log(self, enable: bool = True) -> None:
         """Write the .log with the colours of a terminal, from the next run on; the default is without."""
         self.color_log = enable
-
-
-def _name_of(responder: Any) -> str:
-    if isinstance(responder, Task | Entity):
-        return responder.value
-    return next((each.value for each in Entity if each.value.lower() == str(responder).lower()), str(responder))

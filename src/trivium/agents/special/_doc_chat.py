@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from trivium.actions import calls_in_text
 from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._config import ChatAgentConfig
+from trivium.agents._described import calls_in_own_text
 from trivium.agents.aggregator._default import text_of
 from trivium.agents.special._answering import AnswerCheck, CitingModel
 from trivium.agents.special._doc_config import DocChatAgentConfig
@@ -150,13 +151,13 @@ class DocChatAgent(DocumentAgent):
 
     def _own_calls(self, reading: Reading, text: str) -> tuple[ToolCall, ...]:
         """Return the calls of known tools that a model wrote as text; one that it has read there is a quotation."""
-        if not self.toolbox.known or not (calls := self._calls_in_own_text(text)):
+        if not self.toolbox.known or not (calls := calls_in_own_text(self, text)):
             return ()
         quoted = {_key(call) for chunk in reading.chunks for call in calls_in_text(chunk.content, self.toolbox.known)}
         return tuple(each for each in calls if _key(each) not in quoted)
 
     def instruction(self) -> str:
-        instruction = super().instruction()
+        instruction = str(super().instruction())
         return instruction if _SMALLEST.search(self.model.name) else f"{instruction}\n{_ABSTAIN}"
 
     # ---- the conversation

@@ -1,0 +1,96 @@
+"""The instruction of an agent's model: its template, the format of its answer, and tools that are described as text."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from trivium.actions import ToolMessage
+from trivium.actions.lowlevel import refuse_twins
+from trivium.agents._answer_format import AnswerFormat
+from trivium.agents._calls import READERS, overrides, read_calls
+from trivium.agents._config import ChatAgentConfig
+from trivium.agents._toolbox import Toolbox
+from trivium.agents.aggregator import Instruction
+from trivium.schema import ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from trivium.agents._agent import Agent
+
+__all__ = ["calls_in_own_text", "format_rules", "instruction_of", "specs_of", "tool_guidance"]
+
+_spec_of = attrgetter("spec")  # slow to look up
+
+
+def instruction_of(agent: Agent[Any]) -> Instruction:
+    """Return the template of an agent with what is said of its tools and of its answer's format."""
+    template, more = agent.template, _descriptions(agent)
+    if template is None or isinstance(template, str):
+        return "\n\n".join(filter(None, (template, *more))) or template
+    last = [{"role": "system", "content": "\n\n".join(more)}] if more else []
+    return [*agent.aggregator.aggregate_system_intruction(template), *last]
+
+
+def _descriptions(agent: Agent[Any]) -> tuple[str, ...]:
+    form, box = agent.output_format, agent.toolbox
+    answer = form.format_instruction() if isinstance(form, AnswerFormat) and agent.describes_format else ""
+    in_text = bool(box.usable) and writes_calls_as_text(agent)
+    if not in_text and not (answer and box.known):
+        return (answer,) if answer else ()
+    is_own = in_text and overrides(agent, "json_format_rules")
+    rules = agent.json_format_rules() if is_own else agent.tool_format_rules()
+    return tuple(filter(None, (agent.tool_instructions(), rules, answer)))
+
+
+def writes_calls_as_text(agent: Agent[Any]) -> bool:
+    """Return whether the model writes tool calls into its text: as the config says, or as it knows no other way."""
+    config = agent.config
+    if isinstance(config, ChatAgentConfig):
+        if config.use_functions_api:
+            return False
+        if "use_tools" in config.model_fields_set or "use_functions_api" in config.model_fields_set:
+            return config.use_tools
+    return not getattr(agent.model, "takes_tools", True)
+
+
+def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
+    """Return the calls that the agent's model has just written as text; none where it has another way to call."""
+    everywhere = agent.config is not None and agent.config.search_for_tools_everywhere
+    if everywhere or overrides(agent, *READERS) or writes_calls_as_text(agent):
+        return read_calls(agent, text, everywhere=everywhere)
+    return ()
+
+
+def specs_of(agent: Agent[Any]) -> tuple[ToolSpec, ...]:
+    """Return the tools that are sent to the model; tool messages only where it calls them by its own interface."""
+    tools, box, config = agent.executor.tools, agent.toolbox, agent.config
+    specs = tuple(map(_spec_of, tools.values())) if tools else ()
+    if not box.usable or writes_calls_as_text(agent):
+        return specs
+    if isinstance(config, ChatAgentConfig) and "use_tools" in config.model_fields_set and not config.use_functions_api:
+        return specs  # it uses neither way
+    return refuse_twins((*specs, *box.specs))
+
+
+def format_rules(box: Toolbox) -> str:
+    """Return how each tool that the model may use is written as JSON."""
+    classes = box.usable_classes
+    if not classes:
+        return "" if box.known else "You can ask questions in natural language."
+    rules = "\n\n".join(each.format_instructions(tool=True) for each in classes)
+    names = ("group_format_instructions", "json_group_instructions")
+    own = next((getattr(each, name) for each in classes for name in names if name in vars(each)), None)
+    group: str = (own or ToolMessage.group_format_instructions)()
+    return group.format(format_instructions=rules, json_instructions=rules)
+
+
+def tool_guidance(agent: Agent[Any]) -> str:
+    """Return when to use each tool, and examples, for those that say so."""
+    parts: list[str] = []
+    for each in agent.toolbox.usable_classes:
+        guidance = each.instructions()
+        examples = "" if writes_calls_as_text(agent) else each.usage_examples()
+        lines = [f"GUIDANCE: {guidance}" if guidance else "", f"EXAMPLES:\n{examples}" if examples else ""]
+        if any(lines):
+            parts.append("\n".join([f"TOOL: {each.name()}:", *filter(None, lines)]))
+    return "\n\n".join(["=== How to use some of the tools ===", *parts]) if parts else ""
