@@ -217,8 +217,10 @@ def test_a_system_message_is_the_agents():
     run = Task(ChatAgent(model), system_message="Be brief.", interactive=False)
     run.run("go")
     assert model.requests[0].messages[0]["content"] == "Be brief."
+    Task(Agent(model, "Be kind."), system_message="Be brief.", interactive=False).run("go")
+    assert model.requests[1].messages[0]["content"] == "Be brief."
     with pytest.raises(ConfigurationError, match="needs a ChatAgent, not Agent"):
-        Task(Agent(model), system_message="x")
+        Task(Agent(model), user_message="x")
     assert [Task(agent(name="B")).name, Task(agent(name="B"), "T").name] == ["B", "T"]
 
 

@@ -142,9 +142,8 @@ class Task(Module, Generic[T]):
     ) -> None:
         check_keywords(kwargs, Task.__init__)
         positive(max_stalled_steps=max_stalled_steps)
-        agent = ChatAgent() if agent is None else agent
+        self.agent, self.sub_tasks = (agent := ChatAgent() if agent is None else agent), list[Task[Any]]()
         super().__init__(name=name or agent.name)
-        self.agent, self.sub_tasks = agent, list[Task[Any]]()
         self.config = self.config_sub_task = config or TaskConfig()
         if agent.config is not None:  # from now on the agent has a config of its own
             agent.config = cast("Any", BaseModel.model_copy(agent.config, update={"name": name} if name else None))
@@ -166,8 +165,8 @@ class Task(Module, Generic[T]):
         self.allow_null_result, self.default_human_response = allow_null_result, default_human_response
         self.done_if_response = frozenset(map(name_of, done_if_response))
         self.done_if_no_response = frozenset(map(name_of, done_if_no_response))
-        self.default_return_type: Any = default_return_type or self.answer_type
         self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), agent.llm_tools_map))
+        self.default_return_type: Any = default_return_type or self.answer_type
         self.latest_run, self.max_stalled_steps = TaskRun(self), max_stalled_steps
 
     @property
