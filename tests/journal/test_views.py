@@ -14,6 +14,7 @@ from journal._programs import PROGRAMS, Stateless, agent, look, pay, run_agent, 
 from trivium import Agent
 from trivium.actions import tool
 from trivium.exceptions import (
+    CassetteError,
     ConfigurationError,
     NotRecordedError,
     ProviderConnectionError,
@@ -24,7 +25,7 @@ from trivium.exceptions import (
 )
 from trivium.journal import Fork, ForkedEvent, Journal, RunNode, ask_later, step
 from trivium.schema import ToolCall, Usage
-from trivium.testing import ScriptedModel, call_tool
+from trivium.testing import RecordedModel, ScriptedModel, call_tool
 
 
 @pytest.fixture
@@ -348,3 +349,44 @@ def test_a_fork_asks_again_for_what_was_approved_in_the_other_run(journal: Journ
     with pytest.raises(RunPausedError):
         run.fork("b", at="shop/tool:buy").resume(shop(), approve=ask_later)
     assert run.fork("c", at="shop/model#1").resume(shop(), approve=ask_later).content == "done"
+
+
+def test_a_failed_run_becomes_a_test(journal: Journal, tmp_path: Path):
+    @tool(effect="read")
+    def price(name: str) -> str:
+        """Look up a price."""
+        return str({"chair": 30}[name])
+
+    def shop(model: Any, tools: list[Any]) -> Agent:
+        clerk = Agent(model, tools=tools, name="clerk")
+        return Agent(model, tools=[clerk], name="shop")
+
+    script = [call_tool("clerk", message="A sofa?"), call_tool("price", name="sofa"), ProviderConnectionError("dead")]
+    with pytest.raises(ProviderConnectionError):
+        shop(ScriptedModel(script), [price])("Go.", run_id="a", journal=journal)
+    RecordedModel(journal.view("a")).save(tmp_path / "a.json")
+    with pytest.raises(ProviderConnectionError, match="dead"):
+        shop(RecordedModel(tmp_path / "a.json"), [price])("Go.")
+
+    @tool(effect="read", name="price")
+    def mended(name: str) -> str:
+        """Look up a price."""
+        return str({"chair": 30}.get(name, "unknown"))
+
+    model = RecordedModel(tmp_path / "a.json")
+    with pytest.raises(ProviderConnectionError, match="dead"):
+        shop(model, [mended])("Go.")
+    assert any("unknown" in str(each.messages[-1]["content"]) for each in model.requests)
+    with pytest.raises(CassetteError, match="no answer left"):
+        shop(model, [mended])("Go.")
+    for text in ("{}", "[", '{"trivium_run": 2}'):
+        (tmp_path / "b.json").write_text(text)
+        with pytest.raises(CassetteError, match="save it again"):
+            RecordedModel(tmp_path / "b.json")
+
+
+def test_agents_that_are_asked_at_once_get_their_own_answers(journal: Journal):
+    PROGRAMS["panel"](journal)
+    model = RecordedModel(journal.view("panel"))
+    for at in (3, 0, 5, 1, 4, 2):
+        assert Agent(model, name="member")(f"question {at}").content == f"from {at}"

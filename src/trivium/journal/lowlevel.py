@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.journal._codec import Codec
+    from trivium.journal._codec import Codec, digest_of
     from trivium.journal._journal import attempt_of
     from trivium.journal._postgres import PostgresRunStore
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Store
 
-__all__ = ["Codec", "PostgresRunStore", "SQLiteRunStore", "Store", "attempt_of"]
+__all__ = ["Codec", "PostgresRunStore", "SQLiteRunStore", "Store", "attempt_of", "digest_of"]
 
 _HOMES = {
     "Codec": "_codec",
@@ -21,5 +21,6 @@ _HOMES = {
     "SQLiteRunStore": "_sqlite",
     "Store": "_store",
     "attempt_of": "_journal",
+    "digest_of": "_codec",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.journal")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from itertools import count
 from logging import DEBUG
-from typing import Literal
+from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, TaskNode, current
 from trivium.commander.lowlevel import Budget, driver_neutral, emit, parent_of, pull, scope_of, spend
@@ -32,7 +32,7 @@ from trivium.schema import ToolCall, Usage
 __all__ = ["DeltaEvent", "UsageEvent", "call_model", "model_node"]
 
 
-_REPLY = (ReasoningState, Reply, TokenLogprob)
+REPLY_TYPES = (ReasoningState, Reply, TokenLogprob)
 
 
 class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
@@ -238,13 +238,17 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
         if journal is None or outer is not None:
             node.result = await _ask(model, request, node, outer)
         else:
-            asked = [request.tool_choice, *(each for each in request.messages if each.get("role") != "system")]
             fresh: list[Reply] = []
             act = partial(_ask, model, request, node, outer, fresh)
-            node.result = await journal.perform(node, asked, act, types=_REPLY)
+            node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES)
             if not fresh:
                 _repeat(node, node.result)
         return node.result
+
+
+def asked_of(request: Request) -> list[Any]:
+    """Return what of a request must be the same for its recorded answer: not the model, its tools and instructions."""
+    return [request.tool_choice, *(each for each in request.messages if each.get("role") != "system")]
 
 
 async def _ask(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.llms._call import ModelNode, call_model, model_node
+    from trivium.llms._call import REPLY_TYPES, ModelNode, asked_of, call_model, model_node
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import common_names
     from trivium.llms._prices import priced
@@ -24,9 +24,11 @@ __all__ = [
     "CATALOGUE",
     "OPENAI_PATH",
     "OPENAI_URL",
+    "REPLY_TYPES",
     "SILENT",
     "ModelNode",
     "WrappedModel",
+    "asked_of",
     "call_model",
     "common_names",
     "deltas_of",
@@ -44,9 +46,11 @@ _HOMES = {
     "CATALOGUE": "local._catalogue",
     "OPENAI_PATH": "_openai",
     "OPENAI_URL": "_openai",
+    "REPLY_TYPES": "_call",
     "SILENT": "_protocol",
     "ModelNode": "_call",
     "WrappedModel": "_wrapped",
+    "asked_of": "_call",
     "call_model": "_call",
     "common_names": "_parameters",
     "deltas_of": "_wrapped",

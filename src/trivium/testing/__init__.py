@@ -21,6 +21,7 @@ from trivium.testing._faults import (
     WrongContentType,
 )
 from trivium.testing._interactions import RecordedRequest
+from trivium.testing._recorded import RecordedModel
 from trivium.testing._scripted import ScriptedModel, call_tool
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Fault",
     "FaultyTransport",
     "Garbage",
+    "RecordedModel",
     "RecordedRequest",
     "Reset",
     "ScriptedModel",
