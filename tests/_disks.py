@@ -19,5 +19,7 @@ def mounted(folder: Path, size: str) -> Generator[Path]:
     options = ["-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
     if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
         pytest.skip("this process may not mount a file system")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)

@@ -27,6 +27,7 @@ from trivium.journal._store import (
     RunStatus,
     check_input,
     checked_entries,
+    damaged,
     newer_version,
     own_process,
     taken_over,
@@ -84,6 +85,8 @@ class SQLiteRunStore:
             query = "SELECT root, digest, status, epoch, owner, head FROM run WHERE id = ?"
             row = database.execute(query, (run_id,)).fetchone()
             holder, epoch, entries = None, 1, self._entries(database, run_id, row and row[5])
+            if row is not None and not isinstance(row[3], int):
+                raise damaged(run_id, f"the run {run_id!r} is damaged or was changed")
             if row is None:
                 values = (run_id, root, digest, "running", 1, owner, time.time(), None, "", "")
                 database.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
@@ -192,8 +195,8 @@ def _typed_errors(path: Path, run_id: str) -> Generator[None]:
     """Turn the errors of SQLite and of the system into `JournalError`."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF  # none: text that is no UTF-8
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter is of text that is not
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in _DAMAGED:
             raise JournalDamagedError(
                 f"{path} is damaged, or no journal ({error}): restore it from a copy, or give another file", run_id

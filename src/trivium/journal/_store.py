@@ -15,7 +15,7 @@ from trivium.exceptions import JournalDamagedError, JournalVersionError, RunAliv
 
 __all__ = [
     "VERSION", "Entry", "EntryKind", "Leases", "Owner", "RunInfo", "RunStatus", "Store", "check_input",
-    "checked_entries", "newer_version", "own_process", "taken_over",
+    "checked_entries", "damaged", "newer_version", "own_process", "taken_over",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -209,18 +209,19 @@ def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str) -> 
     found, before, is_whole = list[Entry](), "", not head
     for number, entry in enumerate(entries, 1):
         if entry.seq != number or entry.linked(before).link != entry.link:
-            raise _damaged(run_id, f"record {number} of the run {run_id!r} is damaged or was changed")
+            raise damaged(run_id, f"record {number} of the run {run_id!r} is damaged or was changed")
         before = entry.link
         is_whole = is_whole or before == head
         found.append(entry)
     if found and head is None:
-        raise _damaged(run_id, f"there are records of the run {run_id!r}, but not the run")
+        raise damaged(run_id, f"there are records of the run {run_id!r}, but not the run")
     if not is_whole:
-        raise _damaged(run_id, f"the records of the run {run_id!r} after number {len(found)} are missing")
+        raise damaged(run_id, f"the records of the run {run_id!r} after number {len(found)} are missing")
     return found
 
 
-def _damaged(run_id: str, what: str) -> JournalDamagedError:
+def damaged(run_id: str, what: str) -> JournalDamagedError:
+    """Return the error of a run that is not as it was written."""
     return JournalDamagedError(f"{what}: restore the journal from a copy, or begin anew with another run id", run_id)
 
 

@@ -1,0 +1,117 @@
+"""Costs of the journal: processor time per effect, lag of the loop with many agents, and bytes by turns."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from journal._places import Place
+from trivium import Agent
+from trivium.journal import Journal, step, step_async
+from trivium.testing import ScriptedModel
+
+__all__ = ["HEAD", "rows"]
+
+HEAD = ("what", "figure")
+AGENTS = 50
+ROUNDS = 5
+TURNS = (10, 100, 1000)
+
+
+class Parrot:
+    """A model whose answers take a while, as real ones do, but no processor time."""
+
+    name = "parrot"
+
+    def stream(self, request: Any) -> Iterator[Any]:
+        yield from ScriptedModel([f"You said: {request.messages[-1]['content'][:40]}"]).stream(request)
+
+
+def rows(place: Place, count: int) -> Iterable[tuple[object, ...]]:
+    """The rows of one store; the count is that of effects in each round."""
+    journal = place.journal()
+    for effect, what in (
+        ("read", "a step that reads"),
+        ("once", "a step that must happen once (two records, one FULL)"),
+    ):
+        taken, waited = min(_steps(journal, f"{effect}-{at}", count, effect) for at in range(ROUNDS))
+        yield f"{what}: processor time of this process, time", f"{taken:.0f} µs, {waited:.0f} µs"
+    bare, _ = min(_steps(None, "", count, "read") for _ in range(ROUNDS))
+    yield "a step without a journal: processor time", f"{bare:.0f} µs"
+    began = time.process_time()
+    with journal.run("read-0"):
+        for at in range(count):
+            step("step", _answer, at, effect="read")
+    yield "an effect that is resumed: processor time", f"{(time.process_time() - began) / count * 1e6:.0f} µs"
+    for effect in ("read", "once"):
+        alone, _ = asyncio.run(_lag(None, effect, ""))
+        most, middle = min(asyncio.run(_lag(journal, effect, f"{effect}-{at}")) for at in range(ROUNDS))
+        said = f"{most:.1f} ms, {middle:.1f} ms (without a journal {alone:.1f} ms)"
+        yield f"{AGENTS} tasks with effects ({effect}): the loop's lag, the longest of 99 of 100 and the middle", said
+    for turns in TURNS:
+        size = _bytes(place, f"turns-{turns}", turns)
+        yield f"bytes of a run of {turns} turns", f"{size:,} ({size / turns:,.0f} a turn)"
+
+
+def _answer(at: int) -> str:
+    return f"the answer to question number {at} is as long as a short sentence"
+
+
+def _steps(journal: Journal | None, run_id: str, count: int, effect: Any) -> tuple[float, float]:
+    """Microseconds of the processor and of the clock for each effect."""
+
+    def run() -> None:
+        for at in range(count):
+            step("step", _answer, at, effect=effect)
+
+    used, began = time.process_time(), time.perf_counter()
+    if journal is None:
+        run()
+    else:
+        with journal.run(run_id):
+            run()
+    return (time.process_time() - used) / count * 1e6, (time.perf_counter() - began) / count * 1e6
+
+
+async def _lag(journal: Journal | None, effect: Any, name: str) -> tuple[float, float]:
+    """Milliseconds by which a timer is late while many tasks perform effects that take 20 ms each."""
+
+    async def act() -> str:
+        await asyncio.sleep(0.02)
+        return _answer(1)
+
+    async def work(number: int) -> None:
+        for _ in range(10):
+            await step_async("step", act, effect=effect)
+
+    async def run(number: int) -> None:
+        await asyncio.sleep(number * 0.0004)
+        if journal is None:
+            return await work(number)
+        async with journal.run(f"lag-{name}-{number}"):
+            await work(number)
+
+    late: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            late.append((time.perf_counter() - before - 0.001) * 1e3)
+
+    watcher = asyncio.create_task(watch())
+    await asyncio.gather(*map(run, range(AGENTS)))
+    watcher.cancel()
+    late.sort()
+    return late[int(len(late) * 0.99)], late[len(late) // 2]
+
+
+def _bytes(place: Place, run_id: str, turns: int) -> int:
+    """Bytes of the records of one run in which an agent is asked so often, each time with all that was said."""
+    ours, journal = Agent(Parrot(), name="ours"), place.journal()
+    with journal.run(run_id):
+        for at in range(turns):
+            ours(f"Question number {at}: what did I say, and what did you answer?")
+    return sum(len("".join(map(str, each)).encode()) for each in journal.entries(run_id))

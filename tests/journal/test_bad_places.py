@@ -1,0 +1,140 @@
+"""Files and disks that fail, are damaged or belong to others: typed errors, and nothing that was committed is lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from _disks import mounted
+from journal._places import sqlite_place
+from trivium.exceptions import JournalDamagedError, JournalError, JournalVersionError
+from trivium.journal import Journal, _sqlite, step
+
+ROOT = Path(__file__).parents[2]
+
+
+def fill(journal: Journal) -> list[int]:
+    """Write until it cannot; return what was committed."""
+    done: list[int] = []
+    with journal.run("big"):
+        for number in range(1000):
+            step("note", lambda at: "x" * 2000 + str(at), number, effect="read")
+            done.append(number)
+    return done
+
+
+def committed(journal: Journal, run_id: str = "big") -> int:
+    return sum(each.kind == "outcome" for each in journal.entries(run_id))
+
+
+def test_a_disk_that_is_full_is_told_and_the_run_goes_on_when_there_is_space(tmp_path: Path):
+    with mounted(tmp_path / "disk", "256k") as disk:
+        journal = Journal(disk / "runs.db")
+        with pytest.raises(JournalError, match=r"full.*then resume the run"):
+            fill(journal)
+        before = committed(journal)
+        assert 5 < before < 1000
+        assert journal.info("big").status in ("failed", "killed")  # the latter if that could not be written either
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        assert len(fill(journal)) == 1000
+        assert (committed(journal), journal.info("big").status, journal.info("big").epoch) == (1000, "done", 2)
+        journal.close()
+
+
+def test_a_file_that_may_not_grow_is_told(tmp_path: Path):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+            try:
+                fill(Journal(tmp_path / "runs.db"))
+            except JournalError as error:
+                status = 0 if "resume the run" in str(error) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    journal = Journal(tmp_path / "runs.db")
+    assert committed(journal) > 5
+    assert len(fill(journal)) == 1000
+    assert committed(journal) == 1000
+
+
+def test_a_disk_that_can_only_be_read_is_told(tmp_path: Path):
+    with mounted(tmp_path / "disk", "4m") as disk:
+        journal = Journal(disk / "runs.db")
+        with journal.run("a"):
+            step("one", lambda: 1)
+        journal.close()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        with pytest.raises(JournalError, match=r"right to write|user can write"), journal.run("b"):
+            pass
+        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+        with journal.run("b"):
+            step("one", lambda: 1)
+        assert {run.id for run in journal.runs()} == {"a", "b"}
+        journal.close()
+
+
+def test_a_file_that_others_hold_is_waited_for_and_then_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    Journal(tmp_path / "runs.db").runs()
+    monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 0.2)
+    journal = Journal(tmp_path / "runs.db")
+    with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(JournalError, match=r"others have written to it.*later"), journal.run("a"):
+            pass
+        other.execute("ROLLBACK")
+    with journal.run("a"):
+        assert step("one", lambda: 1) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE run SET epoch = 'x'",
+        "UPDATE run SET epoch = NULL",
+        "UPDATE run SET owner = 'x:y', status = 'running'",
+        "UPDATE run SET owner = NULL, status = 'running'",
+        "UPDATE run SET head = NULL",
+        "UPDATE run SET started = 'x', why = 7, status = 'x'",
+        "UPDATE entry SET body = CAST(x'ff' AS TEXT)",
+        "UPDATE entry SET seq = 10 - seq",
+        "DROP TABLE entry",
+        "DROP TABLE run",
+        "PRAGMA user_version = 99",
+    ],
+)
+def test_what_was_changed_by_hand_is_noticed_or_does_no_harm(tmp_path: Path, change: str):
+    place, ran = sqlite_place(tmp_path / "runs.db"), list[int]()
+
+    def program() -> object:
+        with place.journal().run("a"):
+            return step("pay", lambda: ran.append(1) or "receipt")
+
+    program()
+    place.execute(change)
+    try:
+        assert program() == "receipt"
+        place.journal().runs()
+    except (JournalDamagedError, JournalVersionError):
+        pass
+    assert ran == [1]
+
+
+def test_files_that_are_damaged_and_races_end_well():
+    """A part of what benchmarks/journal does."""
+    for part, rows in (("damage", 6), ("races", 2)):
+        command = [sys.executable, "benchmarks/journal", part, "--count", "60"]
+        ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert len(ran.stdout.splitlines()) == 2 + rows
