@@ -11,7 +11,8 @@ from typing import Any
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage, this_call
 from trivium.actions import AgentDoneTool, ApprovalRequest, tool
-from trivium.journal import Journal, step
+from trivium.commander import PASS_WORD, CommanderAsync, HandlerCoroutine, Job, handler, tasker
+from trivium.journal import Journal, step, step_async
 from trivium.testing import ScriptedModel, assert_crash_safe, call_tool
 
 
@@ -146,6 +147,51 @@ def buy(amount: int) -> str:
     return f"bought {amount}"
 
 
+def run_parallel(journal: Journal) -> object:
+    calls = [call_tool("look", 0, place="Oslo"), call_tool("look", 1, place="Rome"), call_tool("pay", 2, amount=4)]
+    both = Agent(Stateless(calls, "done"), tools=[look, pay], name="both")
+    return both("Go.", run_id="parallel", journal=journal).content
+
+
+class Chores(Job):
+    """A job that starts others, whose handlers ask models and pay."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__()
+        self.said = said
+
+    @tasker(PASS_WORD)
+    async def task(self) -> None:
+        await self.put_job(Errand(self.said, "left"))
+        await self.put_job(Errand(self.said, "right"))
+
+
+class Errand(Job):
+    """A job that pays, and hands the receipt to its handler."""
+
+    def __init__(self, said: list[str], where: str) -> None:
+        super().__init__()
+        self.said, self.where = said, where
+
+    @tasker(PASS_WORD)
+    async def task(self) -> None:
+        receipt = f"paid on the {self.where}"
+        await step_async("pay", lambda: receipt, reconcile=lambda: receipt)
+        self.call_handler(self.note(self.where))
+
+    @handler(PASS_WORD)
+    async def note(self, self_handler: HandlerCoroutine, where: str) -> None:
+        answer = await Agent(Stateless(f"noted {where}"), name="clerk").acall(f"Note {where}.")
+        self.said.append(answer.content)
+
+
+def run_chores(journal: Journal) -> object:
+    said: list[str] = []
+    with journal.run("chores"):
+        CommanderAsync().run([Chores(said)], auto_exit=True)
+    return sorted(said)
+
+
 PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "agent": run_agent,
     "agent_async": run_agent_async,
@@ -153,6 +199,8 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "panel": run_panel,
     "steps": run_steps,
     "team": run_team,
+    "parallel": run_parallel,
+    "chores": run_chores,
     "typed_task": run_typed_task,
     "person": run_person,
 }
