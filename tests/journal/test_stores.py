@@ -31,6 +31,7 @@ from trivium.exceptions import (
     UnknownRunError,
 )
 from trivium.journal import Entry, step
+from trivium.journal._store import Caller
 from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store
 
 TESTS = Path(__file__).parents[1]
@@ -69,7 +70,7 @@ def in_child(act: Callable[[], object]) -> None:
 # ---- records
 def test_records_come_back_as_they_were_and_each_attempt_gets_those_before(place: Place):
     store, written = store_at(place), entries(5)
-    assert store.begin("a", "root", "digest") == (1, [])
+    assert store.begin("a", "root", "digest", Caller.here()) == (1, [])
     store.append("a", 1, written[:2])
     store.append("a", 1, written[2:], is_durable=True)
     store.end("a", 1, "failed", "ValueError: no")
@@ -78,13 +79,13 @@ def test_records_come_back_as_they_were_and_each_attempt_gets_those_before(place
         ("a", "root", "failed", "ValueError: no", 1)
     ]
     assert store.entries("a", after=3) == written[3:]
-    assert store.begin("a", "root", "digest") == (2, written)
+    assert store.begin("a", "root", "digest", Caller.here()) == (2, written)
     assert store.runs("a")[0].ended is None
     store.leave("a", 2)
     for given in (("a", "root", "other"), ("a", "other", "digest")):
         with pytest.raises(RunInputError):
-            store.begin(*given)
-    store.begin("b", "root", "digest")
+            store.begin(*given, Caller.here())
+    store.begin("b", "root", "digest", Caller.here())
     store.leave("b", 1)
     assert [run.id for run in store.runs()] == ["b", "a"]
     store.forget("a")
@@ -96,7 +97,7 @@ def test_records_come_back_as_they_were_and_each_attempt_gets_those_before(place
 
 def test_records_are_written_all_or_none_and_an_attempt_that_was_overtaken_writes_nothing(place: Place):
     store, written = store_at(place), entries(4)
-    store.begin("a", "root", "digest")
+    store.begin("a", "root", "digest", Caller.here())
     store.append("a", 1, written[:2])
     with pytest.raises(JournalError):  # one of them is there
         store.append("a", 1, [written[2], written[1]])
@@ -120,14 +121,14 @@ def test_records_are_written_all_or_none_and_an_attempt_that_was_overtaken_write
 )
 def test_a_change_behind_its_back_is_detected(place: Place, change: str):
     store = store_at(place)
-    store.begin("a", "root", "digest")
+    store.begin("a", "root", "digest", Caller.here())
     store.append("a", 1, entries(5))
     store.end("a", 1, "done")
     store.leave("a", 1)
     place.execute(change)
     for _ in range(2):
         with pytest.raises(JournalDamagedError, match=r"'a'.*restore"):
-            store.begin("a", "root", "digest")
+            store.begin("a", "root", "digest", Caller.here())
         if "DELETE FROM run" not in change:
             with pytest.raises(JournalDamagedError):
                 store.entries("a")
@@ -370,14 +371,14 @@ def test_a_database_that_is_missing_full_of_connections_or_read_only_is_told(pos
 # ---- decisions
 def test_a_decision_is_written_while_no_attempt_is_at_work_and_only_one_of_two(place: Place):
     store, written = store_at(place), entries(3)
-    store.begin("a", "root", "digest")
+    store.begin("a", "root", "digest", Caller.here())
     store.append("a", 1, written[:1])
     store.end("a", 1, "paused", "waits")
     store.leave("a", 1)
     in_child(lambda: store_at(place).append("a", 1, [written[1]], is_durable=True))
     with pytest.raises(RunTakenOverError, match="decided"):
         store.append("a", 1, [written[1]])
-    assert store.begin("a", "root", "digest") == (2, written[:2])
+    assert store.begin("a", "root", "digest", Caller.here()) == (2, written[:2])
     with pytest.raises(RunTakenOverError):
         store_at(place).append("a", 1, written[2:])
     store.leave("a", 2)

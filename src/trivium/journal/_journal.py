@@ -35,7 +35,7 @@ from trivium.journal._approvals import Decided, PendingApproval, pending_in
 from trivium.journal._codec import Codec
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 from trivium.journal._sqlite import SQLiteRunStore
-from trivium.journal._store import Entry, RunInfo, Store
+from trivium.journal._store import Caller, Entry, RunInfo, Store
 from trivium.journal._views import RunView
 
 __all__ = ["Journal", "step", "step_async"]
@@ -210,7 +210,7 @@ class Journal:
         for each in (first, *(each for each in entries if each.kind != "begin")):
             numbered.append(each._replace(seq=len(numbered) + 1).linked(last))
             last = numbered[-1].link
-        epoch, _ = self._store.begin(own, root, digest)
+        epoch, _ = self._store.begin(own, root, digest, Caller.here())
         try:
             self._store.append(own, epoch, numbered, is_durable=True)
             self._store.end(own, epoch, "stopped")

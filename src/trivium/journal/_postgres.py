@@ -21,6 +21,7 @@ from trivium.exceptions import (
 )
 from trivium.journal._store import (
     VERSION,
+    Caller,
     Entry,
     Leases,
     Owner,
@@ -117,13 +118,18 @@ class PostgresRunStore:
         port = f":{given['port']}" if "port" in given else ""
         return f"postgresql://{user}{given.get('host', '')}{port}/{given.get('dbname', '')}"
 
+    @property
+    def is_remote(self) -> bool:
+        """True."""
+        return True
+
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
         self._idle.close()
 
-    def begin(self, run_id: str, root: str, digest: str) -> tuple[int, list[Entry]]:
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
         """Begin a run, or go on with one; see `Store.begin`."""
-        owner = own_process(self._token)
+        owner = own_process(self._token, caller)
         with self._using(run_id, is_kept=True) as connection, connection.transaction():
             is_free = connection.execute(f"SELECT pg_try_advisory_lock({_KEY})", (run_id,)).fetchone() == (True,)
             query = "SELECT root, digest, epoch, owner, head FROM trivium_run WHERE id = %s FOR UPDATE"
@@ -137,7 +143,7 @@ class PostgresRunStore:
                 connection.execute(_BEGIN, (run_id, root, digest, epoch, owner, time.time()))
         if not is_free:
             self._idle.put(connection)
-            raise Owner.parse(row and row[3]).error(run_id, owner)
+            raise Owner.parse(row and row[3]).error(run_id, caller)
         self._leases.add(run_id, epoch, connection)
         return epoch, entries
 

@@ -12,7 +12,7 @@ from trivium.exceptions import NotRecordedError, RunInputError
 from trivium.journal._codec import Codec
 from trivium.journal._journal import Journal
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
-from trivium.journal._store import Entry, RunInfo, RunStatus
+from trivium.journal._store import Caller, Entry, RunInfo, RunStatus
 
 __all__ = ["ReplayJournal"]
 
@@ -31,10 +31,15 @@ class _ReplayStore:
         """No place."""
         return ""
 
+    @property
+    def is_remote(self) -> bool:
+        """False."""
+        return False
+
     def close(self) -> None:
         """Do nothing."""
 
-    def begin(self, run_id: str, root: str, digest: str) -> tuple[int, list[Entry]]:
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
         """Return the records.
 
         Raises:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
 from difflib import unified_diff
+from functools import partial
 from itertools import chain, repeat
 from threading import RLock
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
@@ -21,9 +22,11 @@ from trivium.commander.lowlevel import (
     current,
     driver_neutral,
     emit,
+    is_blocking,
     key_of,
     node_name,
     parent_of,
+    run_in_worker,
     settle,
     wait,
 )
@@ -31,7 +34,7 @@ from trivium.exceptions import DivergedError, RunAliveError, RunPausedError, Too
 from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._codec import Codec, digest_of
 from trivium.journal._events import Fork, ForkedEvent
-from trivium.journal._store import Entry, EntryKind, RunStatus, Store
+from trivium.journal._store import Caller, Entry, EntryKind, RunStatus, Store
 
 __all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
 
@@ -261,7 +264,9 @@ class DurableRun:
         pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
         while not self.epoch:
             try:
-                self.epoch, entries = self._store.begin(self.id, node_name(node), digest)
+                self.epoch, entries = await self._beside_loop(
+                    partial(self._store.begin, self.id, node_name(node), digest, Caller.here()), self._store.is_remote
+                )
             except RunAliveError as error:
                 if error.is_here:
                     raise
@@ -349,7 +354,8 @@ class DurableRun:
         if effect not in _REPEATABLE:
             if record is not None and record.outcome is None:
                 return await self._reconciled(node, digest, reconcile)
-            self._write(self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False)), is_durable=True)
+            intent = self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False))
+            await self._beside_loop(partial(self._write, intent, is_durable=True))
         try:
             value = await act()
         except RunPausedError:
@@ -360,7 +366,7 @@ class DurableRun:
             self._failed.append((error, node))
             self._write(self._entry("error", node, digest, self._codec.dump_error(error)))
             raise
-        return self._keep(node, digest, value, codec)
+        return await self._beside_loop(partial(self._keep, node, digest, value, codec), self._store.is_remote)
 
     def value(self, name: str, make: Callable[[], T]) -> T:
         """Return a value that the program takes from outside, such as the time; a later attempt gets the same."""
@@ -409,6 +415,11 @@ class DurableRun:
             self._located.add(parent)
             self._waiting.append(self._entry("node", above, "", ""))
         return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())
+
+    @driver_neutral
+    async def _beside_loop(self, work: Callable[[], T], is_slow: bool = True) -> T:
+        """Do what waits for a disk or a server; a loop goes on meanwhile. It is done also if the wait is cancelled."""
+        return work() if is_blocking() or not is_slow else await run_in_worker(work)
 
     def _write(self, *entries: Entry, is_durable: bool = False) -> None:
         """Write what waits, and then these, all or none."""

@@ -20,6 +20,7 @@ from trivium.exceptions import (
 )
 from trivium.journal._store import (
     VERSION,
+    Caller,
     Entry,
     Leases,
     Owner,
@@ -74,13 +75,18 @@ class SQLiteRunStore:
         """The file."""
         return str(self.path)
 
+    @property
+    def is_remote(self) -> bool:
+        """False."""
+        return False
+
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
         self._connections.close()
 
-    def begin(self, run_id: str, root: str, digest: str) -> tuple[int, list[Entry]]:
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
         """Begin a run, or go on with one; see `Store.begin`."""
-        owner = own_process(self._token)
+        owner = own_process(self._token, caller)
         with self._writing(run_id) as database:
             query = "SELECT root, digest, status, epoch, owner, head FROM run WHERE id = ?"
             row = database.execute(query, (run_id,)).fetchone()
@@ -99,7 +105,7 @@ class SQLiteRunStore:
                     (epoch, owner, run_id),
                 )
         if holder is not None:
-            raise holder.error(run_id, owner)
+            raise holder.error(run_id, caller)
         self._leases.add(run_id, epoch, True)
         return epoch, entries
 

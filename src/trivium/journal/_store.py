@@ -14,7 +14,7 @@ from trivium.commander.lowlevel import is_blocking, place_of_caller
 from trivium.exceptions import JournalDamagedError, JournalVersionError, RunAliveError, RunInputError, RunTakenOverError
 
 __all__ = [
-    "VERSION", "Entry", "EntryKind", "Leases", "Owner", "RunInfo", "RunStatus", "Store", "check_input",
+    "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "RunInfo", "RunStatus", "Store", "check_input",
     "checked_entries", "damaged", "newer_version", "own_process", "taken_over",
 ]  # fmt: skip
 
@@ -98,13 +98,19 @@ class Store(Protocol):
         """The file or the server, without a password."""
         ...
 
-    def begin(self, run_id: str, root: str, digest: str) -> tuple[int, list[Entry]]:
+    @property
+    def is_remote(self) -> bool:
+        """True if each use waits for a server, so that a loop's thread leaves it to another one."""
+        ...
+
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
         """Begin a run, or go on with one that was begun before.
 
         Args:
             run_id: its id.
             root: the name of the module that it begins with.
             digest: the digest of its input.
+            caller: who begins it.
 
         Returns:
             The epoch, 1 for a new run; and its records, none for a new one.
@@ -286,11 +292,11 @@ class Owner(NamedTuple):
         """True if its process, of this machine, has not ended."""
         return bool(self.start) and _start_of(self.pid) == self.start
 
-    def error(self, run_id: str, mine: str) -> RunAliveError:
-        """Return the error of another attempt, for which this one is at work on the run."""
-        own = Owner.parse(mine)
+    def error(self, run_id: str, caller: Caller) -> RunAliveError:
+        """Return the error of a caller that meets this attempt at work on the run."""
+        own = Owner.parse(own_process("", caller))
         is_here = (own.host, own.pid, own.start, own.thread) == (self.host, self.pid, self.start, self.thread) and (
-            is_blocking() or self.task in (0, own.task)
+            caller.is_blocking or self.task in (0, own.task)
         )
         advice = "wait until it ends, or stop that process"
         if is_here:
@@ -300,9 +306,28 @@ class Owner(NamedTuple):
         )
 
 
-def own_process(token: str) -> str:
-    """Return the caller as the owner of a run; `token` is that of the store object."""
-    parts = (os.getpid(), _start_of(os.getpid()), token, *place_of_caller(), platform.node())
+class Caller(NamedTuple):
+    """The code that begins an attempt.
+
+    Args:
+        thread: the thread that it runs in.
+        task: the task that it runs in; 0: it runs in none.
+        is_blocking: True if it blocks its thread while it waits.
+    """
+
+    thread: int
+    task: int
+    is_blocking: bool
+
+    @classmethod
+    def here(cls) -> Caller:
+        """Return the caller of this."""
+        return cls(*place_of_caller(), is_blocking())
+
+
+def own_process(token: str, caller: Caller) -> str:
+    """Return the owner of a run that a caller begins; `token` is that of the store object."""
+    parts = (os.getpid(), _start_of(os.getpid()), token, caller.thread, caller.task, platform.node())
     return ":".join(map(str, parts))
 
 
