@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any
 
 from journal._places import Place
@@ -45,11 +46,18 @@ def rows(place: Place, count: int) -> Iterable[tuple[object, ...]]:
         for at in range(count):
             step("step", _answer, at, effect="read")
     yield "an effect that is resumed: processor time", f"{(time.process_time() - began) / count * 1e6:.0f} µs"
-    for effect in ("read", "once"):
-        alone, _ = asyncio.run(_lag(None, effect, ""))
-        most, middle = min(asyncio.run(_lag(journal, effect, f"{effect}-{at}")) for at in range(ROUNDS))
+    for effect, seconds in product(("read", "once"), (0.02, 0.2)):
+        alone, _ = asyncio.run(_lag(None, effect, "", seconds))
+        name = f"{effect}-{seconds}"
+        most, middle = min(asyncio.run(_lag(journal, effect, f"{name}-{at}", seconds)) for at in range(ROUNDS))
         said = f"{most:.1f} ms, {middle:.1f} ms (without a journal {alone:.1f} ms)"
-        yield f"{AGENTS} tasks with effects ({effect}): the loop's lag, the longest of 99 of 100 and the middle", said
+        yield (
+            f"{AGENTS} tasks whose effects ({effect}) take {seconds} s: the loop's lag, 99th percentile and median",
+            said,
+        )
+    for effect in ("read", "once"):
+        used = min(asyncio.run(_steps_async(journal, f"async-{effect}-{at}", count, effect)) for at in range(ROUNDS))
+        yield f"a step under asyncio ({effect}): processor time", f"{used:.0f} µs"
     for turns in TURNS:
         size = _bytes(place, f"turns-{turns}", turns)
         yield f"bytes of a run of {turns} turns", f"{size:,} ({size / turns:,.0f} a turn)"
@@ -75,11 +83,28 @@ def _steps(journal: Journal | None, run_id: str, count: int, effect: Any) -> tup
     return (time.process_time() - used) / count * 1e6, (time.perf_counter() - began) / count * 1e6
 
 
-async def _lag(journal: Journal | None, effect: Any, name: str) -> tuple[float, float]:
-    """Milliseconds by which a timer is late while many tasks perform effects that take 20 ms each."""
+async def _steps_async(journal: Journal, run_id: str, count: int, effect: Any) -> float:
+    """Microseconds of the processor for each effect of ten tasks."""
+    used = time.process_time()
+    async with journal.run(run_id):
+
+        async def work(number: int) -> None:
+            for at in range(count // 10):
+                await step_async(f"step-{number}", _answer_async, at, effect=effect)
+
+        await asyncio.gather(*map(work, range(10)))
+    return (time.process_time() - used) / count * 1e6
+
+
+async def _answer_async(at: int) -> str:
+    return _answer(at)
+
+
+async def _lag(journal: Journal | None, effect: Any, name: str, seconds: float) -> tuple[float, float]:
+    """Milliseconds by which a timer is late while many tasks perform effects."""
 
     async def act() -> str:
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(seconds)
         return _answer(1)
 
     async def work(number: int) -> None:
@@ -87,7 +112,7 @@ async def _lag(journal: Journal | None, effect: Any, name: str) -> tuple[float, 
             await step_async("step", act, effect=effect)
 
     async def run(number: int) -> None:
-        await asyncio.sleep(number * 0.0004)
+        await asyncio.sleep(number * seconds / AGENTS)
         if journal is None:
             return await work(number)
         async with journal.run(f"lag-{name}-{number}"):

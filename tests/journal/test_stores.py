@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from trivium.exceptions import (
     RunTakenOverError,
     UnknownRunError,
 )
-from trivium.journal import Entry, step
+from trivium.journal import Entry, Journal, step, step_async
 from trivium.journal._store import Caller
 from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store
 
@@ -382,3 +383,61 @@ def test_a_decision_is_written_while_no_attempt_is_at_work_and_only_one_of_two(p
     with pytest.raises(RunTakenOverError):
         store_at(place).append("a", 1, written[2:])
     store.leave("a", 2)
+
+
+# ---- loops
+class Slow(SQLiteRunStore):
+    """A store on a disk that takes its time."""
+
+    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+        time.sleep(0.2)
+        super().append(run_id, epoch, entries, is_durable=is_durable)
+
+
+def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path):
+    ticks: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            ticks.append(time.monotonic())
+            await asyncio.sleep(0.005)
+
+    async def program() -> None:
+        clock = asyncio.create_task(tick())
+        async with Journal(Slow(tmp_path / "runs.db")).run("a"):
+            await step_async("pay", lambda: 1)
+            clock.cancel()
+
+    asyncio.run(program())
+    assert len(ticks) > 20
+    assert max(later - sooner for sooner, later in pairwise(ticks)) < 0.15
+
+
+def test_a_cancellation_while_an_intent_is_written_leaves_an_act_that_was_not_begun(tmp_path: Path):
+    paid: list[int] = []
+    journal = Journal(Slow(tmp_path / "runs.db"))
+
+    async def program(seconds: float) -> None:
+        async with journal.run("a"):
+            await asyncio.wait_for(step_async("pay", lambda: paid.append(1)), seconds)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(program(0.05))
+    assert paid == []
+    asyncio.run(program(20))
+    assert paid == [1]
+    assert [each.kind for each in journal.entries("a")] == ["intent", "retry", "intent", "outcome"]
+
+
+def test_an_outcome_is_kept_though_its_caller_was_cancelled_while_it_was_written(tmp_path: Path):
+    paid: list[int] = []
+    journal = Journal(Slow(tmp_path / "runs.db"))
+
+    async def program(seconds: float) -> object:
+        async with journal.run("a"):
+            return await asyncio.wait_for(step_async("pay", lambda: paid.append(1) or "receipt"), seconds)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(program(0.3))
+    assert asyncio.run(program(20)) == "receipt"
+    assert paid == [1]

@@ -118,11 +118,6 @@ class PostgresRunStore:
         port = f":{given['port']}" if "port" in given else ""
         return f"postgresql://{user}{given.get('host', '')}{port}/{given.get('dbname', '')}"
 
-    @property
-    def is_remote(self) -> bool:
-        """True."""
-        return True
-
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
         self._idle.close()

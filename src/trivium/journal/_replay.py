@@ -31,11 +31,6 @@ class _ReplayStore:
         """No place."""
         return ""
 
-    @property
-    def is_remote(self) -> bool:
-        """False."""
-        return False
-
     def close(self) -> None:
         """Do nothing."""
 

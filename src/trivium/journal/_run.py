@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from asyncio import CancelledError
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
@@ -265,7 +266,7 @@ class DurableRun:
         while not self.epoch:
             try:
                 self.epoch, entries = await self._beside_loop(
-                    partial(self._store.begin, self.id, node_name(node), digest, Caller.here()), self._store.is_remote
+                    partial(self._store.begin, self.id, node_name(node), digest, Caller.here())
                 )
             except RunAliveError as error:
                 if error.is_here:
@@ -355,7 +356,11 @@ class DurableRun:
             if record is not None and record.outcome is None:
                 return await self._reconciled(node, digest, reconcile)
             intent = self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False))
-            await self._beside_loop(partial(self._write, intent, is_durable=True))
+            try:
+                await self._beside_loop(partial(self._write, intent, is_durable=True))
+            except CancelledError:  # it was not begun
+                self._waiting.append(self._entry("retry", node, digest, ""))
+                raise
         try:
             value = await act()
         except RunPausedError:
@@ -366,7 +371,7 @@ class DurableRun:
             self._failed.append((error, node))
             self._write(self._entry("error", node, digest, self._codec.dump_error(error)))
             raise
-        return await self._beside_loop(partial(self._keep, node, digest, value, codec), self._store.is_remote)
+        return await self._beside_loop(partial(self._keep, node, digest, value, codec))
 
     def value(self, name: str, make: Callable[[], T]) -> T:
         """Return a value that the program takes from outside, such as the time; a later attempt gets the same."""
@@ -417,9 +422,9 @@ class DurableRun:
         return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())
 
     @driver_neutral
-    async def _beside_loop(self, work: Callable[[], T], is_slow: bool = True) -> T:
+    async def _beside_loop(self, work: Callable[[], T]) -> T:
         """Do what waits for a disk or a server; a loop goes on meanwhile. It is done also if the wait is cancelled."""
-        return work() if is_blocking() or not is_slow else await run_in_worker(work)
+        return work() if is_blocking() else await run_in_worker(work)
 
     def _write(self, *entries: Entry, is_durable: bool = False) -> None:
         """Write what waits, and then these, all or none."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Final
 from uuid import uuid4
 
@@ -68,17 +69,13 @@ class SQLiteRunStore:
             raise ConfigurationError("a journal is a file that outlives the process: give a path, as 'runs.db'")
         self.path = Path(path).expanduser()
         self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
+        self._lock, self._pid = Lock(), os.getpid()
         self._leases, self._token = Leases[bool](), uuid4().hex
 
     @property
     def place(self) -> str:
         """The file."""
         return str(self.path)
-
-    @property
-    def is_remote(self) -> bool:
-        """False."""
-        return False
 
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
@@ -175,9 +172,15 @@ class SQLiteRunStore:
         if done.rowcount != 1:
             raise taken_over(run_id)
 
+    def _own_lock(self) -> Lock:
+        """Return the lock by which threads wait for each other: SQLite's own wait looks only from time to time."""
+        if self._pid != os.getpid():  # a new child has one thread; the lock may have been held at the fork
+            self._lock, self._pid = Lock(), os.getpid()
+        return self._lock
+
     @contextmanager
     def _writing(self, run_id: str, is_durable: bool = False) -> Generator[sqlite3.Connection]:
-        with _typed_errors(self.path, run_id), self._connections.use() as database:
+        with self._own_lock(), _typed_errors(self.path, run_id), self._connections.use() as database:
             if is_durable:
                 database.execute("PRAGMA synchronous = FULL")
             database.execute("BEGIN IMMEDIATE")

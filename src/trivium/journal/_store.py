@@ -98,11 +98,6 @@ class Store(Protocol):
         """The file or the server, without a password."""
         ...
 
-    @property
-    def is_remote(self) -> bool:
-        """True if each use waits for a server, so that a loop's thread leaves it to another one."""
-        ...
-
     def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
         """Begin a run, or go on with one that was begun before.
 
