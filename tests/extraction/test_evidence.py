@@ -214,3 +214,67 @@ def test_a_value_of_other_letters_is_never_accepted(type_: str, proposed: str, t
 def test_a_number_is_accepted_only_if_it_is_one_of_the_text(proposed: int, stated: list[int]) -> None:
     found = find_evidence(Field("n", "number"), proposed, SourceText("; ".join(map(str, stated))))
     assert isinstance(found, Evidence) == (proposed in stated)
+
+
+INVOICE = SourceText(
+    "Invoice 2 by Acme GmbH\n1 Widget blue 2 10,00 20,00\n2 Gadget 3 5,00 € 15,00\n3 Gadget 4 5,00 € 20,00\n"
+    "4 Gadget 4 5,00 € 20,00\n" + "The weather was mild.\n" * 40 + "Room 77."
+)
+ITEMS = "items: list of {description, quantity: number, price: money}"
+
+
+def rows(*proposed: object) -> Any:
+    return ask(ITEMS, list(proposed), INVOICE)
+
+
+def row(description: object, quantity: object, price: object) -> dict[str, object]:
+    return {"description": description, "quantity": quantity, "price": price}
+
+
+def test_the_values_of_a_line_item_stand_on_one_line() -> None:
+    found = rows(row("Widget blue", 2, "10.00"), row("Gadget", 4, "5 EUR"), row("Gadget", 3, "5 EUR"))
+    lines = [[INVOICE.text.count("\n", 0, part.start) for part in item.found] for item in found.items]
+    assert lines == [[1, 1, 1], [3, 3, 3], [2, 2, 2]]
+    assert found.value[2] == {"description": "Gadget", "quantity": 3, "price": {"amount": 5, "currency": "EUR"}}
+    assert found.refusals == ()
+
+
+def test_equal_line_items_need_a_place_each() -> None:
+    found = rows(*[row("Gadget", 4, "5 EUR")] * 5)
+    places = [item.parts["description"].start for item in found.items]
+    assert len(places) == len(set(places)) == 3
+
+
+@pytest.mark.parametrize(
+    ("item", "value", "reason"),
+    [
+        (row("Widget blue", 9, "10.00"), {"quantity": None}, 'item 1, quantity: "9" is not in the text'),
+        (row("Widget blue", 77, "10.00"), {"quantity": None}, '"77" is not near the other values of its item'),
+        (row("Widget blue", None, "10.00"), {"quantity": None}, None),
+        (row("Widget red", 9, "10.00"), None, 'description: "Widget red" is not in the text; quantity: "9"'),
+        ("Widget blue", None, "is not a group of description, quantity, price"),
+        (row(None, None, "n/a"), None, NOT_STATED),
+    ],
+)
+def test_what_a_line_item_does_not_state_is_left_out(item: object, value: Any, reason: str | None) -> None:
+    found = rows(item)
+    if value is None:
+        assert isinstance(found, Refusal)
+        assert str(reason) in found.reason
+        return
+    assert found.value[0].items() >= value.items()
+    assert [str(reason) in refusal.reason for refusal in found.refusals] == ([] if reason is None else [True])
+
+
+def test_a_group_has_evidence_for_each_value() -> None:
+    found = ask("seller: {name, vat_id}", {"name": "acme gmbh", "vat_id": "DE9"}, INVOICE)
+    assert found.value == {"name": "Acme GmbH", "vat_id": None}
+    assert [each.reason for each in found.refusals] == ['vat_id: "DE9" is not in the text']
+    assert isinstance(ask("seller: {name, vat_id}", {"name": "Bob", "vat_id": None}, INVOICE), Refusal)
+
+
+def test_a_sign_supports_the_code_where_a_currency_is_asked() -> None:
+    assert ask("currency", "eur", INVOICE).quote == "€"
+    assert ask("unit (of currency)", "EUR", INVOICE).value == "EUR"
+    assert isinstance(ask("currency", "USD", INVOICE), Refusal)
+    assert isinstance(ask("label", "EUR", INVOICE), Refusal)

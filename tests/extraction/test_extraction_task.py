@@ -225,3 +225,30 @@ def test_evidence_on_a_page_has_its_boxes(tmp_path: Path):
     assert 340 < right < 352
     assert [box[0] for box in found["names"]["boxes"]] == [2, 2]
     assert found["none"] == {"value": None, "page": None, "line": None, "quote": None}
+
+
+def test_line_items_of_a_page_have_evidence_for_each_value(tmp_path: Path):
+    heads = [(72, 700, "Goods"), (300, 700, "Quantity"), (400, 700, "Price")]
+    lines = [
+        (72, 680, "Lamp"),
+        (300, 680, "2"),
+        (400, 680, "2,00"),
+        (72, 660, "Desk"),
+        (300, 660, "1"),
+        (400, 660, "80,00"),
+    ]
+    (tmp_path / "a.pdf").write_bytes(placed_pdf([[*heads, *lines]]))
+    fields = parse_fields("items: list of {goods, quantity: integer, price: money}")
+    items = [{"goods": "Lamp", "quantity": 2, "price": "2,00"}, {"goods": "Desk", "quantity": 1, "price": "80,00"}]
+    model = ScriptedModel([call_tool("record", items=items)])
+    opened = Case(read(tmp_path / "a.pdf"), fields)
+    record = run_sync(extract_file, extraction_task(fields, model), tmp_path / "a.pdf", lambda path: opened)
+    assert "- items: each with goods, quantity (integer), price (money)" in said(model, 0)
+    entry = record["fields"]["items"]
+    assert entry["value"][1] == {"goods": "Desk", "quantity": 1, "price": {"amount": 80, "currency": None}}
+    assert entry["quote"][0] == {"goods": "Lamp", "quantity": "2", "price": "2,00"}
+    tops = [{round(box[2]) for part in item.values() for box in part["boxes"]} for item in entry["parts"]]
+    assert max(tops[0]) < min(tops[1])
+    assert [part["boxes"][0][1] for part in entry["parts"][0].values()] == pytest.approx([72, 300, 400], abs=2)
+    assert len(entry["boxes"]) == 6
+    assert model.requests[0].parameters["max_tokens"] == 300 + 3000

@@ -76,6 +76,15 @@ def test_the_suggested_type_is_one_of_the_valid_ones(type_: str) -> None:
         ("kind: lease|", "a choice is empty"),
         ("kind: a|A", "a choice is given twice"),
         ("x: list of list", "list of lists"),
+        ("x: list of {a, b: money", "field 'x': a brace is not balanced"),
+        ("x: a}", "field 'x': a brace is not balanced"),
+        ("x: {a} {b}", "write one group"),
+        ("x: {}", "field 'x': a group has no fields"),
+        ("x: {a, A}", "'A' is named twice in 'x'"),
+        ("x: {a: list}", "'a' is a list within a group"),
+        ("x: {a: {b}}", "'a' is a group within a group"),
+        ("x: {a: dat}", "did you mean 'date'"),
+        ("{a}", "no name"),
         ("", "no field is named"),
         (" \n ,\n", "no field is named"),
     ],
@@ -98,6 +107,44 @@ def test_the_answer_schema_requires_every_field_and_lets_each_be_null() -> None:
     assert properties["d"]["maxItems"] == 50
     assert properties["d"]["description"] == "sums"
     assert list(properties["e"]["properties"]) == ["quote", "value"]
+
+
+ITEMS = "items (the goods): list of {description, quantity: number (how (many)),\n price: money, unit: (kg|piece)}"
+
+
+def test_line_items_are_a_list_of_groups() -> None:
+    items, rent, seller = parse_fields(f"{ITEMS}, rent: money (in {{x}}), seller: {{name, vat_id}} (who sells)")
+    assert (items.kind, items.description) == ("list", "the goods")
+    assert [(part.name, part.kind, part.description) for part in items.columns] == [
+        ("description", "text", ""), ("quantity", "number", "how (many)"), ("price", "money", ""),
+        ("unit", "choice", ""),
+    ]  # fmt: skip
+    assert (rent.kind, rent.description) == ("money", "in {x}")
+    assert (seller.kind, seller.description, [part.name for part in seller.columns]) == (
+        "group", "who sells", ["name", "vat_id"],
+    )  # fmt: skip
+    schema = json_schema([items, seller])["properties"]
+    assert schema["items"]["items"]["properties"]["quantity"] == {
+        "type": ["number", "null"], "description": "how (many)",
+    }  # fmt: skip
+    assert schema["items"]["items"]["required"] == ["description", "quantity", "price", "unit"]
+    assert schema["seller"]["type"] == ["object", "null"]
+
+
+class Item(BaseModel):
+    description: str
+    price: str = ModelField(json_schema_extra={"format": "money"})
+
+
+class Invoice(BaseModel):
+    items: list[Item]
+    first: Item | None = ModelField(default=None, description="the first")
+
+
+def test_classes_in_a_class_are_groups() -> None:
+    items, first = fields_from_model(Invoice)
+    assert (items.kind, first.kind, first.description) == ("list", "group", "the first")
+    assert items.columns == first.columns == (Field("description"), Field("price", "money"))
 
 
 class Colour(Enum):
@@ -136,6 +183,9 @@ def test_a_pydantic_model_gives_its_fields() -> None:
     ("property_", "message"),
     [
         ({"type": "object", "properties": {}}, "nested objects"),
+        ({"properties": {"a": {"properties": {"b": {}}}}}, "'a' is an object within an object"),
+        ({"properties": {"a": {"$ref": "#/properties/x"}}}, "'a' is an object within an object"),
+        ({"properties": {"a": {"type": "array", "items": {"$ref": "#/properties/x"}}}}, "'a' is an array within"),
         ({"type": "array", "items": {"type": "array"}}, "list of lists"),
         ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "it may be integer or string"),
         ({"enum": [1, 2]}, "a choice is not text"),

@@ -12,7 +12,7 @@ from trivium.extraction import Field
 
 __all__ = ["is_value_of", "kind_text", "read_cell"]
 
-_JSON_KINDS = {"number", "integer", "money", "boolean", "list"}
+_JSON_KINDS = {"number", "integer", "money", "boolean", "list", "group"}
 _MONEY_CELL = '{"amount": '
 
 
@@ -34,6 +34,10 @@ def is_value_of(field: Field, value: object) -> bool:
         item = field.item
         items = cast("list[object]", value) if isinstance(value, list) else None
         return items is not None and (item is None or all(is_value_of(item, each) for each in items))
+    if field.kind == "group":
+        values = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
+        names = {part.name for part in field.parts}
+        return set(values) == names and all(is_value_of(part, values[part.name]) for part in field.parts)
     if field.kind == "choice":
         return value in field.choices
     if field.kind == "date":
@@ -64,4 +68,6 @@ def kind_text(field: Field) -> str:
     """Write the kind of a field in the notation of a field list."""
     if field.kind == "choice":
         return "|".join(field.choices)
+    if field.kind == "group":
+        return "{" + ", ".join(f"{part.name}: {kind_text(part)}" for part in field.parts) + "}"
     return f"list of {kind_text(field.item)}" if field.item is not None else field.kind

@@ -7,7 +7,7 @@ import hashlib
 import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from trivium.cli._records import Record, advice_for
 from trivium.cli._report_page import SCRIPT, STYLE
@@ -167,8 +167,7 @@ def _view(document: Document | None, record: Record, values: Sequence[_Value], s
 
 def _found_again(document: Document, entry: Mapping[str, Any]) -> list[tuple[int, int]]:
     """Return where the quotes of a finished record stand, by page and line."""
-    given: list[str] | str | None = entry["quote"]
-    quotes = given if isinstance(given, list) else [given] if given else []
+    quotes = _quotes_in(entry["quote"])
     locator, found = Locator(document), list[tuple[int, int]]()
     for number, quote in enumerate(quotes):
         start = first = document.content.find(quote)
@@ -177,6 +176,15 @@ def _found_again(document: Document, entry: Mapping[str, Any]) -> list[tuple[int
         if (start := first if start < 0 else start) >= 0:
             found.append((start, start + len(quote)))
     return found
+
+
+def _quotes_in(given: object) -> list[str]:
+    """Return all quotes of an entry, also of the items of a list and of the parts of a group."""
+    if isinstance(given, Mapping):
+        given = list(cast("Mapping[str, object]", given).values())
+    if isinstance(given, list):
+        return [quote for each in cast("list[object]", given) for quote in _quotes_in(each)]
+    return [str(given)] if given else []
 
 
 def _marked(text: str, marks: Sequence[tuple[int, int, _Value]]) -> str:

@@ -12,6 +12,7 @@ h2 { font-size: 1.1rem; overflow-wrap: anywhere; }
 table { border-collapse: collapse; }
 th, td { border: 1px solid var(--line); padding: .3rem .5rem; text-align: left; vertical-align: top; }
 td { overflow-wrap: anywhere; }
+td, bdi { white-space: pre-line; }
 .wide { overflow-x: auto; }
 .sides { display: grid; grid-template-columns: minmax(20rem, 2fr) 3fr; gap: 1rem; align-items: start; }
 .values { width: 100%; }

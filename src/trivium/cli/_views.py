@@ -86,12 +86,22 @@ def _list(records: Sequence[Record], names: Sequence[str]) -> RenderableType:
     return Group(*parts[:-1])
 
 
+def is_rows(items: Sequence[object]) -> bool:
+    """Test whether a value is a list of line items; each is a line."""
+    return any(
+        isinstance(each, dict) and set(cast("dict[str, object]", each)) != {"amount", "currency"} for each in items
+    )
+
+
 def value_text(value: object) -> str:
     """Render a value in readable form."""
     if isinstance(value, list):
-        return ", ".join(map(value_text, cast("list[object]", value)))
+        items = cast("list[object]", value)
+        return ("\n" if is_rows(items) else ", ").join(map(value_text, items))
     if isinstance(value, dict):
-        return " ".join(str(each) for each in cast("dict[str, object]", value).values() if each is not None)
+        parts = cast("dict[str, object]", value)
+        between = " " if set(parts) == {"amount", "currency"} else " | "
+        return between.join(value_text(each) for each in parts.values() if each is not None)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return printable(str(value))

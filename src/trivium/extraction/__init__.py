@@ -2,7 +2,7 @@
 
 from trivium.extraction._batch import Outcome, extract_file, extract_files
 from trivium.extraction._case import Case
-from trivium.extraction._evidence import NOT_STATED, Evidence, ListEvidence, Refusal, find_evidence
+from trivium.extraction._evidence import NOT_STATED, Evidence, GroupEvidence, ListEvidence, Refusal, find_evidence
 from trivium.extraction._fields import Field, json_schema, parse_fields
 from trivium.extraction._record import record_message
 from trivium.extraction._schemas import fields_from_model, fields_from_schema, load_fields
@@ -15,6 +15,7 @@ __all__ = [
     "Checker",
     "Evidence",
     "Field",
+    "GroupEvidence",
     "ListEvidence",
     "Outcome",
     "Refusal",

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trivium.extraction._evidence import NOT_STATED, Evidence, Finding, ListEvidence, Refusal, find_evidence
+from trivium.extraction._evidence import (
+    NOT_STATED,
+    Evidence,
+    Finding,
+    GroupEvidence,
+    ListEvidence,
+    Refusal,
+    find_evidence,
+)
 from trivium.extraction._fields import Field
 from trivium.extraction._source import SourceText
 from trivium.parsing import Locator, PagedDocument, PassageIndex, split
@@ -54,7 +62,10 @@ class Case:
         lines: list[str] = []
         for field in self.fields:
             # A small model may take the word "text" for the requested value.
-            about = field.description or ("" if field.kind == "text" else field.kind)
+            about = field.description or ("" if field.kind == "text" or field.columns else field.kind)
+            if field.columns:
+                each = "each with " if field.kind == "list" else ""
+                about = f"{about}; {each}".lstrip("; ") + ", ".join(map(_as_part, field.columns))
             lines.append(f"- {field.name}: {about}" if about else f"- {field.name}")
         return f'Document:\n"""\n{self.excerpt()}\n"""\n\n{_TASK}\n' + "\n".join(lines)
 
@@ -64,7 +75,8 @@ class Case:
         if len(text) <= self.budget:
             return text
         passages = split(text, size=_PASSAGE)
-        queries = [f"{field.name} {field.description}" for field in self.fields]
+        asked = [part for field in self.fields for part in (field, *field.columns)]
+        queries = [f"{field.name} {field.description}" for field in asked]
         # The beginning of a document has its subject, and its end often the people responsible.
         rest = max(0, self.budget - len(passages[-1].text))
         chosen = PassageIndex(passages).select(queries, budget=rest, always_first=2)
@@ -94,6 +106,7 @@ class Case:
     def result(self) -> dict[str, Any]:
         """Return the record: the value of each field with page, line and quote, or the reason for which it has none.
 
+        A group has `parts`, the entry of each of its values; a list of groups has `parts` for each of its items.
         Evidence on pages (PDF, images) also has its `boxes`: page, left, top, right and bottom, in points from its
         upper left corner; and `ocr_confidence`, from 0 to 1, if it was read by OCR.
         """
@@ -104,7 +117,7 @@ class Case:
             fields[field.name] = self._entry(finding)
             if isinstance(finding, Refusal):
                 refused[field.name] = finding.reason
-            elif isinstance(finding, ListEvidence) and finding.refusals:
+            elif not isinstance(finding, Evidence) and finding.refusals:
                 refused[field.name] = "; ".join(each.reason for each in finding.refusals)
         return {"source": self.document.metadata.source, "fields": fields, "refused": refused}
 
@@ -112,21 +125,25 @@ class Case:
         """Return where the evidence of each field stands in the text: its start and its end."""
         found: dict[str, list[tuple[int, int]]] = {}
         for name, finding in self._findings.items():
-            items = finding.items if isinstance(finding, ListEvidence) else [finding]
-            found[name] = [(item.start, item.end) for item in items if isinstance(item, Evidence)]
+            found[name] = [(each.start, each.end) for each in _evidence_in(finding)]
         return found
 
     def _entry(self, finding: Finding) -> dict[str, Any]:
         if isinstance(finding, Refusal):
             return {"value": None, "page": None, "line": None, "quote": None}
-        if isinstance(finding, Evidence):
-            place = self._locator.place(finding.start)
-            entry = {"value": finding.value, "page": place.page, "line": place.line, "quote": finding.quote}
-            return {**entry, **self._on_page(finding)}
-        first = self._entry(finding.items[0])
-        quotes = [item.quote for item in finding.items]
-        entry = {"value": finding.value, "page": first["page"], "line": first["line"], "quote": quotes}
-        return {**entry, **self._on_page(*finding.items)}
+        found = _evidence_in(finding)
+        place = self._locator.place(found[0].start)
+        quote = _quote_of(finding)
+        entry = {"value": finding.value, "page": place.page, "line": place.line, "quote": quote}
+        return {**entry, **self._on_page(*found), **self._parts(finding)}
+
+    def _parts(self, finding: Finding) -> dict[str, Any]:
+        """Return the entries of the values in a group, or in the groups of a list."""
+        if isinstance(finding, GroupEvidence):
+            return {"parts": {name: self._entry(part) for name, part in finding.parts.items()}}
+        groups = finding.items if isinstance(finding, ListEvidence) else ()
+        parts = [self._parts(group)["parts"] for group in groups if isinstance(group, GroupEvidence)]
+        return {"parts": parts} if parts else {}
 
     def _on_page(self, *found: Evidence) -> dict[str, Any]:
         """Return the boxes of some evidence, and the confidence of OCR, for a document that has a layout."""
@@ -136,3 +153,23 @@ class Case:
         boxes = [box for each in found for box in layout.boxes(each.start, each.end)]
         read = [each for item in found if (each := layout.confidence(item.start, item.end)) is not None]
         return {"boxes": [list(box) for box in boxes], **({"ocr_confidence": min(read)} if read else {})}
+
+
+def _evidence_in(finding: Finding) -> list[Evidence]:
+    """Return all evidence of a finding, in its order."""
+    if isinstance(finding, ListEvidence):
+        return [each for item in finding.items for each in _evidence_in(item)]
+    return finding.found if isinstance(finding, GroupEvidence) else [finding] if isinstance(finding, Evidence) else []
+
+
+def _quote_of(finding: Evidence | GroupEvidence | ListEvidence | Refusal) -> Any:
+    if isinstance(finding, ListEvidence):
+        return [_quote_of(item) for item in finding.items]
+    if isinstance(finding, GroupEvidence):
+        return {name: _quote_of(part) for name, part in finding.parts.items()}
+    return finding.quote if isinstance(finding, Evidence) else None
+
+
+def _as_part(part: Field) -> str:
+    about = ": ".join(filter(None, [part.kind if part.kind != "text" else "", part.description]))
+    return f"{part.name} ({about})" if about else part.name

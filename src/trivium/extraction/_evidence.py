@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
+from trivium.extraction._currencies import CODES
 from trivium.extraction._dates import parse_dates
 from trivium.extraction._fields import MAX_ITEMS, Field, Kind
 from trivium.extraction._money import Money, proposed_money
 from trivium.extraction._normal_form import Span, display, normalise
 from trivium.extraction._numbers import NUMBER_WORDS, plain_number, proposed_numbers
-from trivium.extraction._shapes import misfit, name_before, trim
+from trivium.extraction._shapes import asks_currency, misfit, name_before, trim
 from trivium.extraction._source import SourceText
 
-__all__ = ["NOT_STATED", "Evidence", "Finding", "ListEvidence", "Refusal", "find_evidence"]
+__all__ = ["NOT_STATED", "Evidence", "Finding", "GroupEvidence", "ListEvidence", "Refusal", "find_evidence"]
 
 NOT_STATED = "the document does not state it"
 """The reason of a refusal if nothing was proposed: there is nothing to ask again about."""
@@ -30,6 +31,12 @@ _ABSENT = frozenset(
     )
     for phrase in line.split("|")
 )
+_APART = 500
+"""The distance beyond which two values are not of one line item."""
+
+_MANY = 200
+"""Places of a value that are compared to find a line item."""
+
 _WRAPPING = " \t\r\n\"'`*<>()[]{}.,;:“”„‘’«»…"
 _PAIRS = frozenset(['""', "''", "``", "<>", "“”", "„“", "‘’", "«»"])
 _STOP_WORD_LINES = """
@@ -60,15 +67,46 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupEvidence:
+    """Values that belong together, at least one of them in the source; each of the others has a refusal.
+
+    Args:
+        parts: the evidence or the refusal of each part of the group.
+    """
+
+    parts: Mapping[str, Evidence | Refusal]
+
+    @property
+    def found(self) -> list[Evidence]:
+        """The evidence of the parts that are in the source."""
+        return [part for part in self.parts.values() if isinstance(part, Evidence)]
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The value of each part; None if it has none."""
+        return {name: part.value if isinstance(part, Evidence) else None for name, part in self.parts.items()}
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """One for each proposed value that was not accepted."""
+        return tuple(
+            Refusal(f"{name}: {part.reason}")
+            for name, part in self.parts.items()
+            if isinstance(part, Refusal) and part.reason != NOT_STATED
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ListEvidence:
     """A list with at least one item in the source; the others are left out, each with a refusal.
 
     Args:
         items: the items that are in the source, without repetition, in the proposed order.
-        refusals: one for each item that was left out, and one if the list was full, so that more may be missing.
+        refusals: one for each item, or value of an item, that was left out, and one if the list was full, so that
+            more may be missing.
     """
 
-    items: tuple[Evidence, ...]
+    items: tuple[Evidence | GroupEvidence, ...]
     refusals: tuple[Refusal, ...] = ()
 
     @property
@@ -88,7 +126,7 @@ class Refusal:
     reason: str
 
 
-Finding: TypeAlias = Evidence | ListEvidence | Refusal
+Finding: TypeAlias = Evidence | GroupEvidence | ListEvidence | Refusal
 """The judgement of a proposed value."""
 
 
@@ -101,7 +139,8 @@ def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding
         source: the document.
 
     Returns:
-        `Evidence`; for a list `ListEvidence`, if at least one item is in the source; else a `Refusal`.
+        `Evidence`; for a group `GroupEvidence` and for a list `ListEvidence`, if at least one value is in the source;
+        else a `Refusal`.
 
     >>> source = SourceText("Rent: EUR 1.450,00 a month from 1 March 2024.")
     >>> find_evidence(Field("starts", "date"), "2024-03-01", source)
@@ -109,16 +148,45 @@ def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding
     >>> find_evidence(Field("rent", "number"), 1540, source)
     Refusal(reason='"1540" is not in the text')
     """
-    if _is_absent(field, proposed):
-        return Refusal(NOT_STATED)
-    return _FINDERS[field.kind](_Search(field, source), proposed)
+    return _Search(field, source).verify(proposed)
 
 
 class _Search:
-    """A field, and the document in which its value is searched."""
+    """A field, and the document in which its value is searched.
 
-    def __init__(self, field: Field, source: SourceText) -> None:
-        self.field, self.source = field, source
+    Args:
+        field: the field.
+        source: the document.
+        anchor: a place near which the value stands; None: where the words of the field are.
+
+    Attributes:
+        places: all places of the value that was verified last.
+    """
+
+    def __init__(self, field: Field, source: SourceText, anchor: Span | None = None) -> None:
+        self.field, self.source, self.anchor = field, source, anchor
+        self.places: Sequence[Span] = ()
+
+    def verify(self, proposed: object) -> Finding:
+        """Verify a value by the kind of the field."""
+        if _is_absent(self.field, proposed):
+            return Refusal(NOT_STATED)
+        found = _FINDERS[self.field.kind](self, proposed)
+        if (
+            self.anchor
+            and isinstance(found, Evidence)
+            and self.source.gap(self.anchor, (found.start, found.end)) > _APART
+        ):
+            return Refusal(f"{_quote(proposed)} is not near the other values of its item")
+        return found
+
+    def nearest(self, spans: Sequence[Span]) -> Span:
+        """Choose the span that is nearest to the anchor, or else to the words of the field."""
+        self.places = max(self.places, spans, key=len)
+        if self.anchor is None:
+            return self.source.nearest(spans, self.near)
+        anchor = self.anchor
+        return min(spans, key=lambda span: self.source.gap(anchor, span))
 
     @cached_property
     def near(self) -> list[str]:
@@ -133,12 +201,14 @@ class _Search:
         while len(proposed) > 2 and proposed[0] + proposed[-1] in _PAIRS:
             proposed = proposed[1:-1].strip()
         bare = proposed.strip(_WRAPPING)
-        span = self.source.find(proposed, self.near)
-        return span if span or bare in ("", proposed) else self.source.find(bare, self.near)
+        spans = self.source.find_all(proposed)
+        if not spans and bare not in ("", proposed):
+            spans = self.source.find_all(bare)
+        return self.nearest(spans) if spans else None
 
     def evidence(self, value: object, *spans: Span) -> Evidence:
-        """Return the value with the quote of the span that is nearest to the words of the field."""
-        span = self.source.nearest(spans, self.near)
+        """Return the value with the quote of the nearest span."""
+        span = self.nearest(spans)
         return Evidence(value, self.source.text[slice(*span)], *span)
 
 
@@ -180,7 +250,9 @@ def verify_text(search: _Search, proposed: object) -> Finding:
         return Refusal(f"{_quote(proposed)} is not text")
     span = search.find(str(words))
     if span is None:
-        return _not_in_text(proposed)
+        code = str(words).strip().upper()
+        units = search.source.currencies_equal(code) if code in CODES and asks_currency(search.field) else ()
+        return search.evidence(code, *units) if units else _not_in_text(proposed)
     field, text = search.field, search.source.text
     span = name_before(field, text, trim(field, text, span))
     value = display(text[slice(*span)])
@@ -201,8 +273,8 @@ def verify_number(search: _Search, proposed: object) -> Finding:
         if spans := search.source.numbers_equal(value):
             return search.evidence(plain_number(value), *spans)
     words = [word for word, number in NUMBER_WORDS.items() if number == values[0]]
-    span = search.source.find(words[0], search.near) if words else None
-    return search.evidence(plain_number(values[0]), span) if span else _not_in_text(proposed)
+    spans = search.source.find_all(words[0]) if words else ()
+    return search.evidence(plain_number(values[0]), *spans) if spans else _not_in_text(proposed)
 
 
 def verify_date(search: _Search, proposed: object) -> Finding:
@@ -235,7 +307,7 @@ def verify_money(search: _Search, proposed: object) -> Finding:
         }
         if agreed:
             # A bare number is weaker evidence than the same amount with its currency.
-            span = source.nearest([span for span, stated in agreed.items() if stated] or list(agreed), search.near)
+            span = search.nearest([span for span, stated in agreed.items() if stated] or list(agreed))
             currencies = _settle_currency(wanted, agreed[span], source)
             return search.evidence(Money(amount, currencies).normal_form(), span)
         if found and not other:
@@ -264,7 +336,9 @@ def verify_choice(search: _Search, proposed: object) -> Finding:
     if choice is None:
         return Refusal(f"{_quote(proposed)} is not one of {', '.join(search.field.choices)}")
     source, near, words = search.source, search.near, _with_spaces(choice)
-    span = source.find(choice, near) or source.find(words, near) or source.find_words(words.split(), near)
+    if spans := source.find_all(choice) or source.find_all(words):
+        return search.evidence(choice, *spans)
+    span = source.find_words(words.split(), near)
     return search.evidence(choice, span) if span else _not_in_text(choice)
 
 
@@ -287,25 +361,90 @@ def verify_boolean(search: _Search, proposed: object) -> Finding:
     return search.evidence(value, span) if span else Refusal(f"the quote {_quote(quote)} is not in the text")
 
 
+def verify_group(search: _Search, proposed: object) -> Finding:
+    """Verify each value of a group; one of which more values are refused than found is no evidence."""
+    if not isinstance(proposed, Mapping):
+        return Refusal(f"{_quote(proposed)} is not a group of {', '.join(part.name for part in search.field.parts)}")
+    values = cast("Mapping[str, object]", proposed)
+    parts: dict[str, Evidence | Refusal] = {}
+    for part in search.field.parts:
+        found = _Search(part, search.source, search.anchor).verify(values.get(part.name))
+        assert isinstance(found, Evidence | Refusal), "Field() refuses lists and groups in a group"
+        parts[part.name] = found
+    group = GroupEvidence(parts)
+    if group.found and len(group.found) >= len(group.refusals):
+        return group
+    return Refusal("; ".join(refusal.reason for refusal in group.refusals) or NOT_STATED)
+
+
 def verify_list(search: _Search, proposed: object) -> Finding:
     """Verify each item of a list; a list with at least one item in the document is accepted without the others."""
     field = search.field
     assert field.item is not None, "Field() fills it"
     proposals = _items_of(proposed)
-    item = Field(field.name, field.item.kind, field.item.description or field.description, field.item.choices)
-    items: dict[str, Evidence] = {}
+    item = replace(field.item, name=field.name, description=field.item.description or field.description)
+    find = _found_rows if item.kind == "group" else _found_items
+    items, refusals = find(item, proposals[:MAX_ITEMS], search.source)
+    if len(proposals) >= MAX_ITEMS:
+        refusals.append(Refusal(f"only the first {MAX_ITEMS} items were read"))
+    if items:
+        return ListEvidence(tuple(items), tuple(refusals))
+    return Refusal("; ".join(dict.fromkeys(refusal.reason for refusal in refusals)) or NOT_STATED)
+
+
+def _found_items(
+    item: Field, proposals: Sequence[object], source: SourceText
+) -> tuple[list[Evidence | GroupEvidence], list[Refusal]]:
+    """Find each value of a list once."""
+    items: dict[str, Evidence | GroupEvidence] = {}
     refusals: list[Refusal] = []
-    for each in proposals[:MAX_ITEMS]:
-        found = find_evidence(item, each, search.source)
+    for each in proposals:
+        found = find_evidence(item, each, source)
         if isinstance(found, Evidence):
             items.setdefault(normalise(str(found.value)), found)
         elif isinstance(found, Refusal) and found.reason != NOT_STATED:
             refusals.append(found)
-    if len(proposals) >= MAX_ITEMS:
-        refusals.append(Refusal(f"only the first {MAX_ITEMS} items were read"))
-    if items:
-        return ListEvidence(tuple(items.values()), tuple(refusals))
-    return Refusal("; ".join(dict.fromkeys(refusal.reason for refusal in refusals)) or NOT_STATED)
+    return list(items.values()), refusals
+
+
+def _found_rows(
+    item: Field, proposals: Sequence[object], source: SourceText
+) -> tuple[list[Evidence | GroupEvidence], list[Refusal]]:
+    """Find the values of each line item near one another; equal items must stand at different places."""
+    items: list[Evidence | GroupEvidence] = []
+    refusals: list[Refusal] = []
+    taken: dict[str, set[Span]] = {}
+    for number, each in enumerate(proposals, 1):
+        used = taken.setdefault(str(each), set())
+        anchor = _anchor(item, each, source, used)
+        if anchor in used:
+            continue
+        used.update([anchor] if anchor else [])
+        found = _Search(item, source, anchor).verify(each)
+        if isinstance(found, GroupEvidence):
+            items.append(found)
+            refusals += [Refusal(f"item {number}, {refusal.reason}") for refusal in found.refusals]
+        elif isinstance(found, Refusal) and found.reason != NOT_STATED:
+            refusals.append(Refusal(f"item {number}, {found.reason}"))
+    return items, refusals
+
+
+def _anchor(item: Field, proposed: object, source: SourceText, used: Set[Span]) -> Span | None:
+    """Return where a line item stands: its rarest value, near the others; a used place if there is no other."""
+    values = cast("Mapping[str, object]", proposed if isinstance(proposed, Mapping) else {})
+    found: list[Sequence[Span]] = []
+    for part in item.parts:
+        search = _Search(part, source)
+        if isinstance(search.verify(values.get(part.name)), Evidence):
+            found.append(search.places[:_MANY])
+    if not found:
+        return None
+    rarest, *others = sorted(found, key=len)
+
+    def distance(span: Span) -> int:
+        return sum(min(source.gap(span, other) for other in places) for places in others)
+
+    return min([span for span in rarest if span not in used] or rarest, key=distance)
 
 
 _FINDERS: Mapping[Kind, Callable[[_Search, object], Finding]] = {
@@ -317,4 +456,5 @@ _FINDERS: Mapping[Kind, Callable[[_Search, object], Finding]] = {
     "boolean": verify_boolean,
     "choice": verify_choice,
     "list": verify_list,
+    "group": verify_group,
 }

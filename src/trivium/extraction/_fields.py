@@ -22,7 +22,7 @@ MAX_ITEMS = 50
 MAX_LENGTH = 300
 """The most characters that a text, a date, an amount of money or the quote of a boolean may have."""
 
-Kind: TypeAlias = Literal["text", "number", "integer", "date", "money", "boolean", "choice", "list"]
+Kind: TypeAlias = Literal["text", "number", "integer", "date", "money", "boolean", "choice", "list", "group"]
 
 _KINDS: tuple[str, ...] = get_args(Kind)
 _SPELLINGS: Mapping[str, Kind] = {
@@ -33,11 +33,15 @@ _SPELLINGS: Mapping[str, Kind] = {
     "money": "money",
     "boolean": "boolean", "bool": "boolean",
 }  # fmt: skip
-_VALID = "text, number, integer, date, money, boolean, one|of|these, list, list of <type>"
+_VALID = "text, number, integer, date, money, boolean, one|of|these, list, list of <type>, {a, b: <type>}"
 _ONE_OF = re.compile(r"\Aone\s+of\b\s*(?=.*\|)", re.IGNORECASE)
 _BRACKETED = re.compile(r"\A([^:()]*:\s*(?:list\s+of\s+)?(?:one\s+of\s*)?)\(([^()|]*\|[^()]*)\)", re.IGNORECASE)
 """Choices in parentheses, where a type is expected: "kind: one of (lease|sale)"."""
 
+_GROUP = "{}"
+"""The type of a group, after its parts were taken out of the braces."""
+
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _LIST = re.compile(r"list(?:\s+of\s+(?P<of>.+)|\s*\[(?P<brackets>.*)\])?", re.IGNORECASE | re.DOTALL)
 
 
@@ -51,9 +55,10 @@ class Field:
         description: the meaning of the value, for the model.
         choices: the allowed values; for kind "choice" only.
         item: the form of each item; for kind "list" only; default: text.
+        parts: the values that belong together; for kind "group" only.
 
     Raises:
-        FieldsError: the name is empty, or kind, choices and item do not fit each other.
+        FieldsError: the name is empty, or kind, choices, item and parts do not fit each other.
 
     >>> Field("kind", "choice", choices=("lease", "sale")).choices
     ('lease', 'sale')
@@ -64,6 +69,7 @@ class Field:
     description: str = ""
     choices: tuple[str, ...] = ()
     item: Field | None = None
+    parts: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -79,6 +85,24 @@ class Field:
             object.__setattr__(self, "item", Field(self.name))
         if self.item is not None and self.item.kind == "list":
             raise FieldsError(f"field '{self.name}': a list of lists is not supported; ask for a plain list")
+        if self.kind == "group":
+            self._check_parts()
+
+    def _check_parts(self) -> None:
+        if not self.parts:
+            raise FieldsError(f"field '{self.name}': a group has no fields; write them as in '{{name, price: money}}'")
+        check_names((part.name for part in self.parts), f" in '{self.name}'")
+        for part in self.parts:
+            if part.kind in ("list", "group"):
+                raise FieldsError(
+                    f"field '{self.name}': '{part.name}' is a {part.kind} within a group, which is not supported; "
+                    "give it a field of its own"
+                )
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """The parts of a group, or of the groups in a list; of any other field none."""
+        return self.item.parts if self.item is not None else self.parts
 
 
 def parse_fields(text: str) -> tuple[Field, ...]:
@@ -88,12 +112,14 @@ def parse_fields(text: str) -> tuple[Field, ...]:
         text: fields separated by commas or line ends, each `name`, `name: type` or
             `name: type (description)`. Types are text (the default), number, integer, date, money,
             boolean, choices as `a|b|c`, `one of a|b|c` or `(a|b|c)`, `list`, `list of date` or `list[date]`.
+            Values that belong together are a group, `{name, vat_id}`; line items are a list of groups,
+            `list of {description, quantity: number, price: money}`.
 
     Returns:
         The fields in their order.
 
     Raises:
-        FieldsError: a type is unknown, a name empty or given twice, a parenthesis left open.
+        FieldsError: a type is unknown, a name empty or given twice, a parenthesis or brace left open.
 
     >>> [(field.name, field.kind) for field in parse_fields("tenant, rent: money (per month), paid: boolean")]
     [('tenant', 'text'), ('rent', 'money'), ('paid', 'boolean')]
@@ -122,30 +148,15 @@ def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
     >>> json_schema(parse_fields("rent: number"))["properties"]
     {'rent': {'type': ['number', 'null']}}
     """
-    properties: dict[str, Any] = {}
-    for field in fields:
-        schema = _value_schema(field)
-        if field.description:
-            schema["description"] = field.description
-        if "enum" in schema:
-            schema["enum"].append(None)
-        else:
-            schema["type"] = [schema["type"], "null"]
-        properties[field.name] = schema
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [field.name for field in fields],
-        "additionalProperties": False,
-    }
+    return _object_schema(fields)
 
 
-def check_names(names: Iterable[str]) -> None:
-    """Raise `FieldsError` if a name comes twice, in upper or lower case."""
+def check_names(names: Iterable[str], where: str = "") -> None:
+    """Raise `FieldsError` if a name comes twice, in upper or lower case; `where` is said after the name."""
     seen: set[str] = set()
     for name in names:
         if name.casefold() in seen:
-            raise FieldsError(f"field '{name}' is named twice; give each field a name of its own")
+            raise FieldsError(f"field '{name}' is named twice{where}; give each field a name of its own")
         seen.add(name.casefold())
 
 
@@ -167,9 +178,9 @@ def _entries(text: str) -> Iterator[str]:
 def _split(text: str, separator: str) -> Iterator[str]:
     depth = start = 0
     for position, character in enumerate(text):
-        if character in "([":
+        if character in "([{":
             depth += 1
-        elif character in ")]":
+        elif character in ")]}":
             depth = max(0, depth - 1)
         elif character == separator and depth == 0:
             yield text[start:position]
@@ -185,30 +196,53 @@ def parse_field(entry: str) -> Field:
     >>> parse_field("kind (of contract): lease|sale").choices
     ('lease', 'sale')
     """
-    plain = _BRACKETED.sub(r"\1 \2", entry)
+    outside, parts = _without_braces(entry)
+    plain = _BRACKETED.sub(r"\1 \2", outside)
     opening = plain.find("(")
     closing = _closing(plain, opening) if opening >= 0 else -1
     declaration = plain if opening < 0 else plain[:opening] + " " + plain[closing + 1 :]
     if (opening >= 0 and closing < 0) or "(" in declaration or ")" in declaration:
-        name = _one_line(re.split(r"[:()]", plain, maxsplit=1)[0])
         raise FieldsError(
-            f"field '{name}': a parenthesis is not balanced in '{_one_line(plain)}'; "
+            f"field '{_name_in(plain)}': a parenthesis is not balanced in '{_one_line(plain)}'; "
             "write one description, as in 'rent: money (per month)'"
         )
     description = " ".join(plain[opening + 1 : closing].split()) if opening >= 0 else ""
     name, _, type_ = declaration.partition(":")
     name = " ".join(name.split())
-    if not name:
+    if not name or _GROUP in name:
         raise FieldsError(
             f"a field has no name in '{_one_line(entry)}': write the name before the colon, as in 'starts: date'"
         )
-    return _field_of(name, " ".join(type_.split()), description)
+    return _field_of(name, " ".join(type_.split()), description, parts)
+
+
+def _without_braces(entry: str) -> tuple[str, tuple[Field, ...]]:
+    """Take the parts of a group out of its braces; braces in a description are text."""
+    at = 0
+    while at < len(entry) and entry[at] not in "{}":
+        closing = _closing(entry, at) if entry[at] == "(" else at
+        at = closing + 1 if closing >= 0 else len(entry)
+    if at >= len(entry):
+        return entry, ()
+    closing = _closing(entry, at)
+    rest = entry[closing + 1 :]
+    if closing < 0 or _without_braces(rest) != (rest, ()):
+        raise FieldsError(
+            f"field '{_name_in(entry)}': a brace is not balanced in '{_one_line(entry)}'; "
+            "write one group, as in 'items: list of {description, price: money}'"
+        )
+    return entry[:at] + _GROUP + rest, tuple(map(parse_field, _entries(entry[at + 1 : closing])))
+
+
+def _name_in(entry: str) -> str:
+    return _one_line(re.split(r"[:(){}]", entry, maxsplit=1)[0])
 
 
 def _closing(entry: str, opening: int) -> int:
-    depth = 0
+    """Return where the bracket at a position is closed, or -1."""
+    depth, begin, end = 0, entry[opening], _BRACKETS.get(entry[opening])
     for position in range(opening, len(entry)):
-        depth += {"(": 1, ")": -1}.get(entry[position], 0)
+        depth += (entry[position] == begin) - (entry[position] == end)
         if depth == 0:
             return position
     return -1
@@ -219,20 +253,43 @@ def _one_line(text: str) -> str:
     return line if len(line) <= 60 else line[:59] + "…"
 
 
-def _field_of(name: str, type_: str, description: str = "") -> Field:
+def _field_of(name: str, type_: str, description: str, parts: tuple[Field, ...]) -> Field:
     type_ = _ONE_OF.sub("", type_)
     if "|" in type_ and not _LIST.fullmatch(type_):
         return Field(name, "choice", description, tuple(choice.strip() for choice in type_.split("|")))
     if listed := _LIST.fullmatch(type_):
         of = listed["of"] or listed["brackets"] or "text"
-        return Field(name, "list", description, item=_field_of(name, of.strip()))
+        return Field(name, "list", description, item=_field_of(name, of.strip(), "", parts))
+    if type_ == _GROUP:
+        return Field(name, "group", description, parts=parts)
     kind = _SPELLINGS.get(type_.lower() or "text")
     if kind is None:
         raise _unknown_type(name, type_)
     return Field(name, kind, description)
 
 
+def _object_schema(fields: Sequence[Field]) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    for field in fields:
+        schema = _value_schema(field)
+        if field.description:
+            schema["description"] = field.description
+        if "enum" in schema:
+            schema["enum"].append(None)
+        else:
+            schema["type"] = [schema["type"], "null"]
+        properties[field.name] = schema
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [field.name for field in fields],
+        "additionalProperties": False,
+    }
+
+
 def _value_schema(field: Field) -> dict[str, Any]:
+    if field.kind == "group":
+        return _object_schema(field.parts)
     if field.kind in ("number", "integer"):
         return {"type": field.kind}
     if field.kind == "choice":

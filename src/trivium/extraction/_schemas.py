@@ -31,17 +31,18 @@ def fields_from_schema(schema: Mapping[str, object]) -> tuple[Field, ...]:
 
     Args:
         schema: the schema of an object. `$ref`, `anyOf` with null, `enum`, `const`, `format: date` and
-            `format: money` (our own) are understood, as pydantic writes them.
+            `format: money` (our own) are understood, as pydantic writes them; an object is a group of values,
+            and an array of objects a list of line items.
 
     Returns:
         One field per property.
 
     Raises:
         FieldsError: the schema is not of an object, or a property is of a form that cannot be extracted,
-            such as a nested object.
+            such as an object within an object.
 
     >>> fields_from_schema({"type": "object", "properties": {"starts": {"type": "string", "format": "date"}}})
-    (Field(name='starts', kind='date', description='', choices=(), item=None),)
+    (Field(name='starts', kind='date', description='', choices=(), item=None, parts=()),)
     """
     root = _resolve("the schema", schema, schema)
     properties = root.get("properties")
@@ -208,10 +209,23 @@ def _field(name: str, schema: _Schema, root: _Schema) -> Field:
     if (type_ := _type(schema)) == "array":
         return Field(name, "list", description, item=_item(name, schema, root))
     if type_ == "object":
-        raise _unsupported(name, "nested objects are not; give each inner value a field of its own")
+        return Field(name, "group", description, parts=_parts(name, schema, root))
     if type_ not in _KINDS:
         raise _unsupported(name, f"its type is {type_}")
     return Field(name, "date" if schema.get("format") == "date" else _KINDS[type_], description)
+
+
+def _parts(name: str, schema: _Schema, root: _Schema) -> tuple[Field, ...]:
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or not properties:
+        raise _unsupported(name, "nested objects need properties")
+    inner: list[Field] = []
+    for part, entry in cast("_Schema", properties).items():
+        resolved = _without_null(part, _resolve(part, _mapping(part, entry), root), root)
+        if resolved.get("format") != "money" and (type_ := _type(resolved)) in ("object", "array"):
+            raise _unsupported(name, f"'{part}' is an {type_} within an object; give it a field of its own")
+        inner.append(_field(part, resolved, root))
+    return tuple(inner)
 
 
 def _type(schema: _Schema) -> str:

@@ -6,7 +6,7 @@ import re
 
 from trivium.extraction._fields import Field
 
-__all__ = ["misfit", "name_before", "trim"]
+__all__ = ["asks_currency", "misfit", "name_before", "trim"]
 
 _EMAIL = r"(?:mailto:)?[^\s<>()\[\],;:@]+@[^\s<>()\[\],;@]+"
 _MAILBOX = re.compile(rf"""["']?(?P<name>[^<>"@]*[^\W\d_][^<>"@]*?)["']?[\s,]*[<(\[]{_EMAIL}[>)\]]?""")
@@ -15,6 +15,7 @@ _IS_URL = re.compile(r"<?(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)
 _NOT_ASKED = re.compile(r"\b(?:without|excluding|except|not|no)\b[^.;:]*", re.IGNORECASE)
 _ASKS_EMAIL = re.compile(r"\be-?mails?\b|\bmail\b|\bmailbox\b|\bcontact", re.IGNORECASE)
 _ASKS_URL = re.compile(r"\bur[li]s?\b|\blinks?\b|\bweb\b|\bweb ?(?:site|page)s?\b|\bhome ?page\b", re.IGNORECASE)
+_ASKS_CURRENCY = re.compile(r"\bcurrenc|\bwährung|\bdevise\b|\bvaluta\b|\b(?:moneda|moeda)\b", re.IGNORECASE)
 _ASKS_NAME = re.compile(r"\bnames?\b|\btitle\b|\bwho\b", re.IGNORECASE)
 
 
@@ -72,6 +73,15 @@ def misfit(field: Field, value: str) -> str | None:
     if _IS_URL.fullmatch(value) and not _asks(_ASKS_URL, field):
         return "is a URL, not a name"
     return None
+
+
+def asks_currency(field: Field) -> bool:
+    """Test whether a field asks for a currency, so that a sign in the text supports its code.
+
+    >>> asks_currency(Field("currency")), asks_currency(Field("rent"))
+    (True, False)
+    """
+    return _asks(_ASKS_CURRENCY, field)
 
 
 def _asks(pattern: re.Pattern[str], field: Field) -> bool:

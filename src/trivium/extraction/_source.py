@@ -27,6 +27,9 @@ _ENOUGH = 10_000
 _FAR = 300
 """The distance in characters beyond which a word no longer distinguishes occurrences of a value."""
 
+_LINE = 150
+"""The characters as which a line end between two values of a row counts: other rows are farther than other columns."""
+
 
 class _Dates(NamedTuple):
     """The dates of a text: the spans of each day, the orders of day and month that some settle, and all borders."""
@@ -76,10 +79,14 @@ class SourceText:
         >>> SourceText("from 1 to 12 of 2012").find("12")
         (10, 12)
         """
+        spans = self.find_all(text)
+        return self.nearest(spans, near) if spans else None
+
+    def find_all(self, text: str) -> list[Span]:
+        """Find all occurrences of a text, as `find` does."""
         needle = normalise(text)
         # Where a line of the document broke at a hyphen, its normal form has none.
-        spans = self._occurrences(needle) or self._occurrences(_HYPHEN_IN_WORD.sub("", needle))
-        return self.nearest(spans, near) if spans else None
+        return self._occurrences(needle) or self._occurrences(_HYPHEN_IN_WORD.sub("", needle))
 
     def find_words(self, words: Sequence[str], near: Sequence[str] = (), within: int = 200) -> Span | None:
         """Find all of several words close together, in any order: "full-time" in "full or part time".
@@ -123,6 +130,16 @@ class SourceText:
 
         anchors = [positions for word in near if (positions := self._anchors[word])]
         return min(spans[:_ENOUGH], key=distance)
+
+    def gap(self, span: Span, other: Span) -> int:
+        """Return the characters between two spans; a line end between them counts as many.
+
+        >>> SourceText("a 1\\nb 2").gap((0, 1), (2, 3)), SourceText("a 1\\nb 2").gap((0, 1), (6, 7))
+        (1, 155)
+        """
+        between = min(span[1], other[1]), max(span[0], other[0])
+        size = max(0, between[1] - between[0])
+        return size + _LINE if size < _FAR and LINE_BREAK.search(self.text, *between) else size
 
     def numbers_equal(self, value: Decimal) -> list[Span]:
         """Return all spans of a number; a date holds no number but its year, if that has four digits.
@@ -175,6 +192,11 @@ class SourceText:
     def _is_in_date(self, span: Span) -> bool:
         index = bisect_right(self._dates.starts, span[0]) - 1
         return index >= 0 and span[1] <= self._dates.ends[index]
+
+    def currencies_equal(self, code: str) -> list[Span]:
+        """Return all spans of a currency, written by its code, or by a sign or word that first means it."""
+        units = re.finditer(unit_pattern(), self.text)
+        return [unit.span() for unit in units if code in currencies_of(unit[0])[:1]]
 
     @cached_property
     def currencies(self) -> set[str]:

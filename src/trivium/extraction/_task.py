@@ -17,8 +17,8 @@ from trivium.tasks import Task
 __all__ = ["Checker", "extraction_task"]
 
 
-_TOKENS, _LIST_TOKENS = 120, 1000
-"""The most tokens of an answer for one field, and for one list."""
+_TOKENS, _LIST_TOKENS, _ROWS_TOKENS = 120, 1000, 3000
+"""The most tokens of an answer for one value, for one list, and for one list of groups."""
 
 _INSTRUCTION = (
     "You read a document and take facts out of it. Copy words exactly as they stand in the document. "
@@ -62,7 +62,7 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
         {'amount': 900, 'currency': 'EUR'}
     """
     record = record_message(fields)
-    parameters = {"max_tokens": 300 + sum(_LIST_TOKENS if field.kind == "list" else _TOKENS for field in fields)}
+    parameters = {"max_tokens": 300 + sum(map(_tokens, fields))}
     extractor = ChatAgent(model, name="extractor", system_message=_INSTRUCTION, parameters=parameters)
     extractor.enable_message(record, handle=False, force=True)
     checker = Checker(name="checker")
@@ -70,3 +70,9 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
     task = Task(extractor, interactive=False)
     task.add_sub_task(Task(checker, interactive=False, single_round=True))
     return task
+
+
+def _tokens(field: Field) -> int:
+    if field.kind == "list":
+        return _ROWS_TOKENS if field.columns else _LIST_TOKENS
+    return _TOKENS * max(1, len(field.columns))
