@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from trivium.extraction._currencies import CODES
 from trivium.extraction._dates import parse_dates
@@ -151,6 +151,13 @@ def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding
     return _Search(field, source).verify(proposed)
 
 
+class _Anchor(NamedTuple):
+    """Where a line item stands: its rarest value, and the place of that."""
+
+    part: str
+    span: Span
+
+
 class _Search:
     """A field, and the document in which its value is searched.
 
@@ -158,13 +165,16 @@ class _Search:
         field: the field.
         source: the document.
         anchor: a place near which the value stands; None: where the words of the field are.
+        used: places of other values; the value has another one, if there is any.
 
     Attributes:
         places: all places of the value that was verified last.
     """
 
-    def __init__(self, field: Field, source: SourceText, anchor: Span | None = None) -> None:
-        self.field, self.source, self.anchor = field, source, anchor
+    def __init__(
+        self, field: Field, source: SourceText, anchor: _Anchor | None = None, used: Sequence[Span] = ()
+    ) -> None:
+        self.field, self.source, self.anchor, self.used = field, source, anchor, used
         self.places: Sequence[Span] = ()
 
     def verify(self, proposed: object) -> Finding:
@@ -175,7 +185,7 @@ class _Search:
         if (
             self.anchor
             and isinstance(found, Evidence)
-            and self.source.gap(self.anchor, (found.start, found.end)) > _APART
+            and self.source.gap(self.anchor.span, (found.start, found.end)) > _APART
         ):
             return Refusal(f"{_quote(proposed)} is not near the other values of its item")
         return found
@@ -185,8 +195,9 @@ class _Search:
         self.places = max(self.places, spans, key=len)
         if self.anchor is None:
             return self.source.nearest(spans, self.near)
-        anchor = self.anchor
-        return min(spans, key=lambda span: self.source.gap(anchor, span))
+        anchor = self.anchor.span
+        free = [span for span in spans if not any(span[0] < end and start < span[1] for start, end in self.used)]
+        return min(free or spans, key=lambda span: self.source.gap(anchor, span))
 
     @cached_property
     def near(self) -> list[str]:
@@ -366,11 +377,13 @@ def verify_group(search: _Search, proposed: object) -> Finding:
     if not isinstance(proposed, Mapping):
         return Refusal(f"{_quote(proposed)} is not a group of {', '.join(part.name for part in search.field.parts)}")
     values = cast("Mapping[str, object]", proposed)
-    parts: dict[str, Evidence | Refusal] = {}
-    for part in search.field.parts:
-        found = _Search(part, search.source, search.anchor).verify(values.get(part.name))
+    parts: dict[str, Evidence | Refusal] = {part.name: Refusal(NOT_STATED) for part in search.field.parts}
+    used: list[Span] = []
+    for part in sorted(search.field.parts, key=lambda part: search.anchor is None or part.name != search.anchor.part):
+        found = _Search(part, search.source, search.anchor, used).verify(values.get(part.name))
         assert isinstance(found, Evidence | Refusal), "Field() refuses lists and groups in a group"
         parts[part.name] = found
+        used += [(found.start, found.end)] if isinstance(found, Evidence) else []
     group = GroupEvidence(parts)
     if group.found and len(group.found) >= len(group.refusals):
         return group
@@ -417,9 +430,9 @@ def _found_rows(
     for number, each in enumerate(proposals, 1):
         used = taken.setdefault(str(each), set())
         anchor = _anchor(item, each, source, used)
-        if anchor in used:
+        if anchor and anchor.span in used:
             continue
-        used.update([anchor] if anchor else [])
+        used.update([anchor.span] if anchor else [])
         found = _Search(item, source, anchor).verify(each)
         if isinstance(found, GroupEvidence):
             items.append(found)
@@ -429,22 +442,22 @@ def _found_rows(
     return items, refusals
 
 
-def _anchor(item: Field, proposed: object, source: SourceText, used: Set[Span]) -> Span | None:
+def _anchor(item: Field, proposed: object, source: SourceText, used: Set[Span]) -> _Anchor | None:
     """Return where a line item stands: its rarest value, near the others; a used place if there is no other."""
     values = cast("Mapping[str, object]", proposed if isinstance(proposed, Mapping) else {})
-    found: list[Sequence[Span]] = []
+    found: list[tuple[str, Sequence[Span]]] = []
     for part in item.parts:
         search = _Search(part, source)
         if isinstance(search.verify(values.get(part.name)), Evidence):
-            found.append(search.places[:_MANY])
+            found.append((part.name, search.places[:_MANY]))
     if not found:
         return None
-    rarest, *others = sorted(found, key=len)
+    (name, rarest), *others = sorted(found, key=lambda each: len(each[1]))
 
     def distance(span: Span) -> int:
-        return sum(min(source.gap(span, other) for other in places) for places in others)
+        return sum(min(source.gap(span, other) for other in places) for _, places in others)
 
-    return min([span for span in rarest if span not in used] or rarest, key=distance)
+    return _Anchor(name, min([span for span in rarest if span not in used] or rarest, key=distance))
 
 
 _FINDERS: Mapping[Kind, Callable[[_Search, object], Finding]] = {
