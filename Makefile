@@ -22,7 +22,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections clean
+.PHONY: help env dev quickstart test check fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections bench-journal clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,9 @@ bench-knowledge: dev .peers/langroid/.ready ## measure retrieval and answers on 
 
 bench-injections: .peers/agentdojo/.ready ## run AgentDojo's attacks with and without a policy: docs/injections.md
 	PYTHONPATH=src .peers/agentdojo/bin/python benchmarks/injections $(BENCH_ARGS)
+
+bench-journal: dev ## kill, race and damage durable runs, and measure them: docs/journal-figures.md
+	$(PYTHON_BIN) benchmarks/journal --page docs/journal-figures.md $(BENCH_ARGS)
 
 clean: ## remove what make made here; fetched models stay in the user's cache
 	rm -rf .venv .tools .peers out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache

