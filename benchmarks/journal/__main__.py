@@ -45,9 +45,10 @@ RACES = """## Two processes that begin one run
 One of them performs the effect, the other one waits for it; both have its result."""
 DAMAGE = """## Files that are cut off or edited
 
-A program runs again with a damaged copy of the file. Either a typed error says so, or the result is the same. SQLite
-reads the log that a killed process leaves behind as far as it is whole, as after a power failure: damage within it
-takes the run back to an earlier state, and acts behind that are not known to have happened."""
+A program runs again with a damaged copy of the file. Either a typed error says so, or the result is the same. There is
+one exception: SQLite reads the log that a killed process leaves behind as far as it is whole, as after a power failure,
+so damage within that log takes the run back to an earlier state without an error, and acts after that are repeated. A
+log that is only cut off within its last record repeats none."""
 COSTS = """## Costs
 
 The least of five rounds. An effect is one record, one that must happen once two. Without a loop, a record is written in
