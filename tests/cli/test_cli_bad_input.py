@@ -92,7 +92,7 @@ USAGE = {
     "an unknown option": (["letters", "--xyz"], "No such option: --xyz. See `trivium extract --help`."),
     "a wrong number": (["letters", "--fields", "a", "--tries", "0"], "--tries"),
     "a wrong form": (["letters", "--fields", "a", "--format", "xml"], "--format"),
-    "a wrong suffix": (["letters", "--fields", "a", "--output", "a.xlsx"], "a.xlsx would hold no records"),
+    "a wrong suffix": (["letters", "--fields", "a", "--output", "a.xls"], "a.xls would hold no records"),
     "a table in a file": (["letters", "--fields", "a", "--output", "a", "--format", "table"], "jsonl or csv"),
     "two forms": (["letters", "--fields", "a", "--json", "--format", "csv"], "leave out --format csv, or --json"),
     "a wrong address": (["letters", "--fields", "a", "--base-url", "localhost:8000"], "begins with http"),

@@ -207,7 +207,7 @@ def _extract_command(
     schema: Annotated[str | None, _option("The same from model.py:Class (pydantic) or a JSON schema.", "FILE")] = None,
     model: Annotated[str | None, _option(_MODEL, "MODEL")] = None,
     base_url: Annotated[str | None, _option("Where an OpenAI-compatible server is.", "URL")] = None,
-    output: Annotated[Path | None, _option("Write .jsonl or .csv there, or continue there.", "FILE")] = None,
+    output: Annotated[Path | None, _option("Write .jsonl, .csv, .xlsx or .parquet, or continue there.", "FILE")] = None,
     format: Annotated[Format | None, _option("jsonl, csv or table; else as fits the output.", "FORMAT")] = None,
     report: Annotated[Path | None, _option("Write a page to look at: values beside their evidence.", "FILE")] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Begin --output anew.")] = False,

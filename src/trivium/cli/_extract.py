@@ -14,6 +14,7 @@ from trivium.cli._records import CSV, JSONLines, Record, RecordFile
 from trivium.cli._report import Report
 from trivium.cli._screen import as_error, bar, one_line, printable, stderr, stdout, write_line
 from trivium.cli._sources import STDIN, find_documents, open_document, read_limits, source_of
+from trivium.cli._tables import TableFile
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
 from trivium.commander import Limits, run_sync
@@ -28,7 +29,10 @@ __all__ = ["ExtractOptions", "run_extraction"]
 
 FAILED, INTERRUPTED = 1, 130
 _Shape = Literal["jsonl", "csv", "table"]
-_SUFFIXES = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
+_SUFFIXES = {
+    "": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".xlsx": "xlsx",
+    ".parquet": "parquet",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +79,8 @@ def run_extraction(files: Sequence[Path], options: ExtractOptions) -> int:
         TriviumError: the run could not begin, or had to stop; the finished records were shown.
     """
     run = _Run(options, _fields_of(options))
-    documents, errors = find_documents(files, [options.output, options.report])
+    kept = run.target.path if run.target is not None else None
+    documents, errors = find_documents(files, [options.output, options.report, kept])
     for error in errors:
         run.fail(error, error.source)
     stopped: BaseException | None = None
@@ -109,10 +114,13 @@ def _target(options: ExtractOptions, fields: Sequence[Field]) -> RecordFile | No
     if options.output is None:
         return None
     shape = options.format or _SUFFIXES.get(options.output.suffix.lower())
-    if shape not in ("jsonl", "csv"):
+    if shape is None or shape == "table":
         raise ConfigurationError(
-            f"{options.output} would hold no records: name it ….jsonl or ….csv, or give --format jsonl or csv"
+            f"{options.output} would hold no records: name it ….jsonl, ….csv, ….xlsx or ….parquet, or give --format "
+            "jsonl or csv"
         )
+    if shape not in ("jsonl", "csv") or (shape == "csv" and any(field.columns for field in fields)):
+        return TableFile(options.output, fields, shape=shape, restart=options.restart)
     return RecordFile(options.output, fields, as_csv=shape == "csv", restart=options.restart)
 
 
@@ -244,6 +252,8 @@ class _Run:
             if records:
                 console = stdout()
                 console.print(records_view(records, self.names, console))
+        if self.target is not None:
+            self.target.finish()
         if self.report is not None:
             self.add_finished(self.report, documents)
             self.report.write(self.tally.line())
@@ -257,7 +267,7 @@ class _Run:
         if stopped is not None:
             parts.insert(0, "interrupted" if isinstance(stopped, KeyboardInterrupt) else "stopped")
         if self.target is not None and self.target.finished:
-            parts.append(f"records in {self.target.path}")
+            parts.append(f"records in {self.target.result}")
             if stopped is not None:
                 parts.append("the same command continues there")
         write_line("; ".join(parts))

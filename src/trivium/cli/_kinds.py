@@ -13,7 +13,6 @@ from trivium.extraction import Field
 __all__ = ["is_value_of", "kind_text", "read_cell"]
 
 _JSON_KINDS = {"number", "integer", "money", "boolean", "list", "group"}
-_MONEY_CELL = '{"amount": '
 
 
 def is_value_of(field: Field, value: object) -> bool:
@@ -52,13 +51,10 @@ def _is_number(value: object) -> bool:
 
 
 def read_cell(field: Field, text: str) -> Any:
-    """Read the value of a cell of CSV: as JSON or as text, by the kind of the field.
-
-    An amount of money is recognised by its form, even if the field is now a text.
-    """
+    """Read the value of a cell of CSV: as JSON or as text, by the kind of the field."""
     if not text:
         return None
-    if field.kind in _JSON_KINDS or text.startswith(_MONEY_CELL):
+    if field.kind in _JSON_KINDS:
         with suppress(ValueError):
             return json.loads(text)
     return text

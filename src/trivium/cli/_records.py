@@ -10,18 +10,14 @@ import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from trivium.cli._columns import PLACES, Columns, Record
 from trivium.cli._kinds import is_value_of, kind_text, read_cell
 from trivium.exceptions import ConfigurationError, OutputError
 from trivium.extraction import Field
 
 __all__ = ["CSV", "JSONLines", "Record", "RecordFile"]
-
-Record: TypeAlias = dict[str, Any]
-"""A record of `extract_file`: the source, the fields, and the reasons of refusals."""
-
-_PARTS = ("value", "page", "line", "quote")
 
 
 class JSONLines:
@@ -70,22 +66,18 @@ class JSONLines:
 
 
 class CSV:
-    """Records as rows of CSV: source, then value, page, line and quote of each field, then the refusals.
+    """Records as rows of CSV, in plain columns: the rows of `Columns`.
 
     Arguments and attributes are those of `JSONLines`.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
-        self._fields = tuple(fields)
-        parts = [field.name if part == "value" else f"{field.name}_{part}" for field in fields for part in _PARTS]
-        self._columns = ["source", *parts, "refused"]
-        self.header = self.beginning = _csv_line(self._columns)
+        self._fields, self._columns = tuple(fields), Columns(fields)
+        self.header = self.beginning = _csv_line(self._columns.names)
 
     def write(self, record: Record) -> str:
-        """Write a record as one row; values other than text and numbers are JSON."""
-        cells = [_cell(entry[part]) for entry in record["fields"].values() for part in _PARTS]
-        refused = json.dumps(record["refused"], ensure_ascii=False) if record["refused"] else ""
-        return _csv_line([record["source"], *cells, refused])
+        """Write a record as rows: one, or one for each line item; lists are JSON."""
+        return "".join(_csv_line([_cell(cell) for cell in row]) for row in self._columns.rows(record))
 
     def length(self, data: bytes) -> int:
         """Return the number of bytes up to the end of the last complete record; a quoted line end ends nothing."""
@@ -96,20 +88,37 @@ class CSV:
 
     def read(self, text: str) -> list[Record]:
         """Read complete records, as `JSONLines.read`."""
-        header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [self._columns]
-        if header != self._columns:
+        header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [self._columns.names]
+        records = [self._record(header, cells) for cells in rows]
+        fits = all(
+            is_value_of(field, each["fields"][field.name]["value"]) for each in records for field in self._fields
+        )
+        if header != self._columns.names and (fits or not records):
             raise ValueError("these are other columns")
-        return [self._record(cells) for cells in rows]
+        return records
 
-    def _record(self, cells: Sequence[str]) -> Record:
-        if len(cells) != len(self._columns):
+    def _record(self, header: Sequence[str], cells: Sequence[str]) -> Record:
+        """Read a row by its header, which may be that of other kinds of fields."""
+        if len(cells) != len(header) or header[0] != "source" or header[-1] != "refused":
             raise ValueError("a row is not complete")
         entries: dict[str, Any] = {}
-        for at, field in enumerate(self._fields):
-            value, page, line, quote = cells[1 + 4 * at : 5 + 4 * at]
+        at = 1
+        for field in self._fields:
+            is_money = header[at + 1 : at + 2] == [f"{field.name}_currency"]
+            end = at + 4 + is_money
+            places = [f"{field.name}_{part}" for part in PLACES]
+            if header[at : at + 1] != [field.name] or header[end - 3 : end] != places:
+                raise ValueError("these are other columns")
+            value = read_cell(field, cells[at])
+            if is_money and cells[at]:
+                value = {"amount": json.loads(cells[at]), "currency": cells[at + 1] or None}
+            page, line, quote = cells[end - 3 : end]
             numbers = {"page": int(page) if page else None, "line": int(line) if line else None}
             quoted = read_cell(field, quote) if field.kind == "list" else quote or None
-            entries[field.name] = {"value": read_cell(field, value), **numbers, "quote": quoted}
+            entries[field.name] = {"value": value, **numbers, "quote": quoted}
+            at = end
+        if at != len(header) - 1:
+            raise ValueError("these are other columns")
         return {"source": cells[0], "fields": entries, "refused": json.loads(cells[-1]) if cells[-1] else {}}
 
 
@@ -139,6 +148,7 @@ class RecordFile:
 
     Attributes:
         finished: the records in the file, by source.
+        result: the file that the user named.
 
     Raises:
         ConfigurationError: the file holds records with other fields or kinds of values, or something else.
@@ -147,9 +157,10 @@ class RecordFile:
 
     def __init__(self, path: Path, fields: Sequence[Field], *, as_csv: bool = False, restart: bool = False) -> None:
         self.path, self._fields = path, tuple(fields)
+        self.result = path
         self._form = CSV(fields) if as_csv else JSONLines(fields)
         self.finished: dict[str, Record] = {}
-        with self._storage():
+        with self.storage():
             with path.open("ab"):
                 pass  # a file that cannot be written is an error before the first document is read
             if not restart:
@@ -189,7 +200,7 @@ class RecordFile:
 
     def append(self, record: Record) -> None:
         """Write one record, completely or not at all."""
-        with self._storage():
+        with self.storage():
             if not self._has_begun:
                 self.path.write_bytes(self._form.header.encode())
                 self._has_begun = True
@@ -203,8 +214,12 @@ class RecordFile:
                 raise
         self.finished[record["source"]] = record
 
+    def finish(self) -> None:
+        """Write what is written at the end; of a file that is appended to nothing."""
+
     @contextmanager
-    def _storage(self) -> Generator[None]:
+    def storage(self) -> Generator[None]:
+        """Turn errors of the file into `OutputError`."""
         try:
             yield
         except OSError as error:

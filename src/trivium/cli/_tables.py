@@ -1,0 +1,112 @@
+"""Records as a spreadsheet, a Parquet file, or CSV with line items: written at the end, from records that are kept."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from trivium.cli._columns import Columns
+from trivium.cli._records import CSV, RecordFile
+from trivium.exceptions import ConfigurationError, MissingExtraError
+from trivium.extraction import Field
+
+__all__ = ["TableFile"]
+
+_LONGEST = 32_767
+"""The most characters of a cell in a spreadsheet."""
+
+_NEEDS = {"xlsx": ("openpyxl", "table"), "parquet": ("pyarrow", "lancedb")}
+
+
+class TableFile(RecordFile):
+    """A table of records; the records are kept beside it in `NAME.jsonl`, from which a later run continues.
+
+    Args:
+        path: the table.
+        fields: the fields of each record.
+        shape: "xlsx", "parquet" or "csv".
+        restart: start again instead of continuing.
+
+    Raises:
+        ConfigurationError: there is such a file, and not the records of which it was made.
+        MissingExtraError: the package that writes the form is not installed.
+        OutputError: a file cannot be read or written.
+    """
+
+    def __init__(self, path: Path, fields: Sequence[Field], *, shape: str, restart: bool = False) -> None:
+        package, extra = _NEEDS.get(shape, ("", ""))
+        if package and importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, extra)
+        records = path.with_name(f"{path.name}.jsonl")
+        if path.exists() and path.stat().st_size and not records.exists() and not restart:
+            raise ConfigurationError(
+                f"{path} exists without {records.name}, its records; give another --output, or --restart"
+            )
+        super().__init__(records, fields, restart=restart)
+        self.result, self._shape = path, shape
+
+    def finish(self) -> None:
+        """Write the table, completely or not at all."""
+        part = self.result.with_name(f"{self.result.name}.part")
+        with self.storage():
+            if self._shape == "csv":
+                form = CSV(self._fields)
+                text = form.header + "".join(map(form.write, self.finished.values()))
+                part.write_bytes(text.encode("utf-8", "replace"))
+            else:
+                columns = Columns(self._fields)
+                rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
+                (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
+            os.replace(part, self.result)
+
+
+def _plain(cell: object) -> Any:
+    """Return a cell: a list as JSON, and text without what is not Unicode."""
+    text = json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
+
+
+def _write_sheet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) -> None:
+    import openpyxl
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    book = openpyxl.Workbook()
+    sheet: Any = book.active
+    sheet.title = "records"
+    sheet.append(columns.names)
+    sheet.freeze_panes = "B2"
+    kinds = [columns.kinds.get(name) for name in columns.names]
+    for number, row in enumerate(rows, 2):
+        for column, (cell, kind) in enumerate(zip(row, kinds, strict=True), 1):
+            place = sheet.cell(number, column)
+            if isinstance(cell, str) and kind == "date":
+                place.value = date.fromisoformat(cell)
+            elif isinstance(cell, str):
+                place.value = ILLEGAL_CHARACTERS_RE.sub(" ", cell)[:_LONGEST]
+                place.data_type = "s"  # words of a document are never a formula
+            else:
+                place.value = cell
+    book.save(path)
+
+
+def _write_parquet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) -> None:
+    import pyarrow as pa  # pyright: ignore[reportMissingTypeStubs] - it has none
+    import pyarrow.parquet as parquet  # pyright: ignore[reportMissingTypeStubs]
+
+    library: Any = pa
+    forms = {"number": library.float64(), "integer": library.int64(), "boolean": library.bool_()}
+    kinds = [columns.kinds.get(name, "text") for name in columns.names]
+    cells = [[row[at] for row in rows] for at in range(len(kinds))]
+    arrays = [
+        library.array([date.fromisoformat(cell) if cell else None for cell in each], library.date32())
+        if kind == "date"
+        else library.array(each, forms.get(kind, library.string()))
+        for kind, each in zip(kinds, cells, strict=True)
+    ]
+    writer: Any = parquet
+    writer.write_table(library.table(arrays, names=columns.names), path)

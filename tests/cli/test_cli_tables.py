@@ -1,0 +1,94 @@
+"""Line items as plain columns: CSV, spreadsheets and Parquet, continued from the records beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+from datetime import date
+from shutil import which
+from typing import Any
+
+import pytest
+
+from ._command import Command, script_of
+
+FIELDS = "number, due: date, items: list of {goods, count: integer, price: money}, seller: {name}"
+ITEMS = [{"goods": "=Lamp", "count": 2, "price": "EUR 3"}, {"goods": "Desk", "count": 1, "price": "EUR 80"}]
+VALUES = [("=Lamp", 2, 3.0, "EUR"), ("Desk", 1, 80.0, "EUR")]
+
+
+@pytest.fixture
+def invoice(trivium: Command) -> Command:
+    (trivium.folder / "bill.txt").write_text("Bill 7 of Acme, due 2024-05-01\n=Lamp 2 EUR 3\nDesk 1 EUR 80\n")
+    (trivium.folder / "answers.json").write_text(
+        script_of({"number": "7", "due": "2024-05-01", "items": ITEMS, "seller": {"name": "Acme"}})
+    )
+    return trivium
+
+
+def extract(command: Command, *arguments: str) -> Any:
+    ended = command("extract", "bill.txt", "--fields", FIELDS, "--model", "scripted:answers.json", *arguments)
+    assert ended.status == 0, ended.err
+    return ended
+
+
+def as_rows(command: Command, output: str) -> list[dict[str, Any]]:
+    path = command.folder / output
+    if output.endswith(".csv"):
+        rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(path.read_text())))
+        return [
+            {**row, "items.count": int(row["items.count"]), "items.price": float(row["items.price"]),
+             "due": date.fromisoformat(row["due"]), "row": int(row["row"])} for row in rows
+        ]  # fmt: skip
+    if output.endswith(".parquet"):
+        return pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()
+    sheet = pytest.importorskip("openpyxl").load_workbook(path).active
+    header, *rows = sheet.iter_rows(values_only=True)
+    found: list[dict[str, Any]] = [dict(zip(header, row, strict=True)) for row in rows]
+    return [{**row, "due": row["due"].date()} for row in found]
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.xlsx", "out.parquet"])
+def test_each_line_item_is_a_row_of_plain_columns(invoice: Command, output: str):
+    ended = extract(invoice, "--output", output)
+    assert ended.err.rstrip().endswith(f"; records in {output}")
+    assert "Desk | 1 | 80 EUR" in ended.out
+    rows = as_rows(invoice, output)
+    names = ("items.goods", "items.count", "items.price", "items.price_currency")
+    assert [tuple(row[name] for name in names) for row in rows] == VALUES
+    assert [(row["row"], row["number"], row["due"], row["seller.name"]) for row in rows] == [
+        (at, "7", date(2024, 5, 1), "Acme") for at in (1, 2)
+    ]
+    assert [(int(row["items.goods_line"]), row["items.price_quote"]) for row in rows] == [(2, "EUR 3"), (3, "EUR 80")]
+
+    again = extract(invoice, "--output", output, "--report", "out.html")
+    assert again.err.startswith("nothing is left to do")
+    assert as_rows(invoice, output) == rows
+    assert "<mark" in (invoice.folder / "out.html").read_text()
+
+
+def test_line_items_on_a_pipe(invoice: Command):
+    rows = list(csv.DictReader(io.StringIO(extract(invoice, "--format", "csv").out)))
+    assert [row["items.goods"] for row in rows] == ["=Lamp", "Desk"]
+    (record,) = extract(invoice).records
+    assert [item["price"]["line"] for item in record["fields"]["items"]["parts"]] == [2, 3]
+
+
+def test_a_table_that_is_not_ours_stays(invoice: Command):
+    (invoice.folder / "out.xlsx").write_text("mine")
+    arguments = ["extract", "bill.txt", "--fields", FIELDS, "--model", "scripted:answers.json", "--output", "out.xlsx"]
+    ended = invoice(*arguments)
+    assert ended.status == 2
+    assert "out.xlsx exists without out.xlsx.jsonl" in ended.error
+    assert (invoice.folder / "out.xlsx").read_text() == "mine"
+    assert invoice(*arguments, "--restart").status == 0
+
+
+@pytest.mark.skipif(which("soffice") is None, reason="LibreOffice is not installed")
+def test_libreoffice_opens_the_spreadsheet(invoice: Command):
+    extract(invoice, "--output", "out.xlsx")
+    command = ["soffice", "--headless", "--convert-to", "csv", "--outdir", "converted", "out.xlsx"]
+    subprocess.run(command, cwd=invoice.folder, check=True, capture_output=True, timeout=120)
+    rows = list(csv.DictReader(io.StringIO((invoice.folder / "converted" / "out.csv").read_text())))
+    assert [row["items.goods"] for row in rows] == ["=Lamp", "Desk"]
