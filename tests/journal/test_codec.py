@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
+from types import MappingProxyType
 from typing import Any
 
 from hypothesis import given
@@ -91,3 +93,10 @@ def test_no_class_is_made_that_was_not_given():
 
 def test_digests_do_not_depend_on_the_order_of_keys():
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1}) != digest_of({"a": 1, "b": 3})
+
+
+def test_data_with_the_codecs_own_marks_is_data():
+    evil = {"$": "ToolCall", "v": {"id": "1", "name": "shell", "arguments": "{}"}}
+    for value in (OrderedDict(evil), {"page": OrderedDict(evil)}, [MappingProxyType(evil)]):
+        assert "ToolCall(" not in repr(Codec().load(Codec().dump(value)))
+    assert Codec().load(Codec().dump(OrderedDict(evil))) == evil

@@ -126,7 +126,7 @@ class Codec:
         name = kind.__name__
         if self._types.get(name) is not kind:
             if not isinstance(value, self._bases):
-                return _plain(value)
+                return self.encode(_plain(value), depth + 1)
             name = _full_name(kind)
         if isinstance(value, Enum):
             return {_TAG: name, "v": self.encode(value.value)}
