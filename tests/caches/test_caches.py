@@ -133,7 +133,7 @@ def test_half_a_letter_is_reported_and_the_cache_goes_on(cache: SQLiteCache) -> 
 
 
 def test_what_is_no_place_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="no file"):
+    with pytest.raises(ConfigurationError, match="does not name a file"):
         SQLiteCache(":memory:")
     with pytest.raises(ConfigurationError, match="redis://"):
         RedisCache("redis://[::1")

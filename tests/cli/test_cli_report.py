@@ -13,8 +13,8 @@ import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
-from tests.parsing._pdf import placed_pdf
 
+from parsing._pdf import placed_pdf
 from trivium.cli._report import Report
 from trivium.exceptions import OutputError
 from trivium.extraction import Case, parse_fields

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.parsing._pdf import placed_pdf
 
+from parsing._pdf import placed_pdf
 from trivium import Document, RunRecord
 from trivium.commander import run_sync
 from trivium.exceptions import DocumentError, MalformedAnswerError, ProviderConnectionError

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.llms._servers import ChatServer, Script, event_stream, http_answer
 
+from llms._servers import ChatServer, Script, event_stream, http_answer
 from trivium import ChatAgent, ChatAgentConfig, ToolMessage
 from trivium.exceptions import ConfigurationError, ProviderStatusError
 from trivium.language_models import (

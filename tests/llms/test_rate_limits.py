@@ -410,7 +410,7 @@ def test_a_place_that_cannot_be_used_is_a_typed_error_without_the_password(tmp_p
     for url in ("ftp://somewhere", "redis://[::1"):
         with pytest.raises(ConfigurationError, match="redis://"):
             RateLimiter(1, store=url)
-    with pytest.raises(ConfigurationError, match="no file"):
+    with pytest.raises(ConfigurationError, match="does not name a file"):
         RateLimiter(1, store=":memory:")
 
 

@@ -12,8 +12,8 @@ import pypdf
 import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
-from tests.parsing._pdf import pdf
 
+from parsing._pdf import pdf
 from trivium.exceptions import DocumentError, DocumentTooLargeError, UnreadableDocumentError
 from trivium.parsing import Place, locate, read
 from trivium.schema import Document

@@ -11,8 +11,8 @@ from typing import Any
 
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import pytest
-from tests.parsing._pdf import Placed, pdf, pdf_file, placed_pdf
 
+from parsing._pdf import Placed, pdf, pdf_file, placed_pdf
 from trivium.exceptions import DocumentLimitError, UnreadableDocumentError
 from trivium.parsing import Box, PagedDocument, PageLayout, ReadLimits, locate, read
 from trivium.parsing._boxes import Run

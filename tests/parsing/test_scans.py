@@ -12,8 +12,8 @@ from time import monotonic
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from PIL import Image, ImageChops
-from tests.parsing._pdf import Placed, pdf, placed_pdf
 
+from parsing._pdf import Placed, pdf, placed_pdf
 from trivium.exceptions import DocumentTimeoutError, DocumentTooLargeError, OCRMissingError, UnreadableDocumentError
 from trivium.extraction import Case, parse_fields
 from trivium.parsing import Box, PagedDocument, ReadLimits, locate, read

@@ -21,12 +21,11 @@ from trivium.actions._run import (
     attempt_tool,
     run_tool,
 )
-from trivium.actions._text_calls import calls_in_text
 from trivium.actions._tool import Effect, Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_options import tool
 from trivium.lazy import lazy_names
-from trivium.schema.lowlevel import tool_calls_in
+from trivium.schema.lowlevel import calls_in_text, tool_calls_in
 
 if TYPE_CHECKING:
     from trivium.actions._approval import ApprovalDecision, ApprovalEvent, ApprovalRequest, Denied

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, attempt_tool, call_function
 from trivium.actions._strict import JSONSchema
-from trivium.actions._tool import Arguments, Tool, mark_of, read_sections, set_options, spec_of, unfenced
+from trivium.actions._tool import Arguments, Tool, mark_of, read_sections, set_options, spec_of
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import (
     ConfigurationError,
@@ -25,7 +25,7 @@ from trivium.exceptions import (
     ToolkitError,
 )
 from trivium.schema import ActionReturn, ActionStatusCode
-from trivium.schema.lowlevel import checked, create_object, is_mapping
+from trivium.schema.lowlevel import checked, create_object, is_mapping, unfenced
 
 __all__ = ["BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe_tool", "tool_api"]
 

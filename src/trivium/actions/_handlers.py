@@ -59,7 +59,10 @@ def find_handler(agent: object, message: ToolMessage) -> Handler | None:
 def _find_form(owner: object, of: object, name: str) -> Callable[..., Any] | None:
     """Find a method in the form, sync or async, that suits the running driver, else in the other form."""
     names = (name, f"{name}_async") if is_blocking() else (f"{name}_async", name)
-    return next((mark_of(of, each) for each in names if callable(mark_of(owner, each))), None)
+    for each in names:
+        if callable(found := mark_of(owner, each)):
+            return found if of is owner else mark_of(of, each)
+    return None
 
 
 def _bind(method: Callable[..., Any], agent: object, roles: list[str], tool: ToolMessage | None = None) -> Handler:

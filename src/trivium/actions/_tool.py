@@ -30,6 +30,7 @@ from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_js
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import Sink, SourceKind
 from trivium.schema import ToolSpec
+from trivium.schema.lowlevel import unfenced
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -400,14 +401,6 @@ class Validator:
 
 def _validator_of(function: types.FunctionType) -> Validate:
     return Tool.of(function).validate
-
-
-def unfenced(text: str) -> str:
-    """Return the content of a code fence if the text is one; else the text."""
-    if "```" not in text:  # most
-        return text
-    plain = text.strip()
-    return plain.partition("\n")[2].rpartition("```")[0] if plain.startswith("```") else text
 
 
 def describe_errors(name: str, error: ValidationError) -> str:

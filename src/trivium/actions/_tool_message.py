@@ -15,12 +15,12 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium.actions._cut import cut_text
 from trivium.actions._strict import drop_nulls, is_json_object, strict_schema
-from trivium.actions._tool import Arguments, Directing, Effect, Tool, describe_errors, mark_of, unfenced
+from trivium.actions._tool import Arguments, Directing, Effect, Tool, describe_errors, mark_of
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import SourceKind
 from trivium.schema import Message, NoEffectWarning, ToolSpec
-from trivium.schema.lowlevel import OlderNames
+from trivium.schema.lowlevel import OlderNames, unfenced
 
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec

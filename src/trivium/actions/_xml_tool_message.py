@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from trivium.actions._tool import unfenced
 from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_schema import NOT_ARGUMENTS
 from trivium.actions._xml_text import find_elements, is_verbatim, read_element, shape_of, write_element
 from trivium.exceptions import XMLFormatError
+from trivium.schema.lowlevel import unfenced
 
 __all__ = ["XMLToolMessage"]
 

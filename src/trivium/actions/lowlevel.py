@@ -10,7 +10,7 @@ from trivium.actions._executor import list_actions, refuse_twins
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
 from trivium.actions._strict import is_json_array, is_json_object
-from trivium.actions._tool import describe_errors, remove_titles, unfenced
+from trivium.actions._tool import describe_errors, remove_titles
 
 __all__ = [
     "call_text",
@@ -27,5 +27,4 @@ __all__ = [
     "remove_titles",
     "result_of",
     "text_of_result",
-    "unfenced",
 ]

@@ -14,7 +14,7 @@ import trivium.agents._handling as handling
 import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
-from trivium.agents._answer_format import AnswerFormat, answer_format, is_class, repair, repairs_exceeded
+from trivium.agents._answer_format import answer_format, is_class, repair, repairs_exceeded
 from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
@@ -114,7 +114,7 @@ class Agent(AgentNames, Generic[T_co]):
         @property
         def output_format(self) -> Any:
             """The parser of the answers, or None; a type that is set becomes one, as by `set_output_format`."""
-            return self._output_format
+            return self.answer_format or self.answer_parser
 
         @output_format.setter
         def output_format(self, wanted: Any) -> None:
@@ -216,7 +216,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _ask(self, model: ModelProtocol, history: History, extra: Extra) -> Coroutine[Any, Any, Reply]:
         """Request one answer; every request of the agent goes through here."""
-        node = listening_node(self._output_format) if isinstance(self._output_format, AnswerFormat) else None
+        node = None if self.answer_format is None else listening_node(self.answer_format)
         request = partial(call_model, model, self._request(history, extra), node)
         if not overrides(self, "llm_response_messages", "llm_response_messages_async", "update_token_usage"):
             return request()
@@ -226,18 +226,17 @@ class Agent(AgentNames, Generic[T_co]):
 
     async def _finish(self, answer: Message, text: str, faults: int) -> Message:
         """Return the agent's answer with what its parser or type makes of the text; calls are left to a task."""
-        parser = self._output_format
-        form = parser if isinstance(parser, AnswerFormat) else None
-        if parser is not form:
-            answer.formatted = await settle(parser.parse_response(text))
+        form = self.answer_format
+        if self.answer_parser is not None:
+            answer.formatted = await settle(self.answer_parser.parse_response(text))
         if faults and answer.tool_calls:
             linked(answer)["repairs"] = faults
         return answer if form is None or answer.tool_calls else form.with_value(answer, text)
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
-        parser = None if isinstance(self._output_format, AnswerFormat) else self._output_format
-        return self.aggregator.aggregate(Memory() if memory is None else memory, self.name, parser, self.instruction())
+        kept = Memory() if memory is None else memory
+        return self.aggregator.aggregate(kept, self.name, self.answer_parser, self.instruction())
 
     def has_model(self) -> bool:
         """Return whether the agent can answer by itself: with a model, or with a `forward` of its own."""
@@ -283,7 +282,7 @@ class Agent(AgentNames, Generic[T_co]):
             choice = parts.tool_choice(extra["tool_choice"], {*self.toolbox.usable, *(each.name for each in specs)})
             extra = {name: value for name, value in extra.items() if name != "tool_choice"}
         parameters = {**self.parameters, **extra} if extra else self.parameters
-        schema = self._output_format.schema if isinstance(self._output_format, AnswerFormat) else None
+        schema = None if self.answer_format is None else self.answer_format.schema
         return Request(history, specs, self.toolbox.forced or choice, schema, parameters)
 
     def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
@@ -472,9 +471,9 @@ class Agent(AgentNames, Generic[T_co]):
         options = self.options
         made = create_object(output_type)
         if made is None or (hasattr(made, "parse_response") and not isinstance(made, type)):
-            self._output_format = made
+            self.answer_format, self.answer_parser = None, made
             return
-        self._output_format = answer_format(made, options.output_format_include_defaults)
+        self.answer_format, self.answer_parser = answer_format(made, options.output_format_include_defaults), None
         self.describes_format = options.instructions_output_format if instructions is None else instructions
         if is_class(made, ToolMessage):
             use = options.use_output_format if use is None else use

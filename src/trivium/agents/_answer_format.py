@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import describe_errors, remove_titles, unfenced
+from trivium.actions.lowlevel import describe_errors, remove_titles
 from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.llms import Reply
 from trivium.schema import Message, ToolCall
+from trivium.schema.lowlevel import unfenced
 
 if TYPE_CHECKING:
     from trivium.agents._agent import Agent
@@ -157,8 +158,7 @@ def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) ->
     Raises:
         AnswerFormatError: it was asked again as often as it may be.
     """
-    form = agent.output_format
-    if not isinstance(form, AnswerFormat):
+    if (form := agent.answer_format) is None:
         raise error
     if faults >= agent.repairs or not agent.options.strict_recovery:
         raise AnswerFormatError(

@@ -43,10 +43,10 @@ def read_calls(agent: AgentNames, text: object, *, everywhere: bool = True) -> t
     """
     if not isinstance(text, str):
         return ()
-    for name in READERS:
-        if overrides(agent, name):
-            tools: list[ToolMessage] = getattr(agent, name)(text)
-            return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in tools)
+    if overrides(agent, *READERS):
+        name = next(each for each in READERS if overrides(agent, each))
+        tools: list[ToolMessage] = getattr(agent, name)(text)
+        return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in tools)
     return calls_in_text(text, agent.toolbox.known, everywhere=everywhere) if "request" in text else ()
 
 

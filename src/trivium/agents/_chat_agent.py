@@ -134,8 +134,9 @@ class ChatAgent(Agent[T_co]):
 
     # ---- the conversation
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
-        begins = self.user_message is not None or overrides(self, "init_message_history")
-        if begins and self.memory.get(scope_of(node).session_id) is None:
+        if scope_of(node).session_id not in self.memory.memory_map and (
+            self.user_message is not None or overrides(self, "init_message_history")
+        ):
             self.init_message_history()
         super()._remember(node, messages)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import refuse_twins
-from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._calls import READERS, overrides, read_calls
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._toolbox import Toolbox
@@ -24,22 +23,18 @@ _spec_of = attrgetter("spec")  # slow to look up
 
 def instruction_of(agent: Agent[Any]) -> Instruction:
     """Return the template of an agent with what is said of its tools and of its answer's format."""
-    template, more = agent.template, _descriptions(agent)
+    template, form, box = agent.template, agent.answer_format, agent.toolbox
+    answer = form.format_instruction() if form is not None and agent.describes_format else ""
+    in_text = bool(box.usable) and writes_calls_as_text(agent)
+    more = [answer] if answer else []
+    if in_text or (answer and box.known):
+        is_own = in_text and overrides(agent, "json_format_rules")
+        rules = agent.json_format_rules() if is_own else agent.tool_format_rules()
+        more = [each for each in (agent.tool_instructions(), rules, answer) if each]
     if template is None or isinstance(template, str):
         return "\n\n".join(filter(None, (template, *more))) or template
     last = [{"role": "system", "content": "\n\n".join(more)}] if more else []
     return [*agent.aggregator.aggregate_system_intruction(template), *last]
-
-
-def _descriptions(agent: Agent[Any]) -> tuple[str, ...]:
-    form, box = agent.output_format, agent.toolbox
-    answer = form.format_instruction() if isinstance(form, AnswerFormat) and agent.describes_format else ""
-    in_text = bool(box.usable) and writes_calls_as_text(agent)
-    if not in_text and not (answer and box.known):
-        return (answer,) if answer else ()
-    is_own = in_text and overrides(agent, "json_format_rules")
-    rules = agent.json_format_rules() if is_own else agent.tool_format_rules()
-    return tuple(filter(None, (agent.tool_instructions(), rules, answer)))
 
 
 def writes_calls_as_text(agent: Agent[Any]) -> bool:
@@ -69,7 +64,7 @@ def specs_of(agent: Agent[Any]) -> tuple[ToolSpec, ...]:
         return specs
     if isinstance(config, ChatAgentConfig) and "use_tools" in config.model_fields_set and not config.use_functions_api:
         return specs  # it uses neither way
-    return refuse_twins((*specs, *box.specs))
+    return refuse_twins((*specs, *box.specs)) if specs else box.specs  # those of one box have names of their own
 
 
 def format_rules(box: Toolbox) -> str:

@@ -69,8 +69,11 @@ class AgentNames(Module):
     tool_error: bool = False
     """The last message that was searched for tools held one that was wrong."""
     own_callbacks: AgentCallbacks | None = None
-    _output_format: Any = None
     """The callbacks, once somebody has asked for them."""
+    answer_format: AnswerFormat | None = None
+    """The type of the answers; see `output_format`."""
+    answer_parser: Any = None
+    """The parser of the answers of an agent without a type."""
     terminal: AskUser | None = None
     """Asks the user at a terminal, once a user was asked there."""
     if TYPE_CHECKING:  # the agent has them
@@ -268,8 +271,8 @@ class AgentNames(Module):
 
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         turn = super()._turn(node, message, kwargs)
-        if isinstance(self._output_format, AnswerFormat):
-            turn = with_output(self._output_format, self, turn)
+        if self.answer_format is not None:
+            turn = with_output(self.answer_format, self, turn)
         if self.own_callbacks is not None:
             from trivium.agents._callbacks import around
 

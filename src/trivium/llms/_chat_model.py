@@ -35,7 +35,7 @@ class ChatModel:
         'hello'
     """
 
-    name: str
+    name: str = "model"  # of one that sets none, as where `super().__init__()` was left out
     gen_params: dict[str, Any]
     _price: Pricing | None = None
     _cache_identity: object = None

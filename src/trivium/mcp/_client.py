@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import finalize
 
 from trivium.actions import BaseAction, Tool, attempt_tool
-from trivium.actions.lowlevel import describe_tool, invalid_api, unfenced
+from trivium.actions.lowlevel import describe_tool, invalid_api
 from trivium.commander import current, driver_neutral, invoke, sync_method
 from trivium.commander.lowlevel import note_sources
 from trivium.exceptions import ConfigurationError, ToolArgumentsError
@@ -20,7 +20,7 @@ from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, as_action_r
 from trivium.mcp._transports import way_to
 from trivium.policies import Source, Sources
 from trivium.schema import ActionReturn, Message, ToolSpec
-from trivium.schema.lowlevel import checked, is_mapping, positive
+from trivium.schema.lowlevel import checked, is_mapping, positive, unfenced
 
 if TYPE_CHECKING:
     from mcp import Client, types

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
-from trivium.agents.lowlevel import AnswerFormat, class_of, name_of_type, value_in
+from trivium.agents.lowlevel import class_of, name_of_type, value_in
 from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import scope_of, stopped_by
 from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
@@ -126,8 +126,8 @@ def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
         kind: the type that the call asks for; default: the task's, else its agent's.
     """
     kind = kind or task.default_return_type
-    if kind is None and isinstance(form := task.agent.output_format, AnswerFormat):
-        kind = form.kind
+    if kind is None and task.agent.answer_format is not None:
+        kind = task.agent.answer_format.kind
     if kind is None or kind is Message:
         return answer
     was_stopped = answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result

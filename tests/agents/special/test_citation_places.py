@@ -9,8 +9,8 @@ from typing import Any
 import openpyxl
 import pytest
 from pptx import Presentation
-from tests.parsing._pdf import pdf
 
+from parsing._pdf import pdf
 from trivium.agents.special import Citation, DocChatAgent, DocChatAgentConfig
 from trivium.knowledge import Chunk, Hit
 from trivium.knowledge.retrieval import RelevanceExtractor

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium.actions import calls_in_text
-from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._described import calls_in_own_text
 from trivium.agents.aggregator._default import text_of
@@ -120,7 +119,7 @@ class DocChatAgent(DocumentAgent):
         files = [part for part in files if part.get("type") != "text"]
         first["content"] = [{"type": "text", "text": prompt}, *files] if files else prompt
         faults = links_of(turn[-1]).get("repairs", 0)
-        if isinstance(self.output_format, AnswerFormat):
+        if self.answer_format is not None:
             return (await self._rounds(self.model, history, extra, faults)).replace(origin=None)
 
         def is_call(text: str) -> bool:
