@@ -65,7 +65,7 @@ class AgentRayActor(Module):
         made_of = maker_text(config)
         self._ray = _ray()
         actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
-        self.agent_actor = actor.remote(made_of, import_path(given))
+        self.agent_actor, self._was_ended = actor.remote(made_of, import_path(given)), False
         try:
             run_sync(invoke, self._ask, self.agent_actor.ready)
         except BaseException:
@@ -81,6 +81,8 @@ class AgentRayActor(Module):
 
     async def _ask(self, method: Any, *arguments: object) -> Any:
         """Call a method of the actor and return its answer; if this wait is cancelled, so is the work there."""
+        if self._was_ended:  # Ray may answer for a moment longer
+            raise RemoteConnectionError(f"the actor of {self.name} is gone: it was shut down here")
         reference = method.remote(*arguments)
         try:
             answer = json.loads(await reference)
@@ -115,6 +117,7 @@ class AgentRayActor(Module):
 
     def shutdown(self) -> None:
         """End the actor; its calls fail. Otherwise the actor ends when this object is collected."""
+        self._was_ended = True
         self._ray.kill(self.agent_actor)
 
     def __enter__(self) -> Self:
