@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from trivium import Agent, Task
+from trivium import Agent, ChatAgent, ChatAgentConfig, Task, run_batch_tasks
 from trivium.agents import AgentDict, AgentForInternLM, AgentList, MathCoder, ReAct, Sequential, StreamingSequential
 from trivium.agents.stream import get_plugin_prompt
 from trivium.distributed import HTTPAgentClient
@@ -352,3 +352,44 @@ def test_only_the_outermost_class_of_an_argument_is_checked(hint: Any, good: lis
         with pytest.raises(ArgumentTypeError, match="as value, not") as raised:
             held(value=value)
         assert raised.value.argument == "value"
+
+
+# ---- what cannot be, and what is said twice
+def chat(**options: Any) -> ChatAgent:
+    return ChatAgent(model(), **options)
+
+
+IMPOSSIBLE: dict[str, tuple[Callable[[], Any], str]] = {
+    "a class as a model": (lambda: ChatAgentConfig(llm=ScriptedModel), "llm is a model"),
+    "a class as an agent's model": (lambda: Agent(ScriptedModel), "the class ScriptedModel is no model"),
+    "an agent as a config's model": (lambda: ChatAgentConfig(llm=Agent(model())), "llm is a model"),
+    "an agent as a model": (lambda: Agent(Agent(model())), "Agent is no model"),
+    "a dict as a model": (lambda: ChatAgentConfig(llm={"a": 1}), "llm is a model"),
+    "a dict as a store": (lambda: ChatAgentConfig(vecdb={"a": 1}), "vecdb is a VectorStore"),
+    "a dict as a format": (lambda: ChatAgentConfig(output_format={"a": 1}), "output_format is a type"),
+    "a number as a tool message": (lambda: chat().enable_message(cast("Any", 3)), "3 is no ToolMessage class"),
+    "a name as a tool message": (lambda: chat().enable_message(cast("Any", "sq")), "'sq' is no ToolMessage class"),
+    "a list as a session": (lambda: chat()("x", session_id=cast("Any", [1])), "as session_id, not list"),
+    "an unknown keyword of a batch": (
+        lambda: cast("Any", run_batch_tasks)(Task(chat()), ["a"], stop_on_first=True),
+        "a batch takes no stop_on_first: did you mean stop_on_first_result",
+    ),
+    "two instructions": (lambda: Agent(model(), "A", system_message="B"), "instruction is given twice"),
+    "a chat agent's two": (lambda: chat(template="A", system_message="B"), "instruction is given twice"),
+    "a task and a message": (lambda: ChatAgent(model(), "A", system_message="B"), "system message is given twice"),
+    "two models": (lambda: ChatAgent(model(), llm=model()), "the model is given twice"),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_what_cannot_be_is_refused_where_it_is_given(case: str):
+    make, text = IMPOSSIBLE[case]
+    with pytest.raises((TriviumError, ValidationError), match=text):
+        make()
+
+
+def test_a_responder_takes_what_a_call_takes():
+    answer = chat().llm_response(cast("Any", 3))
+    assert answer is not None
+    assert answer.content == "hello"
+    assert ChatAgent(ChatAgentConfig(llm=None), llm=model())("x").content == "hello", "a config may be overridden"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from trivium import ChatAgent, DoneTool, Entity, Message, Module, StatusCode, Task, ToolMessage
+from trivium import ChatAgent, DoneTool, Entity, Message, Module, StatusCode, Task, ToolMessage, run_batch_tasks
 from trivium.exceptions import AnswerFormatError
 from trivium.testing import ScriptedModel, call_tool
 
@@ -98,6 +98,22 @@ def test_a_success_has_no_reason(options: dict[str, Any]):
     run = task("DONE 42", **options)
     result = run("go")
     assert (result.content, result.why, run.why) == ("42", "", "")
+
+
+def test_a_run_that_is_stopped_before_it_begins_says_so_on_the_task_too():
+    run = task("x", "x")
+    result = run("go", timeout=0)
+    assert result.status is StatusCode.TIMEOUT
+    assert run.why == result.why != ""
+
+
+def test_a_model_that_does_not_know_is_the_reason():
+    assert "the model does not know the answer" in task("DO-NOT-KNOW")("go").why
+
+
+def test_the_reason_for_a_none_of_a_batch_is_logged(caplog: pytest.LogCaptureFixture):
+    assert run_batch_tasks(task("hm"), ["a"]) == [None]
+    assert "A has no result: nobody answered in 5 steps" in caplog.text
 
 
 # ---- types

@@ -13,6 +13,7 @@ from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._parts import FormatOption
 from trivium.commander import CallNode, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
+from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
@@ -66,26 +67,29 @@ class ChatAgent(Agent[T_co]):
         **kwargs: Any,
     ) -> None:
         if not isinstance(config, AgentConfig):
+            if config is not None and llm is not None:
+                raise ConfigurationError("the model is given twice: as the first argument, and as llm=")
             name, llm = kwargs.setdefault("name", type(self).name), config if llm is None else llm
             config = ChatAgentConfig(llm="" if llm is None else llm)
             vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name
         elif llm is not None:
             config = config.model_copy(update={"llm": llm})
         kwargs.setdefault("memory", True)
-        kwargs.setdefault("template", config.system_message if system_message is None else system_message)
-        super().__init__(config, output_format=output_format, **kwargs)
+        if system_message is None:
+            kwargs.setdefault("template", config.system_message)
+        super().__init__(config, system_message=system_message, output_format=output_format, **kwargs)
         self.user_message = getattr(config, "user_message", None)
         if "init_state" in self.overridden:
             self.init_state()
-        if isinstance(task, str):
-            self.system_message = task
-            return
         check_arguments(ChatAgent.__init__, self, [("task", task)])
-        for entry in map(LLMMessage.model_validate, task or ()):
-            if entry.role is Role.SYSTEM:
+        entries = [LLMMessage(role=Role.SYSTEM, content=task)] if isinstance(task, str) else task
+        for entry in map(LLMMessage.model_validate, entries or ()):
+            if entry.role is not Role.SYSTEM:
+                self.user_message = entry.content
+            elif system_message is None:
                 self.system_message = entry.content or ""
             else:
-                self.user_message = entry.content
+                raise ConfigurationError("the system message is given twice: in task, and as system_message=")
 
     @property
     def system_tool_instructions(self) -> str:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from trivium.actions import ToolMessage
 from trivium.agents._answer_format import answer_format
+from trivium.module import Module
 from trivium.schema import ConfigModel, Message, NoEffect
 
 if TYPE_CHECKING:
@@ -100,14 +101,21 @@ class AgentConfig(ConfigModel):
 
 def is_model(given: Any) -> bool:
     """Return whether a value can be a model: one, its name, or a config of one."""
+    if isinstance(given, type | Module):
+        return False
     is_one = hasattr(given, "stream") or hasattr(given, "create_model")
-    return is_one or given is None or callable(given) or isinstance(given, str | Mapping)
+    return is_one or given is None or callable(given) or isinstance(given, str) or _is_described(given)
+
+
+def _is_described(given: Any) -> bool:
+    """Return whether a value describes an object; see `trivium.utils.create_object`."""
+    return isinstance(given, Mapping) and "type" in given
 
 
 def _is_store(given: Any) -> bool:
     from trivium.knowledge.stores import VectorStore, VectorStoreConfig
 
-    return isinstance(given, VectorStore | VectorStoreConfig | Mapping)
+    return isinstance(given, VectorStore | VectorStoreConfig) or _is_described(given)
 
 
 def _is_parsing(given: Any) -> bool:
@@ -117,7 +125,9 @@ def _is_parsing(given: Any) -> bool:
 
 
 def _is_format(given: Any) -> bool:
-    if not isinstance(given, Mapping) and not hasattr(given, "parse_response"):
+    if isinstance(given, Mapping):
+        return _is_described(given)
+    if not hasattr(given, "parse_response"):
         answer_format(given)  # its error says what cannot be a type
     return True
 

@@ -124,6 +124,8 @@ def given_model(llm: object) -> Any:
     Raises:
         ConfigurationError: it cannot be one.
     """
+    if isinstance(llm, type | Module):
+        return made_model("", llm)  # which refuses it
     make = getattr(llm, "create_model", None)
     if make is not None or hasattr(llm, "stream"):  # first: most are
         return llm if make is None else make()
@@ -143,8 +145,9 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
         from trivium.llms import resolve  # the providers are loaded when one is named
 
         return resolve(llm or None)
+    name = f"the class {llm.__name__}" if isinstance(llm, type) else type(llm).__name__
     raise ConfigurationError(
-        f"{type(llm).__name__} is no model: give an object that derives from trivium.llms.BaseLLM, or has `name` and "
+        f"{name} is no model: give an object that derives from trivium.llms.BaseLLM, or has `name` and "
         "`stream(request)`; or a model's name; for a script, trivium.testing.ScriptedModel"
     )
 

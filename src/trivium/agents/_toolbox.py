@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import refuse_twins
@@ -100,7 +100,8 @@ class Toolbox:
         """
         if given is None:
             return list(self.known.values())
-        many = [given] if isinstance(given, type) else list(given)
+        is_one = isinstance(given, str | type) or not isinstance(given, Iterable)  # type: ignore[unnecessary] - users pass anything
+        many: list[Any] = [given] if is_one else list(cast("Iterable[Any]", given))
         if isinstance(given, set | frozenset):  # a set has no order of its own
             many.sort(key=lambda each: each.__name__)
         for each in many:

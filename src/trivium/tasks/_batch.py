@@ -12,7 +12,7 @@ from trivium.commander import Limits, driver_neutral, invoke, sync_function, thi
 from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
 from trivium.schema import Message, StatusCode
-from trivium.tasks._pool import Batch, BatchKeywords, Work
+from trivium.tasks._pool import Batch, BatchKeywords, Work, checked_keywords
 from trivium.tasks._task import Task
 
 T = TypeVar("T")
@@ -80,7 +80,9 @@ async def run_batch_tasks_async(
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
     work = _asking(_copies(task), lambda copy, text: invoke(copy.run, text, turns=turns, **each), input_map, output_map)
-    return await Batch(task.name, items, work, sequential, batch_size, limits=limits, **keywords).run()
+    return await Batch(
+        task.name, items, work, sequential, batch_size, limits=limits, **checked_keywords(keywords)
+    ).run()
 
 
 @driver_neutral
@@ -117,7 +119,9 @@ async def run_batch_task_gen_async(
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
     work = _asking(gen_task, lambda task, text: invoke(task.run, text, turns=turns, **each), input_map, output_map)
-    return await Batch("item", items, work, sequential, batch_size, message or "", limits, **keywords).run()
+    return await Batch(
+        "item", items, work, sequential, batch_size, message or "", limits, **checked_keywords(keywords)
+    ).run()
 
 
 @driver_neutral
@@ -153,7 +157,7 @@ async def run_batch_agent_method_async(
     if name not in dir(agent) or not callable(attrgetter(name)(agent)):
         raise ConfigurationError(f"{type(agent).__name__} has no method {name}")
     work = _asking(_copies(agent), lambda copy, text: invoke(attrgetter(name)(copy), text), input_map, output_map)
-    return await Batch(agent.name, items, work, sequential, batch_size, **keywords).run()
+    return await Batch(agent.name, items, work, sequential, batch_size, **checked_keywords(keywords)).run()
 
 
 @driver_neutral
@@ -227,7 +231,9 @@ async def run_batch_function_async(
         return await invoke(function, item)
 
     name = function.__name__ if isroutine(function) or isclass(function) else "function"
-    return await Batch(name, items, work, sequential, batch_size, has_sessions=False, **keywords).run()
+    return await Batch(
+        name, items, work, sequential, batch_size, has_sessions=False, **checked_keywords(keywords)
+    ).run()
 
 
 def _asking(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of_run", "with_output", "with_value"]
 
+_logger = getLogger("trivium.tasks")
 _USER = Entity.USER  # a member is slow to look up
 BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
@@ -51,6 +53,7 @@ def end_stopped_run(task: Task[Any], node: CallNode, error: RunKilledError | Dea
     run = scope_of(node).task_run
     status = StatusCode.KILL if isinstance(error, RunKilledError) else StatusCode.TIMEOUT
     if not isinstance(run, TaskRun) or run.task is not task:
+        task.latest_run = TaskRun(task, why=str(error))
         return no_result(task.name, status, str(error))
     run.why, token = str(error), current.set(node)
     try:
@@ -140,11 +143,17 @@ def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
     return answer.replace(output=found)
 
 
-def value_of_run(answer: Message, kind: Any) -> Any:
-    """Return what `Task.run` gives for the answer of its call: a value of the type, else the message or None."""
+def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:
+    """Return what `Task.run` gives for the answer of its call: a value of the type, else the message.
+
+    None stands for no result; the reason is logged, since in a batch `task.why` may be that of another run.
+    """
     if kind is not None and kind is not Message:
         return answer.output
-    return answer if answer.content is not None or answer.status not in (None, *NO_RESULT) else None
+    if answer.content is not None or answer.status not in (None, *NO_RESULT):
+        return answer
+    _logger.warning("%s has no result: %s", task.name, answer.why)
+    return None
 
 
 def reason_for(run: TaskRun, status: StatusCode) -> str:

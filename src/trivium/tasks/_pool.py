@@ -14,7 +14,7 @@ from trivium.commander import CallNode, Limits, current, driver_neutral, for_eac
 from trivium.commander.lowlevel import change_scope, drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
 from trivium.exceptions import ArgumentTypeError
 from trivium.observers import ProgressBar
-from trivium.schema.lowlevel import positive
+from trivium.schema.lowlevel import check_name, positive
 
 Items: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 Progress: TypeAlias = bool | Callable[[int, int | None], object]
@@ -40,6 +40,17 @@ class BatchKeywords(TypedDict, total=False):
     stop_on_first_result: bool
     handle_exceptions: ExceptionHandling | bool
     progress: Progress
+
+
+def checked_keywords(given: BatchKeywords) -> BatchKeywords:
+    """Return the keywords of a batch.
+
+    Raises:
+        ArgumentTypeError: one is unknown; the text suggests the closest.
+    """
+    for name in given:
+        check_name(name, sorted(BatchKeywords.__annotations__), "a batch takes no")
+    return given
 
 
 class _OverError(Exception):

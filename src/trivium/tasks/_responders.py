@@ -94,7 +94,8 @@ class TaskResponder:
         """Return the reason why the responder did not answer the pending message, for people."""
         receiver = None if run.pending_message is None else run.pending_message.receiver
         if self.key is run.pending_sender:
-            return f"{self.title} gave the message itself"
+            does_not_know = run.signs_of(run.pending_message).is_refusal
+            return f"{self.title} {'does not know the answer' if does_not_know else 'gave the message itself'}"
         if receiver and receiver not in self.names:
             return f"{self.title} was not asked (the message is for {receiver})"
         return f"{self.title} had no response"

@@ -317,7 +317,7 @@ class Task(Module, Generic[T]):
         kind = return_type or self.default_return_type
         kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
         answer = await self.acall(message, session_id=session_id, return_type=kind, **kwargs)
-        return ends.value_of_run(answer, kind)
+        return ends.value_of_run(self, answer, kind)
 
     if TYPE_CHECKING:  # a sync method has the one form of its core
 
