@@ -248,10 +248,7 @@ class Module:
         node = CallNode(self.name, current.get())
         changes: dict[str, Any] = {}
         if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
-            if session_id.__hash__ is None:  # type: ignore[unnecessary] - users pass anything
-                kind = type(session_id).__name__
-                raise ArgumentTypeError(f"a call takes text or a number as session_id, not {kind}", "session_id")
-            changes["session_id"] = session_id
+            changes["session_id"] = checked_option("session_id", session_id, Hashable, "text or a number")
         if context is not None:
             changes["context"] = context
         if (approve := approve or self.approve) is not None:

@@ -377,7 +377,6 @@ IMPOSSIBLE: dict[str, tuple[Callable[[], Any], str]] = {
     "two instructions": (lambda: Agent(model(), "A", system_message="B"), "instruction is given twice"),
     "a chat agent's two": (lambda: chat(template="A", system_message="B"), "instruction is given twice"),
     "a task and a message": (lambda: ChatAgent(model(), "A", system_message="B"), "system message is given twice"),
-    "two models": (lambda: ChatAgent(model(), llm=model()), "the model is given twice"),
 }
 
 

@@ -25,7 +25,7 @@ from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_above, sources_of, sync_method
-from trivium.exceptions import AnswerFormatError, ConfigurationError, LimitExceededError, ToolFailedError
+from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
@@ -166,9 +166,7 @@ class Agent(AgentNames, Generic[T_co]):
             self.config = config
         super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
         self.llm = parts.given_model(llm)
-        if template is not None and system_message is not None:
-            raise ConfigurationError("the system instruction is given twice: as template= and as system_message=")
-        if (given := template if system_message is None else system_message) is not None:
+        if (given := parts.given_once(template, system_message)) is not None:
             self.system_message = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         self.description = description or self.description
@@ -332,7 +330,7 @@ class Agent(AgentNames, Generic[T_co]):
     # ---- the responder of the model
     def llm_can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether the model is asked: not where the message holds a tool call that the agent handles."""
-        given = None if message is None else as_message(message)
+        given = message if message is None or isinstance(message, Message) else as_message(message)
         return self.has_model() and (given is None or not handled_by(self, given))
 
     @driver_neutral
@@ -348,7 +346,7 @@ class Agent(AgentNames, Generic[T_co]):
             msg: the same by its older name.
         """
         message = msg if message is None else message
-        given = None if message is None else as_message(message)
+        given = message if message is None or isinstance(message, Message) else as_message(message)
         if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):
             return None
         session = this_session()

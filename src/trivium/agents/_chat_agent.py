@@ -67,8 +67,6 @@ class ChatAgent(Agent[T_co]):
         **kwargs: Any,
     ) -> None:
         if not isinstance(config, AgentConfig):
-            if config is not None and llm is not None:
-                raise ConfigurationError("the model is given twice: as the first argument, and as llm=")
             name, llm = kwargs.setdefault("name", type(self).name), config if llm is None else llm
             config = ChatAgentConfig(llm="" if llm is None else llm)
             vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name

@@ -19,10 +19,11 @@ from trivium.schema.lowlevel import check_arguments, check_name, create_object, 
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
+    from trivium.agents.aggregator import Instruction
 
 __all__ = [
-    "MemoryOption", "Model", "check_rare", "check_sampling", "given_model", "made_memory", "made_model", "made_tools",
-    "tool_choice",
+    "MemoryOption", "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_memory", "made_model",
+    "made_tools", "tool_choice",
 ]  # fmt: skip
 
 Config: TypeAlias = dict[str, Any]
@@ -124,12 +125,21 @@ def given_model(llm: object) -> Any:
     Raises:
         ConfigurationError: it cannot be one.
     """
-    if isinstance(llm, type | Module):
-        return made_model("", llm)  # which refuses it
     make = getattr(llm, "create_model", None)
-    if make is not None or hasattr(llm, "stream"):  # first: most are
+    if (make is not None or hasattr(llm, "stream")) and not isinstance(llm, type | Module):  # first: most are
         return llm if make is None else make()
-    return create_object(llm) if is_model(llm) else made_model("", llm)  # which refuses it
+    return create_object(llm) if isinstance(llm, dict) or is_model(llm) else made_model("", llm)  # which refuses it
+
+
+def given_once(template: Instruction, system_message: Instruction) -> Instruction:
+    """Return the system instruction, which has two names.
+
+    Raises:
+        ConfigurationError: it is given by both.
+    """
+    if template is not None and system_message is not None:
+        raise ConfigurationError("the system instruction is given twice: as template= and as system_message=")
+    return template if system_message is None else system_message
 
 
 def made_model(agent: str, llm: object) -> ModelProtocol:
