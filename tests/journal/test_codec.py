@@ -7,12 +7,14 @@ from collections import OrderedDict
 from types import MappingProxyType
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium import Message
-from trivium.exceptions import LimitExceededError, ToolError
-from trivium.journal._codec import Codec, digest_of
+from trivium.exceptions import JournalDamagedError, LimitExceededError, ToolError
+from trivium.journal._codec import Codec, digest_of, sources_in, with_sources, without_sources
+from trivium.policies import NOTHING, Source
 from trivium.schema import ActionReturn, ActionStatusCode, Entity, Origin, ToolCall, Usage
 
 ATOMS = (
@@ -69,6 +71,38 @@ def test_errors_come_back_with_what_they_carry_and_others_by_their_name():
 
     mine: Any = codec.load_error(codec.dump_error(Mine("why")))
     assert (type(mine).__name__, str(mine), mine.kind) == ("RecordedError", "why", "Mine")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"$": "float", "v": "boo"}', '{"$": "float"}', '{"$": "Origin", "v": "god"}', '{"$": ["x"], "v": 1}',
+        '{"$": "bytes", "v": "a"}', '{"$": "dict", "v": [1]}', '{"$": "set", "v": [{}]}',
+        '{"$": "Usage", "v": {"a": 1}}',
+        '{"$": "Message", "v": {"mark": 1}}', '{"$": "Message", "v": 3}', "{", "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_records_that_no_codec_wrote_are_damaged(text: str):
+    for read in (Codec().load, Codec().load_error):
+        with pytest.raises(JournalDamagedError, match="cannot be read"):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1", "{}", '{"kind": 3}', '{"kind": "ValueError", "args": 3, "data": {}, "text": ""}']
+)
+def test_errors_that_no_codec_wrote_are_damaged(text: str):
+    with pytest.raises(JournalDamagedError, match="cannot be read"):
+        Codec().load_error(text)
+
+
+def test_sources_go_with_an_outcome_and_are_no_part_of_it():
+    read = frozenset({Source("web", "open_page")})
+    body = with_sources(Codec().dump([1]), read)
+    assert (Codec().load(body), sources_in(body), without_sources(body)) == ([1], read, [1])
+    assert with_sources("[1]", NOTHING) == "[1]"
+    with pytest.raises(JournalDamagedError):
+        sources_in('{"$":"read","v":1}')
 
 
 def test_values_without_a_form_and_deep_ones_have_one_too():

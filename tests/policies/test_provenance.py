@@ -18,11 +18,14 @@ from trivium.policies import Policy, Rule, Source
 from trivium.schema import FileAttachment
 from trivium.testing import ScriptedModel, call_tool
 
+from ._later_paths import LATER_PATHS
 from ._office import ATTACK, OPEN, READ, TO_BOB, TO_EVE, Outbox
 from ._paths import MAIL, PATHS, Run, task_of
 
+ALL_PATHS = [*PATHS, *LATER_PATHS]
 
-@pytest.mark.parametrize(("run", "source"), PATHS, ids=[run.__name__ for run, _ in PATHS])
+
+@pytest.mark.parametrize(("run", "source"), ALL_PATHS, ids=[run.__name__ for run, _ in ALL_PATHS])
 def test_what_was_read_is_known_at_the_sink(run: Run, source: Source, tmp_path: Path) -> None:
     free, bound, asked = Outbox(), Outbox(), list[str]()
 

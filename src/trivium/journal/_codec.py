@@ -7,7 +7,8 @@ import dataclasses
 import json
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from hashlib import blake2b
 from typing import Any, Final, cast
@@ -16,8 +17,8 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 import trivium.exceptions as exceptions
-from trivium.exceptions import ConfigurationError, RecordedError
-from trivium.policies import Source
+from trivium.exceptions import ConfigurationError, JournalDamagedError, RecordedError
+from trivium.policies import NOTHING, Source, Sources
 from trivium.schema import (
     ActionReturn,
     ActionStatusCode,
@@ -31,8 +32,9 @@ from trivium.schema import (
     ToolCall,
     Usage,
 )
+from trivium.schema.lowlevel import as_sources
 
-__all__ = ["Codec", "digest_of"]
+__all__ = ["Codec", "digest_of", "sources_in", "with_sources", "without_sources"]
 
 _TAG: Final = "$"
 _DEEPEST: Final = 200
@@ -93,8 +95,13 @@ class Codec:
         return json.dumps(self.encode(value), ensure_ascii=False, separators=(",", ":"))
 
     def load(self, text: str) -> Any:
-        """Return the value of a JSON text that `dump` gave."""
-        return self.decode(json.loads(text))
+        """Return the value of a JSON text that `dump` gave.
+
+        Raises:
+            JournalDamagedError: it was changed, or its classes were.
+        """
+        with _readable(text):
+            return self._decode(json.loads(text))
 
     def encode(self, value: Any, depth: int = 0) -> Any:
         """Return the value as JSON's own values; see `dump`."""
@@ -133,24 +140,32 @@ class Codec:
         return {_TAG: name, "v": {key: self.encode(each, depth + 1) for key, each in _values_of(value).items()}}
 
     def decode(self, value: Any) -> Any:
-        """Return the value of what `encode` gave."""
+        """Return the value of what `encode` gave.
+
+        Raises:
+            JournalDamagedError: it was changed, or its classes were.
+        """
+        with _readable(value):
+            return self._decode(value)
+
+    def _decode(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self.decode(each) for each in cast("list[Any]", value)]
+            return [self._decode(each) for each in cast("list[Any]", value)]
         if not isinstance(value, dict):
             return value
         given = cast("dict[str, Any]", value)
         tag = given.get(_TAG)
         if tag is None:
-            return {key: self.decode(each) for key, each in given.items()}
+            return {key: self._decode(each) for key, each in given.items()}
         inner = given["v"]
         if tag in _DECODERS:
-            return _DECODERS[tag](self.decode(inner))
+            return _DECODERS[tag](self._decode(inner))
         kind = self._types.get(tag) or next((each for each in _below(self._bases) if _full_name(each) == tag), None)
         if kind is None:  # of a program that knows more classes
-            return self.decode(inner)
+            return self._decode(inner)
         if issubclass(kind, Enum):
-            return kind(self.decode(inner))
-        fields = self.decode(inner)
+            return kind(self._decode(inner))
+        fields = self._decode(inner)
         if kind is Message:
             return Message(**fields)
         return kind.model_validate(fields) if issubclass(kind, BaseModel) else kind(**fields)
@@ -165,15 +180,19 @@ class Codec:
         """Return the error of a JSON text that `dump_error` gave.
 
         It is of its own class where that is one of Python's or of trivium's, and else a `RecordedError`.
+
+        Raises:
+            JournalDamagedError: it was changed.
         """
-        found = self.load(text)
-        kind = getattr(builtins, found["kind"], None) or getattr(exceptions, found["kind"], None)
-        if not (isinstance(kind, type) and issubclass(kind, Exception)):
-            return RecordedError(found["text"], found["kind"])
-        error = kind.__new__(kind)
-        error.args = tuple(found["args"])
-        vars(error).update(found["data"])
-        return error
+        with _readable(text):
+            found = self._decode(json.loads(text))
+            kind = getattr(builtins, found["kind"], None) or getattr(exceptions, found["kind"], None)
+            if not (isinstance(kind, type) and issubclass(kind, Exception)):
+                return RecordedError(found["text"], found["kind"])
+            error = kind.__new__(kind)
+            error.args = tuple(found["args"])
+            vars(error).update(found["data"])
+            return error
 
 
 _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -184,6 +203,18 @@ _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "float": float,
     "bytes": b64decode,
 }
+
+
+@contextmanager
+def _readable(body: object) -> Generator[None]:
+    """Raise what is wrong with a record as a `JournalDamagedError`."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise JournalDamagedError(
+            f"a record of the journal cannot be read ({type(error).__name__}: {error}): {body!r:.200}. It was changed, "
+            "or a class of its values was: restore it from a copy, or start anew with another run id"
+        ) from error
 
 
 def _plain(value: object) -> Any:
@@ -220,6 +251,26 @@ def _values_of(value: Any) -> dict[str, Any]:
         return {**vars(value), **(value.__pydantic_extra__ or {})}
     kind: type[Any] = value.__class__
     return {name: getattr(value, name) for name in _fields_of(kind) or ()}
+
+
+def with_sources(body: str, read: Sources) -> str:
+    """Return the JSON of an outcome together with what was read for it; a codec loads the outcome alone."""
+    return f'{{"{_TAG}":"read","v":{body},"sources":{json.dumps(sorted(read), ensure_ascii=False)}}}' if read else body
+
+
+def sources_in(body: str) -> Sources:
+    """Return what was read for a recorded outcome; see `with_sources`."""
+    if not body.startswith(f'{{"{_TAG}":"read",'):
+        return NOTHING
+    with _readable(body):
+        return as_sources(json.loads(body)["sources"])
+
+
+def without_sources(body: str) -> Any:
+    """Return a recorded outcome as JSON's own values; see `with_sources`."""
+    found: object = json.loads(body)
+    values = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return values["v"] if values.get(_TAG) == "read" else found
 
 
 def digest_of(value: object) -> str:

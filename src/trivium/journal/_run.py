@@ -26,16 +26,19 @@ from trivium.commander.lowlevel import (
     is_blocking,
     key_of,
     node_name,
+    note_sources,
     parent_of,
     run_in_worker,
     settle,
+    sources_of,
     wait,
 )
 from trivium.exceptions import DivergedError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
-from trivium.journal._codec import Codec, digest_of
+from trivium.journal._codec import Codec, digest_of, sources_in, with_sources
 from trivium.journal._events import Fork, ForkedEvent
 from trivium.journal._store import Caller, Entry, EntryKind, RunStatus, Store
+from trivium.policies import NOTHING, Sources
 
 __all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
 
@@ -296,7 +299,11 @@ class DurableRun:
             return
         kept = json.loads(body).get("state")
         empty = {path: list[Any]() for path in state.state_dict(node.session_id)}
-        state.load_state_dict(empty if kept is None else self._codec.decode(kept), node.session_id)
+        outside = current.set(None)  # it was remembered then: what this run has read is not in it
+        try:
+            state.load_state_dict(empty if kept is None else self._codec.decode(kept), node.session_id)
+        finally:
+            current.reset(outside)
 
     def _end(self, status: RunStatus, error: BaseException | None = None) -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
@@ -351,7 +358,7 @@ class DurableRun:
         digest = digest_of(encoded)
         record = self.claim(node, digest, encoded)
         if record is not None and record.outcome is not None and is_settled(record.outcome):
-            return self._recorded(record.outcome, codec)
+            return self._recorded(node, record.outcome, codec)
         if effect not in _REPEATABLE:
             if record is not None and record.outcome is None:
                 return await self._reconciled(node, digest, reconcile)
@@ -361,6 +368,7 @@ class DurableRun:
             except CancelledError:  # it was not begun
                 self._waiting.append(self._entry("retry", node, digest, ""))
                 raise
+        before = sources_of(node)  # these are noted again by the caller
         try:
             value = await act()
         except RunPausedError:
@@ -369,31 +377,36 @@ class DurableRun:
             raise
         except Exception as error:
             self._failed.append((error, node))
-            self._write(self._entry("error", node, digest, self._codec.dump_error(error)))
+            self._write(
+                self._entry(
+                    "error", node, digest, with_sources(self._codec.dump_error(error), sources_of(node) - before)
+                )
+            )
             raise
-        return await self._beside_loop(partial(self._keep, node, digest, value, codec))
+        return await self._beside_loop(partial(self._keep, node, digest, value, codec, before))
 
     def value(self, name: str, make: Callable[[], T]) -> T:
         """Return a value that the program takes from outside, such as the time; a later attempt gets the same."""
         with CallNode(name, current.get()) as node:
             record = self.claim(node, name, name)
             if record is not None and record.outcome is not None:
-                return self._recorded(record.outcome)
-            return self._keep(node, name, make())
+                return self._recorded(node, record.outcome, self._codec)
+            return self._keep(node, name, make(), self._codec)
 
-    def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec | None = None) -> Any:
-        codec = codec or self._codec
+    def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
         body = codec.dump(value)
-        self._write(self._entry("outcome", node, digest, body))
+        self._write(self._entry("outcome", node, digest, with_sources(body, sources_of(node) - before)))
         return codec.load(body)
 
-    def _recorded(self, outcome: tuple[EntryKind, str], codec: Codec | None = None) -> Any:
+    def _recorded(self, node: TaskNode, outcome: tuple[EntryKind, str], codec: Codec) -> Any:
+        """Return or raise what is recorded; the node has read what was read for it."""
         kind, body = outcome
         if kind == "decision":
             return Decided(**json.loads(body))
+        note_sources(node, sources_in(body))
         if kind == "error":
-            raise self._codec.load_error(body)
-        return (codec or self._codec).load(body)
+            raise codec.load_error(body)
+        return codec.load(body)
 
     async def _reconciled(self, node: CallNode, digest: str, reconcile: Reconcile | None) -> Any:
         """Return the outcome of an act that was broken off, if it can be found out.
@@ -410,7 +423,7 @@ class DurableRun:
             )
             self._write(self._entry("error", node, digest, self._codec.dump_error(error)))
             raise error
-        return self._keep(node, digest, await settle(reconcile()))
+        return self._keep(node, digest, await settle(reconcile()), self._codec)
 
     # ---- writing
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:
