@@ -346,8 +346,10 @@ def test_a_fork_asks_again_for_what_was_approved_in_the_other_run(journal: Journ
     shop()("Go.", run_id="a", journal=journal, approve=ask_later)
     run = journal.view("a")
     assert run.tree().status == "done"
+    assert run.replay(shop()).content == "done"  # also where there is nobody to ask
     with pytest.raises(RunPausedError):
         run.fork("b", at="shop/tool:buy").resume(shop(), approve=ask_later)
+    assert run.fork("d", at="shop/tool:buy", edit="sold out").resume(shop()).content == "done"  # it does not run
     assert run.fork("c", at="shop/model#1").resume(shop(), approve=ask_later).content == "done"
 
 

@@ -137,6 +137,10 @@ def find_decision(node: CallNode, tool: Tool, arguments: Mapping[str, object]) -
     return decide(policies, SinkCall(tool.name, sinks, arguments, sources_above(node), trusted))
 
 
+def _refuse_unasked(request: ApprovalRequest) -> Denied:
+    return Denied("nobody to ask; go on without it, and say what you could not do")
+
+
 async def _answer(approve: Callable[[Any], Any], request: ApprovalRequest) -> object:
     """Ask the approver; a run that is resumed from a journal does not ask again what was answered."""
     ask = partial(invoke, approve, request)
@@ -153,10 +157,7 @@ async def _answer(approve: Callable[[Any], Any], request: ApprovalRequest) -> ob
 
 async def find_refusal(request: ApprovalRequest) -> str | None:
     """Ask the approver; return the reason of a refusal, or None if the call is approved. Only True approves."""
-    approve = scope_of(request.node).approve
-    if approve is None:
-        return "nobody to ask; go on without it, and say what you could not do"
-    answer = await _answer(approve, request)
+    answer = await _answer(scope_of(request.node).approve or _refuse_unasked, request)
     if answer is True:
         return None
     if isinstance(answer, Denied) and answer.reason:

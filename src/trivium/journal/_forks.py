@@ -52,9 +52,12 @@ def entries_before(entries: Sequence[Entry], node: RunNode, edit: Any, codec: Co
         UnknownNodeError: the node has no outcome that could be edited.
     """
     begun = {each.node for each in entries if each.kind == "intent" and each.seq < node.first}
-    if edit is not KEEP:
-        begun |= {each.key for each in node.walk()} - {node.key}  # what it did to have the outcome that is replaced
-    kept = [each for each in entries if each.seq < node.first or (each.kind in _ENDS and each.node in begun)]
+    below = set[str]() if edit is KEEP else {each.key for each in node.walk()} - {node.key}  # of what does not run
+    kept = [
+        each
+        for each in entries
+        if each.seq < node.first or each.node in below or (each.kind in _ENDS and each.node in begun)
+    ]
     if edit is KEEP:
         return kept
     if not node.is_effect:
