@@ -7,8 +7,9 @@ import asyncio
 from pydantic import BaseModel
 
 from trivium import Agent
+from trivium.agents import StreamingAgent
 from trivium.events import RunEvent
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 
 class Reply(BaseModel):
@@ -58,3 +59,13 @@ def test_a_list_grows_item_by_item():
     answer = numbers("?", listeners=[listen])
     assert (seen[-1], answer.output) == ([1, 2, 3], [1, 2, 3])
     assert all(seen[at] != seen[at + 1] for at in range(len(seen) - 1))
+
+
+def test_a_streaming_agent_yields_values_of_its_type_alone():
+    def find() -> str:
+        """Find the parcel."""
+        return "P9"
+
+    pieces = ["let me ", call_tool("find")]
+    agent = StreamingAgent[Reply](ScriptedModel([pieces, "It came.", '{"text": "It came."}']), tools=[find])
+    assert {type(answer.output) for answer in agent("?")} == {Reply}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Task, ToolMessage
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage
 from trivium.agents._answer_format import AnswerFormat, value_in
 from trivium.commander import Limits
 from trivium.events import Event
@@ -208,3 +209,24 @@ def test_the_output_of_another_type_is_no_value():
     said = Message(content="Rome").replace(output=City(name="Rome"))
     assert value_in(said, City) == City(name="Rome")
     assert value_in(said, int) is None
+
+
+NOBODY = '{"value": null}'
+
+
+class Relayed(Agent[City | None]):
+    async def forward(self, *message: Message, **kwargs: Any) -> Message:
+        return await super().forward(*message, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Relayed(ScriptedModel([NOBODY])),
+        lambda: Task(ChatAgent[City | None](ScriptedModel([NOBODY])), interactive=False),
+        lambda: Task[City | None](ChatAgent(ScriptedModel(["none", NOBODY])), interactive=False, single_round=True),
+    ],
+    ids=["an override", "a task of a typed agent", "a typed task"],
+)
+def test_none_is_a_value_where_the_type_has_it(make: Callable[[], Module]):
+    assert make()("Which city?").output is None

@@ -17,9 +17,12 @@ from trivium import Agent, AsyncAgent, ChatAgent, ChatAgentConfig, Limits, Messa
 from trivium.agent.chat_agent import ChatAgent as DocumentedChatAgent
 from trivium.agent.task import Task as DocumentedTask
 from trivium.agent.tool_message import ToolMessage as DocumentedToolMessage
+from trivium.agents import AsyncStreamingAgent, ReAct, StreamingAgent
+from trivium.agents.special import DocChatAgent
 from trivium.events import DeltaEvent, EndedEvent, RunEvent, ToolCallEvent, ToolResultEvent, UsageEvent
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import Answer, Usage
+from trivium.tasks import run_batch_tasks
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -71,6 +74,36 @@ def an_output_format_is_a_type_too() -> None:
     assert_type(Agent(model(), output_format=list[int]), Agent[list[int]])
     assert Agent(model(), output_format=City)("Which city?").output == ROME
     assert ChatAgent(model(), output_format=City)("Which city?").output == ROME
+
+
+def agents_of_every_kind_have_types() -> None:
+    for answer in StreamingAgent[City](model())("Which city?"):
+        assert_type(answer, Answer[City])
+        assert answer.output == ROME
+    assert_type(StreamingAgent[City](model()).stream("Which city?").result.output, City)
+
+    answer = DocChatAgent[City](model())("Which city?")
+    assert_type(answer.output, City)
+    assert answer.output == ROME
+
+    end = {"thought_process": "It is easy.", "conclusion": 42}
+    conclusion = ReAct[int](ScriptedModel([json.dumps(end)]), [add])("6 * 7?")
+    assert_type(conclusion.output, int)
+    assert conclusion.output == 42
+
+
+async def a_streaming_agent_has_one_in_async_code() -> None:
+    async for answer in AsyncStreamingAgent[City](model())("Which city?"):
+        assert_type(answer.output, City)
+        assert answer.output == ROME
+
+
+def nothing_is_a_type_too() -> None:
+    assert_type(Agent[None](ScriptedModel(["null"]))("?").output, None)
+    assert Agent[None](ScriptedModel(["null"]))("?").output is None
+    nobody = Agent[City | None](ScriptedModel(['{"value": null}']))
+    assert_type(nobody("Which city?").output, City | None)
+    assert nobody("Which city?").output is None
 
 
 def a_subclass_has_the_type_of_its_base() -> None:
@@ -188,6 +221,13 @@ def a_task_of_a_type_gives_a_value() -> None:
 async def a_task_does_so_in_async_code() -> None:
     task = Task(ChatAgent(model()), interactive=False, single_round=True)
     assert_type(await task[City].run_async("Which city?"), City)
+
+
+def a_batch_gives_values_of_the_type_of_its_task() -> None:
+    task = Task[City](ChatAgent(model()), interactive=False, single_round=True)
+    assert_type(run_batch_tasks(task, ["a"]), list[City | None])
+    assert_type(run_batch_tasks(task, ["a"], output_map=str), list[str])
+    assert run_batch_tasks(task, ["a"]) == [ROME]
 
 
 def a_call_of_a_task_has_its_type() -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast
-
-from typing_extensions import TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 import trivium.agents._described as described
 import trivium.agents._handling as handling
@@ -20,7 +18,7 @@ from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
 from trivium.agents._parts import FormatOption, MemoryOption, Model
-from trivium.agents._typed import bracketed, type_argument
+from trivium.agents._typed import T_co, bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Agent", "AsyncAgent", "Model"]
 
-T_co = TypeVar("T_co", default=Any, covariant=True)
 R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
 Extra: TypeAlias = Mapping[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 
@@ -28,6 +29,7 @@ __all__ = [
     "repair",
     "repairs_exceeded",
     "value_in",
+    "values_in",
     "with_output",
 ]  # fmt: skip
 
@@ -185,17 +187,20 @@ async def with_output(form: AnswerFormat, agent: AgentNames, turn: Coroutine[Any
     extra = cast("dict[str, Any]", answer.__pydantic_extra__)
     if "output" in extra and "forward" not in agent.overridden:
         return answer
-    extra["output"] = found = value_in(answer, form.kind, agent)
-    if found is None:
-        calls = ", ".join(call.name for call in answer.tool_calls)
-        why = f"it calls {calls}, which is left to a task: run the agent in one" if calls else "it states none"
-        text = f"the answer of {agent.name} has no value of the type {name_of_type(form.kind)}: {why}"
-        extra["output"] = AnswerFormatError(text, str(answer.content))
+    calls = ", ".join(call.name for call in answer.tool_calls)
+    why = f"it calls {calls}, which is left to a task: run the agent in one" if calls else "it states none"
+    text = f"the answer of {agent.name} has no value of the type {name_of_type(form.kind)}: {why}"
+    extra["output"] = next(values_in(answer, form.kind, agent), AnswerFormatError(text, str(answer.content)))
     return answer
 
 
 def value_in(message: Message, kind: type[T], agent: AgentNames | None = None) -> T | None:
-    """Return the value of a type in a message; None where it holds none.
+    """Return the value of a type in a message; None where it holds none. See `values_in`."""
+    return next(values_in(message, kind, agent), None)
+
+
+def values_in(message: Message, kind: Any, agent: AgentNames | None = None) -> Iterator[Any]:
+    """Yield the values of a type in a message, the best first.
 
     In this order: the value that travels with it, its text, a tool message of that type (or all, for a list), the
     field of that type in a tool message, and the value that its text states as JSON.
@@ -205,37 +210,36 @@ def value_in(message: Message, kind: type[T], agent: AgentNames | None = None) -
         kind: the type.
         agent: knows the tool messages that the text may hold.
     """
-    content = message.content
+    content, extra = message.content, cast("dict[str, Any]", message.__pydantic_extra__)
     if kind is str and content:
-        return cast("T", content)
-    for value in (message.__pydantic_extra__.get("output"), message.content_any, content):
-        if value is not None and (found := _validated(value, kind)) is not None:
-            return found
+        yield content
+    if "output" in extra:
+        yield from _validated(extra["output"], kind)
+    for value in (message.content_any, content):
+        if value is not None:
+            yield from _validated(value, kind)
     tools = [*message.tool_messages, *(agent.try_get_tool_messages(message, True) if agent is not None else ())]
     inner = get_args(kind)[0] if get_origin(kind) is list else None
     if inner is not None and is_class(inner, ToolMessage):
-        return cast("T", [tool for tool in tools if isinstance(tool, inner)]) or None
-    for tool in tools:
-        if is_class(kind, ToolMessage) and isinstance(tool, kind):
-            return tool
+        if many := [tool for tool in tools if isinstance(tool, inner)]:
+            yield many
+        return
+    if is_class(kind, ToolMessage):
+        yield from (tool for tool in tools if isinstance(tool, kind))
     for tool in tools:
         if (found := tool.get_value_of_type(kind)) is not None:
-            return found
-    if not isinstance(content, str):
-        return None
-    form = answer_format(kind)
-    try:
-        return None if form is None else form.parse_response(content)
-    except AnswerFormatError:
-        return _validated(content.strip(), kind, strict=False)  # "42" for a number
+            yield found
+    if isinstance(content, str) and (form := answer_format(kind)) is not None:
+        try:
+            yield form.parse_response(content)
+        except AnswerFormatError:
+            yield from _validated(content.strip(), kind, strict=False)  # "42" for a number
 
 
-def _validated(value: object, kind: Any, strict: bool | None = None) -> Any:
+def _validated(value: object, kind: Any, strict: bool | None = None) -> Iterator[Any]:
     strict = not isinstance(value, dict | BaseModel) if strict is None else strict
-    try:
-        return TypeAdapter(kind).validate_python(value, strict=strict)
-    except Exception:
-        return None
+    with suppress(Exception):
+        yield TypeAdapter(kind).validate_python(value, strict=strict)
 
 
 def name_of_type(kind: object) -> str:

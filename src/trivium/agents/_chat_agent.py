@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
 
-from trivium.agents._agent import Agent, Model, R, T_co
+from trivium.agents._agent import Agent, Model, R
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._parts import FormatOption
+from trivium.agents._typed import T_co
 from trivium.commander import CallNode, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
 from trivium.exceptions import ConfigurationError

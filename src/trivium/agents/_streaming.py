@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
 from inspect import isasyncgenfunction, isgeneratorfunction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trivium.agents._agent import Agent
 from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._containers import Sequential
+from trivium.agents._typed import T_co
 from trivium.commander import EndedEvent, Event, TaskNode
 from trivium.commander.lowlevel import node_name, parent_of
 from trivium.llms import DeltaEvent
 from trivium.module import Module, PartialEvent
 from trivium.schema import AgentStatusCode, Message, ModelStatusCode
+
+if TYPE_CHECKING:
+    from trivium.agents._typed import CallMethod
+    from trivium.schema import Answer
 
 __all__ = ["AsyncStreamingAgent", "AsyncStreamingSequential", "StreamingAgent", "StreamingSequential"]
 
@@ -49,10 +54,11 @@ class _Growing:
         return None
 
 
-def _answer_so_far(form: Any, name: str, text: str, state: AgentStatusCode | ModelStatusCode) -> Message:
+def _answer_so_far(form: Any, name: str, text: str, state: AgentStatusCode | ModelStatusCode) -> Message | None:
     message = Message(content=text, sender=name, stream_state=state)
     if isinstance(form, AnswerFormat):
-        return message.replace(output=form.partial_value(text))
+        value = form.partial_value(text)  # None: it calls a tool, or does not fit and is requested again
+        return None if value is None else message.replace(output=value)
     if form is not None:
         with suppress(Exception):  # the beginning of an answer need not have the form of a complete one
             message.formatted = form.parse_response(text)
@@ -97,7 +103,7 @@ class AsyncStreamingMixin(Module):
             yield events.result
 
 
-class StreamingAgent(StreamingMixin, Agent):
+class StreamingAgent(StreamingMixin, Agent[T_co]):
     """An `Agent` whose call yields its answer as it grows.
 
     Example:
@@ -107,9 +113,15 @@ class StreamingAgent(StreamingMixin, Agent):
         [('Hel', 'STREAM_ING'), ('Hello', 'STREAM_ING'), ('Hello', 'END'), ('Hello', 'END')]
     """
 
+    if TYPE_CHECKING:
+        __call__: CallMethod[Generator[Answer[T_co]]]  # type: ignore[override]
 
-class AsyncStreamingAgent(AsyncStreamingMixin, Agent):
+
+class AsyncStreamingAgent(AsyncStreamingMixin, Agent[T_co]):
     """An `Agent` whose call is an async generator of its answer as it grows."""
+
+    if TYPE_CHECKING:
+        __call__: CallMethod[AsyncGenerator[Answer[T_co]]]  # type: ignore[override]
 
 
 class StreamingSequential(StreamingMixin, Sequential):

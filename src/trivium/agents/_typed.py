@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from types import GenericAlias, NoneType
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from typing_extensions import get_original_bases
+from typing_extensions import TypeVar, get_original_bases
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
     from trivium.commander import Limits, Listener
     from trivium.policies import Policy
 
-__all__ = ["TypedClass", "type_argument"]
+__all__ = ["CallMethod", "T_co", "TypedClass", "bracketed", "type_argument"]
+
+T_co = TypeVar("T_co", default=Any, covariant=True)
+"""The type of the answers of an agent."""
 
 
-R_co = TypeVar("R_co", covariant=True)
-
-
-class CallMethod(Protocol[R_co]):
+class CallMethod(Protocol[T_co]):
     """A way to call an agent, as type checkers see it: all of them take the same keywords."""
 
     def __call__(
@@ -33,7 +33,7 @@ class CallMethod(Protocol[R_co]):
         approve: Callable[[ApprovalRequest], Any] | None = None,
         policy: Policy | None = None,
         **kwargs: Any,
-    ) -> R_co: ...
+    ) -> T_co: ...
 
 
 class TypedClass(GenericAlias):
@@ -65,4 +65,4 @@ def bracketed(origin: type, argument: Any) -> TypedClass | None:
     """Return the class for this type; None where the brackets hold a type variable."""
     if isinstance(argument, tuple):  # from an evaluated type hint
         (argument,) = cast("tuple[Any]", argument)
-    return None if isinstance(argument, TypeVar) else TypedClass(origin, argument)
+    return None if isinstance(argument, TypeVar) else TypedClass(origin, NoneType if argument is None else argument)

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from trivium.agents._answer_format import AnswerFormat, name_of_type, repairs_exceeded, value_in
+from trivium.agents._answer_format import AnswerFormat, name_of_type, repairs_exceeded, values_in
 from trivium.agents._calls import calls_in, class_of, handled_by
 from trivium.agents._handling import as_repair
-from trivium.agents._typed import CallMethod, bracketed, type_argument
+from trivium.agents._typed import CallMethod, T_co, bracketed, type_argument
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnswerFormat",
     "CallMethod",
+    "T_co",
     "TaskCallbacks",
     "as_repair",
     "bracketed",
@@ -25,7 +26,7 @@ __all__ = [
     "repairs_exceeded",
     "show_subtask",
     "type_argument",
-    "value_in",
+    "values_in",
 ]  # fmt: skip
 
 # Few programs set callbacks.

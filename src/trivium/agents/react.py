@@ -7,14 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from trivium.actions import ActionExecutor
 from trivium.agents._agent import Agent, MemoryOption
+from trivium.agents._typed import T_co
 from trivium.agents.stream import Condition, ToolLoop, fill
 from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.hooks import ActionPreprocessor
-from trivium.module import AsyncModule
+from trivium.module import AsyncModule, overridable
 from trivium.prompts import PromptTemplate
 from trivium.prompts.parsers import JSONParser
 from trivium.schema import Message
@@ -63,7 +64,7 @@ def has_conclusion(message: Message) -> bool:
     return isinstance(formatted, Mapping) and "conclusion" in formatted
 
 
-class ReAct(ToolLoop):
+class ReAct(ToolLoop[T_co]):
     """Thinks, calls a tool, reads the result, and so on until it comes to a conclusion.
 
     An answer that has not the form asked for is remembered, and the model is told so.
@@ -114,7 +115,7 @@ class ReAct(ToolLoop):
     ) -> None:
         hooks = [ActionPreprocessor()] if hooks is None else hooks
         if output_format is None:
-            output_format = JSONParser(_FORMATS, function_format=ActionFormat, finish_format=FinishFormat)
+            output_format = JSONParser(_FORMATS, function_format=ActionFormat, finish_format=self._finish_format())
         parser = create_object(output_format)
         if not hasattr(parser, "format_instruction") or not hasattr(parser, "parse_response"):
             raise ConfigurationError(f"{type(parser).__name__} is no parser: give output_format=JSONParser(…), or none")
@@ -136,12 +137,26 @@ class ReAct(ToolLoop):
         """The agent that is asked."""
         return self.select_agent
 
+    def _finish_format(self) -> type[FinishFormat]:
+        """Return the form of the last answer; its conclusion is of the type of the agent's answers."""
+        if self.answer_type is None:
+            return FinishFormat
+        field = FinishFormat.model_fields["conclusion"]
+        return create_model("FinishFormat", __base__=FinishFormat, conclusion=(self.answer_type, field))
+
+    @overridable
+    async def forward(self, *message: Message, **kwargs: Any) -> Message:
+        """Ask, call, and ask again; in an agent of a type the output is the conclusion."""
+        answer = await super().forward(*message, **kwargs)
+        is_typed = self.answer_type is not None and has_conclusion(answer)
+        return answer.replace(output=answer.formatted["conclusion"]) if is_typed else answer
+
     async def run_call(self, answer: Message) -> Message:
         """Run the action of an answer."""
         return await self.actions.acall(answer)
 
 
-class AsyncReAct(AsyncModule, ReAct):
+class AsyncReAct(AsyncModule, ReAct[T_co]):
     """A `ReAct` whose call gives a coroutine."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from trivium.actions import ActionExecutor, BaseAction, descriptions_of
 from trivium.agents._agent import Agent, MemoryOption
+from trivium.agents._typed import T_co
 from trivium.agents.aggregator import InternLMToolAggregator
 from trivium.commander import invoke
 from trivium.exceptions import ConfigurationError, NoExecutorError
@@ -97,7 +98,7 @@ def _found(message: Message) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", found)
 
 
-class ToolLoop(Agent):
+class ToolLoop(Agent[T_co]):
     """Asks an inner agent, runs what its answer calls, gives it the result, and so on.
 
     Args:

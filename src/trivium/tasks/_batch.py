@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from inspect import isclass, isroutine
 from operator import attrgetter
-from typing import Any, TypeVar, Unpack
+from typing import Any, Unpack
+
+from typing_extensions import TypeVar
 
 from trivium.agents import Agent
 from trivium.commander import Limits, driver_neutral, invoke, sync_function, this_session
@@ -17,7 +19,9 @@ from trivium.tasks._task import Task
 
 T = TypeVar("T")
 R = TypeVar("R")
-U = TypeVar("U")
+U = TypeVar("U", default=Any)
+M = TypeVar("M", default=Message | None)
+V = TypeVar("V", default=R | None)
 
 
 def _same(value: T) -> T:
@@ -29,7 +33,7 @@ async def run_batch_tasks_async(
     task: Task[R],
     items: Iterable[T] | AsyncIterable[T],
     input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
-    output_map: Callable[[R | None], U | Awaitable[U]] = _same,
+    output_map: Callable[[R | None], V | Awaitable[V]] = _same,
     sequential: bool = True,
     batch_size: int | None = None,
     turns: int = -1,
@@ -38,7 +42,7 @@ async def run_batch_tasks_async(
     *,
     shared_limits: bool = False,
     **keywords: Unpack[BatchKeywords],
-) -> list[U]:
+) -> list[V]:
     """Run a task once for each item; the results come in the order of the items.
 
     Each run has a session of its own, which is forgotten at its end, so that one task object serves all items. If
@@ -90,7 +94,7 @@ async def run_batch_task_gen_async(
     gen_task: Callable[[int], Task[R] | Awaitable[Task[R]]],
     items: Iterable[T] | AsyncIterable[T],
     input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
-    output_map: Callable[[R | None], U | Awaitable[U]] = _same,
+    output_map: Callable[[R | None], V | Awaitable[V]] = _same,
     sequential: bool = True,
     batch_size: int | None = None,
     turns: int = -1,
@@ -100,7 +104,7 @@ async def run_batch_task_gen_async(
     *,
     shared_limits: bool = False,
     **keywords: Unpack[BatchKeywords],
-) -> list[U]:
+) -> list[V]:
     """Run a new task for each item; see `run_batch_tasks`.
 
     Args:
@@ -165,11 +169,11 @@ async def llm_response_batch_async(
     agent: Agent,
     items: Iterable[T] | AsyncIterable[T],
     input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
-    output_map: Callable[[Message | None], U | Awaitable[U]] = _same,
+    output_map: Callable[[Message | None], M | Awaitable[M]] = _same,
     sequential: bool = True,
     batch_size: int | None = None,
     **keywords: Unpack[BatchKeywords],
-) -> list[U]:
+) -> list[M]:
     """Call the agent's `llm_response` once for each item; see `run_batch_agent_method`.
 
     Example:
@@ -188,11 +192,11 @@ async def agent_response_batch_async(
     agent: Agent,
     items: Iterable[T] | AsyncIterable[T],
     input_map: Callable[[T], str | Message | Awaitable[str | Message]] = str,
-    output_map: Callable[[Message | None], U | Awaitable[U]] = _same,
+    output_map: Callable[[Message | None], M | Awaitable[M]] = _same,
     sequential: bool = True,
     batch_size: int | None = None,
     **keywords: Unpack[BatchKeywords],
-) -> list[U]:
+) -> list[M]:
     """Call the agent's `agent_response` once for each item; see `run_batch_agent_method`.
 
     Example:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from logging import getLogger
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trivium.actions.lowlevel import is_done_tool, result_of, text_of_result
 from trivium.agents import Agent
-from trivium.agents.lowlevel import class_of, name_of_type, value_in
+from trivium.agents.lowlevel import class_of, name_of_type, values_in
 from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import scope_of, stopped_by
 from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
@@ -113,11 +113,13 @@ async def with_value(task: Task[Any], answer: Message, kind: Any) -> Message:
     if kind in (None, Message) or answer.status in NO_RESULT or answer.content is None:
         return answer
     agent = task.agent
-    found = value_in(answer, kind, agent)
-    if found is None and agent.has_model():
+    found = list(values_in(answer, kind, agent))
+    if not found and agent.has_model():
         stated = await invoke(agent[kind].llm_response, f"State this answer in the required form: {answer.content}")
-        found = None if stated is None else value_in(stated, kind, agent)
-    return answer if found is None else answer.replace(output=found)
+        found = list(values_in(stated or Message(), kind, agent))
+    if found:
+        cast("dict[str, Any]", answer.__pydantic_extra__)["output"] = found[0]
+    return answer
 
 
 def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
@@ -134,13 +136,12 @@ def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
     if kind is None or kind is Message:
         return answer
     was_stopped = answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result
-    found = None if was_stopped else value_in(answer, kind, task.agent)
-    if found is None:
-        text = answer.content if answer.content is not None or answer.parent is None else answer.parent.content
-        why = answer.why or f"{text!r} states none"
-        reason = f"{task.name} has no result of the type {name_of_type(kind)}: {why}"
-        found = AnswerFormatError(reason, "" if text is None else str(text))
-    return answer.replace(output=found)
+    text = answer.content if answer.content is not None or answer.parent is None else answer.parent.content
+    reason = f"{task.name} has no result of the type {name_of_type(kind)}: {answer.why or f'{text!r} states none'}"
+    error = AnswerFormatError(reason, "" if text is None else str(text))
+    found = error if was_stopped else next(values_in(answer, kind, task.agent), error)
+    cast("dict[str, Any]", answer.__pydantic_extra__)["output"] = found
+    return answer
 
 
 def value_of_run(task: Task[Any], answer: Message, kind: Any) -> Any:

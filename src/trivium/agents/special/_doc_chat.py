@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from trivium.actions import calls_in_text
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._described import calls_in_own_text
+from trivium.agents._typed import T_co
 from trivium.agents.aggregator._default import text_of
 from trivium.agents.special._answering import AnswerCheck, CitingModel
 from trivium.agents.special._doc_config import DocChatAgentConfig
@@ -37,7 +38,7 @@ _TURNS, _CHARACTERS = 2, 400
 """The last turns of the conversation, and the characters of each message, from which a question is made complete."""
 
 
-class DocChatAgent(DocumentAgent):
+class DocChatAgent(DocumentAgent[T_co]):
     """Answers from documents only, with the place of each statement; says so if they do not contain an answer.
 
     Each statement of the answer is checked against the sentences that the model read, before anybody sees it: one that

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from trivium.agents._chat_agent import ChatAgent
+from trivium.agents._typed import T_co
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.commander import Listener, driver_neutral, sync_method
 from trivium.commander.lowlevel import current, note_sources
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["DocumentAgent"]
 
 
-class DocumentAgent(ChatAgent):
+class DocumentAgent(ChatAgent[T_co]):
     """A chat agent that holds documents: reads them into its store, and finds passages in them.
 
     Attributes:

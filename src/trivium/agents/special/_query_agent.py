@@ -11,6 +11,7 @@ from pydantic import Field
 from trivium.actions import ToolMessage
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
+from trivium.agents._typed import T_co
 from trivium.commander import invoke
 from trivium.llms import Request
 from trivium.module import overridable
@@ -48,7 +49,7 @@ class QueryAgentConfig(ChatAgentConfig):
     max_schema_chars: int = Field(default=6000, ge=0)
 
 
-class QueryAgent(ChatAgent):
+class QueryAgent(ChatAgent[T_co]):
     """A chat agent that answers from the results of its own tools.
 
     A subclass lists its tools in `query_tools` and has a method of the same name for each; `describe_data` returns the

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
+from trivium.agents._typed import T_co
 from trivium.exceptions import ConfigurationError, DatabaseError
 from trivium.knowledge.graphs import GraphRows, GraphStore
 
@@ -38,7 +39,7 @@ class GraphChatAgentConfig(ChatAgentConfig):
     max_schema_characters: int = Field(default=4000, ge=0)
 
 
-class GraphChatAgent(ChatAgent):
+class GraphChatAgent(ChatAgent[T_co]):
     """Answers questions from a graph.
 
     The model writes Cypher, and reads the rows that come back. It can only read, whatever it writes: see

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr
 
+from trivium.agents._typed import T_co
 from trivium.agents.special.graph._graph_chat import GraphChatAgent, GraphChatAgentConfig
 from trivium.knowledge.graphs import Neo4jGraph
 from trivium.schema import ConfigModel
@@ -41,7 +42,7 @@ class Neo4jChatAgentConfig(GraphChatAgentConfig):
     neo4j_settings: Neo4jSettings = Neo4jSettings()
 
 
-class Neo4jChatAgent(GraphChatAgent):
+class Neo4jChatAgent(GraphChatAgent[T_co]):
     """A `GraphChatAgent` of a Neo4j server.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from trivium.actions import ToolMessage
+from trivium.agents._typed import T_co
 from trivium.agents.special._query_agent import QueryAgent, QueryAgentConfig
 from trivium.agents.special.sql._database import ReadOnlyDatabase
 from trivium.agents.special.sql._schema import Table
@@ -51,7 +52,7 @@ class SQLChatAgentConfig(QueryAgentConfig):
     multi_schema: bool = False
 
 
-class SQLChatAgent(QueryAgent):
+class SQLChatAgent(QueryAgent[T_co]):
     """Answers questions from SQLite, PostgreSQL, MySQL or MariaDB, which it can only read.
 
     The model writes queries; each is checked and run by `ReadOnlyDatabase`, and its error goes back to the model.

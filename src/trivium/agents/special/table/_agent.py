@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from trivium.actions import ToolMessage
+from trivium.agents._typed import T_co
 from trivium.agents.special._query_agent import QueryAgent, QueryAgentConfig
 from trivium.agents.special.sql._agent import describe_tables
 from trivium.agents.special.sql._tools import RunQueryTool
@@ -44,7 +45,7 @@ class TableChatAgentConfig(QueryAgentConfig):
     limits: TableLimits = TableLimits()
 
 
-class TableChatAgent(QueryAgent):
+class TableChatAgent(QueryAgent[T_co]):
     """Answers questions from CSV, Excel and Parquet files, frames and rows, by SQL.
 
     The tables, their columns and some values stand in the system message. The model writes queries; each is checked and
