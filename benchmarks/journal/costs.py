@@ -61,6 +61,8 @@ def rows(place: Place, count: int) -> Iterable[tuple[object, ...]]:
     for turns in TURNS:
         size = _bytes(place, f"turns-{turns}", turns)
         yield f"bytes of a run of {turns} turns", f"{size:,} ({size / turns:,.0f} a turn)"
+        size = _session_bytes(place, f"session-{turns}", turns)
+        yield f"bytes of a session of {turns} runs of one turn", f"{size:,} ({size / turns:,.0f} a turn)"
 
 
 def _answer(at: int) -> str:
@@ -140,3 +142,17 @@ def _bytes(place: Place, run_id: str, turns: int) -> int:
         for at in range(turns):
             ours(f"Question number {at}: what did I say, and what did you answer?")
     return sum(len("".join(map(str, each)).encode()) for each in journal.entries(run_id))
+
+
+def _session_bytes(place: Place, session: str, turns: int) -> int:
+    """Bytes of the runs of one session, each of which is one turn, with all that the session remembers."""
+    ours, journal = Agent(Parrot(), name="ours"), place.journal()
+    parts = "SELECT coalesce(sum(length(digest) + length(before) + length(body)), 0) FROM part"
+    before = place.execute(parts)[0][0]
+    for at in range(turns):
+        asked = f"Question number {at}: what did I say, and what did you answer?"
+        ours(asked, run_id=f"{session}-{at}", journal=journal, session_id=session)
+    runs = (journal.entries(f"{session}-{at}") for at in range(turns))
+    return (
+        sum(len("".join(map(str, each)).encode()) for run in runs for each in run) + place.execute(parts)[0][0] - before
+    )

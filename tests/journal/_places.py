@@ -45,7 +45,7 @@ def postgres_place(url: str, schema: str) -> Place:
     there = f"{url}{'&' if '?' in url else '?'}options={quote(f'-csearch_path={schema}')}"
 
     def execute(sql: str) -> list[Any]:
-        for name in ("run", "entry", "journal"):
+        for name in ("run", "entry", "part", "head", "journal"):
             for verb in ("FROM", "UPDATE"):
                 sql = sql.replace(f"{verb} {name}", f"{verb} trivium_{name}")
         with psycopg.connect(there, autocommit=True) as database:

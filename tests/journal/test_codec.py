@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trivium import Message
 from trivium.exceptions import JournalDamagedError, LimitExceededError, ToolError
-from trivium.journal._codec import Codec, digest_of, sources_in, with_sources, without_sources
+from trivium.journal._codec import Codec, digest_of, notes_in, with_notes, without_notes
 from trivium.policies import NOTHING, Source
 from trivium.schema import ActionReturn, ActionStatusCode, Entity, Origin, ToolCall, Usage
 
@@ -98,11 +98,12 @@ def test_errors_that_no_codec_wrote_are_damaged(text: str):
 
 def test_sources_go_with_an_outcome_and_are_no_part_of_it():
     read = frozenset({Source("web", "open_page")})
-    body = with_sources(Codec().dump([1]), read)
-    assert (Codec().load(body), sources_in(body), without_sources(body)) == ([1], read, [1])
-    assert with_sources("[1]", NOTHING) == "[1]"
+    body = with_notes(Codec().dump([1]), read)
+    assert (Codec().load(body), notes_in(body)[0], without_notes(body)) == ([1], read, [1])
+    assert with_notes("[1]", NOTHING) == "[1]"
+    assert notes_in(with_notes("[1]", NOTHING, {"buyer": "1f"})) == (NOTHING, {"buyer": "1f"})
     with pytest.raises(JournalDamagedError):
-        sources_in('{"$":"read","v":1}')
+        notes_in('{"$":"read","v":1}')
 
 
 def test_values_without_a_form_and_deep_ones_have_one_too():

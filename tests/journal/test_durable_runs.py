@@ -51,10 +51,8 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 class Broken:
     """A model that breaks off at its answer of a number, as often as it is told."""
 
-    name = "broken"
-
     def __init__(self, model: Any, at: int, times: int = 1) -> None:
-        self.model, self.at, self.left, self.asked = model, at, times, 0
+        self.name, self.model, self.at, self.left, self.asked = model.name, model, at, times, 0
 
     def stream(self, request: Any) -> Iterator[Any]:
         self.asked += 1

@@ -389,9 +389,9 @@ def test_a_decision_is_written_while_no_attempt_is_at_work_and_only_one_of_two(p
 class Slow(SQLiteRunStore):
     """A store on a disk that takes its time."""
 
-    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], **options: Any) -> None:
         time.sleep(0.2)
-        super().append(run_id, epoch, entries, is_durable=is_durable)
+        super().append(run_id, epoch, entries, **options)
 
 
 def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path):

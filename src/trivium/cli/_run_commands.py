@@ -60,14 +60,25 @@ def _show(
     runs.show_run(runs.open_journal(journal), run, json, content)
 
 
-def _resume(run: _Run, program: _Program, journal: _Journal = _DEFAULT, json: _AsJson = False) -> None:
+def _resume(
+    run: _Run,
+    program: _Program,
+    accept_changes: Annotated[
+        bool, typer.Option("--accept-changes", help="Go on with an agent that was changed meanwhile.")
+    ] = False,
+    journal: _Journal = _DEFAULT,
+    json: _AsJson = False,
+) -> None:
     """Go on with a run where it was broken off; modules of this folder are found.
 
     What is recorded is not asked or done again. Of a run that is done it writes the result.
     """
     from trivium.cli import _runs as runs
 
-    runs.repeat_run(runs.open_journal(journal), run, program, is_replay=False, as_json=json)
+    opened = runs.open_journal(journal)
+    runs.repeat_run(
+        opened.accepting_changes() if accept_changes else opened, run, program, is_replay=False, as_json=json
+    )
 
 
 def _replay(run: _Run, program: _Program, journal: _Journal = _DEFAULT, json: _AsJson = False) -> None:

@@ -125,6 +125,7 @@
     │   ├── NoSuchRequestError (KeyError)       nothing of that digest waits for a decision
     │   ├── NestedRunError (RuntimeError)       a run was begun within another one
     │   ├── DivergedError (RuntimeError)        the program does not ask what was recorded
+    │   ├── AgentChangedError (RuntimeError)    an agent was changed since the run began
     │   ├── NotRecordedError (LookupError)      a replay asks what the run has no record of
     │   └── UnknownNodeError (KeyError)         a run has no such node
     ├── RecordedError                           an error was recorded whose class is not known
@@ -149,6 +150,7 @@ from trivium.exceptions._databases import (
     QueryTooLargeError,
 )
 from trivium.exceptions._journal import (
+    AgentChangedError,
     DivergedError,
     JournalDamagedError,
     JournalError,
@@ -287,6 +289,7 @@ from trivium.exceptions._tools import (
 LangroidImportError, InfiniteLoopException, XMLException = MissingExtraError, InfiniteLoopError, AnswerFormatError
 
 __all__ = [
+    "AgentChangedError",
     "AgentNameError",
     "AllModelsFailedError",
     "AnswerFormatError",

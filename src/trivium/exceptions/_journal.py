@@ -5,6 +5,7 @@ from __future__ import annotations
 from trivium.exceptions._root import TriviumError
 
 __all__ = [
+    "AgentChangedError",
     "DivergedError",
     "JournalDamagedError",
     "JournalError",
@@ -91,6 +92,14 @@ class DivergedError(JournalError, RuntimeError):
     def __init__(self, message: str, run_id: str = "", path: str = "") -> None:
         super().__init__(message, run_id)
         self.path = path
+
+
+class AgentChangedError(JournalError, RuntimeError):
+    """An agent is not made as it was when the run began. `agent` is its name, `changed` names its parts that differ."""
+
+    def __init__(self, message: str, run_id: str = "", agent: str = "", changed: tuple[str, ...] = ()) -> None:
+        super().__init__(message, run_id)
+        self.agent, self.changed = agent, changed
 
 
 class NotRecordedError(JournalError, LookupError):

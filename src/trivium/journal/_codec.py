@@ -34,7 +34,7 @@ from trivium.schema import (
 )
 from trivium.schema.lowlevel import as_sources
 
-__all__ = ["Codec", "digest_of", "sources_in", "with_sources", "without_sources"]
+__all__ = ["Codec", "digest_of", "notes_in", "with_notes", "without_notes"]
 
 _TAG: Final = "$"
 _DEEPEST: Final = 200
@@ -253,24 +253,31 @@ def _values_of(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in _fields_of(kind) or ()}
 
 
-def with_sources(body: str, read: Sources) -> str:
-    """Return the JSON of an outcome together with what was read for it; a codec loads the outcome alone."""
-    return f'{{"{_TAG}":"read","v":{body},"sources":{json.dumps(sorted(read), ensure_ascii=False)}}}' if read else body
+def with_notes(body: str, read: Sources, agents: Mapping[str, str] | None = None) -> str:
+    """Return the JSON of an outcome together with what was read for it, and the digests of new agents by their names.
+
+    A codec loads the outcome alone.
+    """
+    if not read and not agents:
+        return body
+    notes = {"sources": sorted(read), **({"agents": agents} if agents else {})}
+    return f'{{"{_TAG}":"read","v":{body},{json.dumps(notes, ensure_ascii=False)[1:]}'
 
 
-def sources_in(body: str) -> Sources:
-    """Return what was read for a recorded outcome; see `with_sources`."""
+def notes_in(body: str) -> tuple[Sources, dict[str, str]]:
+    """Return what was read for a recorded outcome, and new agents; see `with_notes`."""
     if not body.startswith(f'{{"{_TAG}":"read",'):
-        return NOTHING
+        return NOTHING, {}
     with _readable(body):
-        return as_sources(json.loads(body)["sources"])
+        notes = json.loads(body)
+        return as_sources(notes["sources"]), dict(notes.get("agents", {}))
 
 
-def without_sources(body: str) -> Any:
-    """Return a recorded outcome as JSON's own values; see `with_sources`."""
+def without_notes(body: str) -> Any:
+    """Return a recorded outcome as JSON's own values; see `with_notes`."""
     found: object = json.loads(body)
     values = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-    return values["v"] if values.get(_TAG) == "read" else found
+    return values["v"] if values.get(_TAG) == "read" else cast("Any", found)
 
 
 def digest_of(value: object) -> str:

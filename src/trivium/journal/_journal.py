@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from functools import partial
 from itertools import count
 from os import PathLike
@@ -78,7 +79,7 @@ class Journal:
     """
 
     def __init__(self, place: str | PathLike[str] | Store, *, types: tuple[type, ...] = ()) -> None:
-        self._codec = Codec(*types)
+        self._codec, self._accepts_changes = Codec(*types), False
         self._store = _store_at(place) if isinstance(place, str | PathLike) else place
 
     def __repr__(self) -> str:
@@ -99,7 +100,18 @@ class Journal:
                 f"the run {run_id!r} would begin within the run {outer.id!r}: leave its run_id out",
                 run_id,
             )
-        return DurableRun(self._store, self._codec, run_id)
+        return DurableRun(self._store, self._codec, run_id, self._accepts_changes)
+
+    def accepting_changes(self) -> Journal:
+        """Return this journal, but so that runs go on with agents that were changed since they began.
+
+        Without it, `AgentChangedError` says what was changed: the instruction, the tools, the model or the output. What
+        was answered before stays as it was, and the new agent is asked for the rest. The run notes it: further attempts
+        need not accept it again.
+        """
+        accepting = copy(self)
+        accepting._accepts_changes = True
+        return accepting
 
     def run(self, run_id: str, name: str = "run") -> RunBlock:
         """Make any code a durable run: `with journal.run("order-17"):`, and `async with` in async code.
@@ -185,7 +197,7 @@ class Journal:
             JournalDamagedError: a record was changed.
         """
         info = self.info(run_id)
-        return RunView(self, info, self._store.entries(run_id), self._codec)
+        return RunView(self, self._store, info, self._store.entries(run_id), self._codec)
 
     def add_run(
         self, run_id: str | None, origin: RunInfo, digest: str, begun: Mapping[str, Any], entries: Sequence[Entry]
@@ -214,6 +226,7 @@ class Journal:
         epoch, _ = self._store.begin(own, root, digest, Caller.here())
         try:
             self._store.append(own, epoch, numbered, is_durable=True)
+            self._store.share(own, origin.id)
             self._store.end(own, epoch, "stopped")
         finally:
             self._store.leave(own, epoch)

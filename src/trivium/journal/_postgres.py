@@ -6,7 +6,8 @@ import json
 import os
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, LiteralString, cast
 from uuid import uuid4
@@ -25,10 +26,13 @@ from trivium.journal._store import (
     Entry,
     Leases,
     Owner,
+    Part,
     RunInfo,
     RunStatus,
     check_input,
     checked_entries,
+    checked_parts,
+    missing_parts,
     newer_version,
     own_process,
     taken_over,
@@ -58,6 +62,22 @@ CREATE TABLE IF NOT EXISTS trivium_run (
 CREATE TABLE IF NOT EXISTS trivium_entry (
     run TEXT COLLATE "C", seq INTEGER, epoch INTEGER, kind TEXT, node TEXT, parent TEXT, name TEXT, digest TEXT,
     body TEXT, at DOUBLE PRECISION, link TEXT, PRIMARY KEY (run, seq));
+CREATE TABLE IF NOT EXISTS trivium_part (digest TEXT COLLATE "C" PRIMARY KEY, before TEXT COLLATE "C", body TEXT);
+CREATE TABLE IF NOT EXISTS trivium_head (
+    run TEXT COLLATE "C", part TEXT COLLATE "C", PRIMARY KEY (run, part));
+"""
+_PARTS: Final = """
+WITH RECURSIVE chain (digest, before, body, place) AS (
+    SELECT digest, before, body, 0 FROM trivium_part WHERE digest = %s
+    UNION ALL SELECT each.digest, each.before, each.body, place + 1
+    FROM trivium_part AS each JOIN chain ON each.digest = chain.before
+) SELECT digest, before, body FROM chain ORDER BY place DESC
+"""
+_SWEEP: Final = """
+WITH RECURSIVE used (digest) AS (
+    SELECT part FROM trivium_head
+    UNION SELECT each.before FROM trivium_part AS each JOIN used ON each.digest = used.digest
+) DELETE FROM trivium_part WHERE digest NOT IN (SELECT digest FROM used)
 """
 _KEY: Final = "hashtextextended(current_schema() || '/trivium_run/' || %s, 0)"
 _MAKING: Final = 7_248_351_190_212_011
@@ -142,31 +162,55 @@ class PostgresRunStore:
         self._leases.add(run_id, epoch, connection)
         return epoch, entries
 
-    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+    def append(
+        self,
+        run_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        *,
+        is_durable: bool = False,
+        chains: Sequence[Sequence[Part]] = (),
+    ) -> None:
         """Add records to a run, all or none; see `Store.append`."""
         columns = map(list, zip(*entries, strict=True))
         values = (entries[-1].link, run_id, epoch, "on" if is_durable else "off", *columns)
-        self._write(run_id, epoch, _APPEND, values, len(entries))
+        self._write(run_id, epoch, _APPEND, values, len(entries), chains)
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
         """Note that a run has ended; see `Store.end`."""
         values = (status, time.time(), why.replace("\0", "�"), run_id, epoch)
         self._write(run_id, epoch, _END, values, 1)
 
-    def _write(self, run_id: str, epoch: int, query: LiteralString, values: tuple[Any, ...], rows: int) -> None:
-        """Execute a query that changes so many rows, or none if the run has a later epoch."""
+    def _write(
+        self,
+        run_id: str,
+        epoch: int,
+        query: LiteralString,
+        values: tuple[Any, ...],
+        rows: int,
+        chains: Sequence[Sequence[Part]] = (),
+    ) -> None:
+        """Execute a query that changes so many rows, or none if the run has a later epoch; and add parts."""
         import psycopg
 
         held = self._leases.find(run_id, epoch)
         with self._using(run_id) if held is None else self._typed_errors(run_id) as unheld:
             connection = held or unheld
             assert connection is not None
-            try:
-                if connection.execute(query, values, prepare=True).rowcount == rows:
-                    return
-            except psycopg.errors.UniqueViolation:
-                pass
-            raise taken_over(run_id)
+            with connection.transaction() if chains else nullcontext():
+                try:
+                    done = connection.execute(query, values, prepare=True).rowcount
+                except psycopg.errors.UniqueViolation:
+                    done = -1
+                if done != rows:
+                    raise taken_over(run_id)
+                for chain in chains:  # the reference first: `forget` waits for its transaction, or this one for that
+                    reference = (run_id, chain[-1].digest)
+                    connection.execute("INSERT INTO trivium_head VALUES (%s, %s) ON CONFLICT DO NOTHING", reference)
+                    new = missing_parts(chain, partial(_known_of, connection))
+                    connection.cursor().executemany(
+                        "INSERT INTO trivium_part VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", new
+                    )
 
     def leave(self, run_id: str, epoch: int) -> None:
         """Give the lease of a run back."""
@@ -194,9 +238,23 @@ class PostgresRunStore:
             row = connection.execute("SELECT head FROM trivium_run WHERE id = %s", (run_id,)).fetchone()
             return self._entries(connection, run_id, row and row[0])[after:]
 
+    def parts(self, digest: str) -> list[Part]:
+        """Return the part of a digest and those before it; see `Store.parts`."""
+        with self._using("") as connection:
+            return checked_parts([*map(Part._make, connection.execute(_PARTS, (digest,)))], digest)
+
+    def share(self, run_id: str, other: str) -> None:
+        """Have a run refer to all that another one refers to."""
+        with self._using(run_id) as connection:
+            query = "INSERT INTO trivium_head SELECT %s, part FROM trivium_head WHERE run = %s ON CONFLICT DO NOTHING"
+            connection.execute(query, (run_id, other))
+
     def forget(self, run_id: str) -> None:
-        """Delete a run and its records."""
+        """Delete a run and its records, and the parts that no other run refers to."""
         with self._using(run_id) as connection, connection.transaction():
+            connection.execute("LOCK TABLE trivium_head IN SHARE ROW EXCLUSIVE MODE")
+            if connection.execute("DELETE FROM trivium_head WHERE run = %s", (run_id,)).rowcount:
+                connection.execute(_SWEEP)
             connection.execute("DELETE FROM trivium_run WHERE id = %s", (run_id,))
             connection.execute("DELETE FROM trivium_entry WHERE run = %s", (run_id,))
 
@@ -270,6 +328,11 @@ class PostgresRunStore:
                 ) from error
             advice = next((each for start, each in _ADVICE.items() if state.startswith(start)), _ADVICE[""])
             raise JournalError(f"the journal {self.place} cannot be used ({said}): {advice}", run_id) from error
+
+
+def _known_of(connection: Connection[Any], digests: list[str]) -> set[str]:
+    rows = connection.execute("SELECT digest FROM trivium_part WHERE digest = ANY(%s)", (digests,))
+    return {row[0] for row in rows}
 
 
 class _Idle:

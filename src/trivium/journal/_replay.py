@@ -10,9 +10,10 @@ from pydantic import BaseModel
 from trivium.commander.lowlevel import CallNode, driver_neutral
 from trivium.exceptions import NotRecordedError, RunInputError
 from trivium.journal._codec import Codec
+from trivium.journal._fingerprints import Fingerprint
 from trivium.journal._journal import Journal
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
-from trivium.journal._store import Caller, Entry, RunInfo, RunStatus
+from trivium.journal._store import Caller, Entry, Part, RunInfo, RunStatus, Store
 
 __all__ = ["ReplayJournal"]
 
@@ -22,8 +23,9 @@ T = TypeVar("T")
 class _ReplayStore:
     """The records of one run, to which nothing is added; it has no file."""
 
-    def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry]) -> None:
+    def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry], store: Store) -> None:
         self._info, self._digest = info, digest
+        self.parts = store.parts
         self._kept = [each for each in entries if each.kind != "retry"]  # what ended it ends it again
 
     @property
@@ -48,7 +50,15 @@ class _ReplayStore:
             )
         return self._info.epoch + 1, self._kept
 
-    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+    def append(
+        self,
+        run_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        *,
+        is_durable: bool = False,
+        chains: Sequence[Sequence[Part]] = (),
+    ) -> None:
         """Write nothing."""
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
@@ -64,6 +74,9 @@ class _ReplayStore:
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records."""
         return [each for each in self._kept if each.seq > after]
+
+    def share(self, run_id: str, other: str) -> None:
+        """Do nothing."""
 
     def forget(self, run_id: str) -> None:
         """Do nothing."""
@@ -82,6 +95,7 @@ class _ReplayedRun(DurableRun):
         reconcile: Reconcile | None = None,
         types: tuple[type, ...] = (),
         bases: tuple[type[BaseModel], ...] = (),
+        made_of: Callable[[], Fingerprint] | None = None,
     ) -> T:
         """Return the recorded outcome of an effect.
 
@@ -103,8 +117,8 @@ class _ReplayedRun(DurableRun):
 class ReplayJournal(Journal):
     """A journal of one run, made by `RunView.as_journal`; see there."""
 
-    def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry], codec: Codec) -> None:
-        super().__init__(_ReplayStore(info, digest, entries))
+    def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry], codec: Codec, store: Store) -> None:
+        super().__init__(_ReplayStore(info, digest, entries, store))
         self._codec = codec
 
     def __repr__(self) -> str:

@@ -8,7 +8,6 @@ from asyncio import CancelledError
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
-from difflib import unified_diff
 from functools import partial
 from itertools import chain, repeat
 from threading import RLock
@@ -35,9 +34,10 @@ from trivium.commander.lowlevel import (
 )
 from trivium.exceptions import DivergedError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
-from trivium.journal._codec import Codec, digest_of, sources_in, with_sources
+from trivium.journal._codec import Codec, digest_of, notes_in, with_notes
 from trivium.journal._events import Fork, ForkedEvent
-from trivium.journal._store import Caller, Entry, EntryKind, RunStatus, Store
+from trivium.journal._fingerprints import Fingerprint, Fingerprints, difference
+from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, chain_of
 from trivium.policies import NOTHING, Sources
 
 __all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
@@ -57,7 +57,7 @@ _PAUSES: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 class HasState(Protocol):
     """A module, as far as a run restores it."""
 
-    def state_dict(self, session_id: Hashable = 0) -> Mapping[str, Any]:
+    def state_dict(self, session_id: Hashable = 0) -> Mapping[str, list[Any]]:
         """Return what it remembers of a session."""
         ...
 
@@ -97,10 +97,14 @@ class DurableRun:
         store: where the records are.
         codec: the form of values.
         run_id: the run.
+        accepts_changes: whether agents may have been changed since the run began.
     """
 
-    def __init__(self, store: Store, codec: Codec, run_id: str) -> None:
+    def __init__(self, store: Store, codec: Codec, run_id: str, accepts_changes: bool = False) -> None:
         self.id, self.epoch = run_id, 0
+        self._fingerprints = Fingerprints(run_id, store.parts, accepts_changes)
+        self._chains: list[list[Part]] = []
+        """What the records that wait refer to."""
         self._store, self._codec = store, codec
         self._lock = RLock()
         self._last: Entry | None = None
@@ -131,6 +135,8 @@ class DurableRun:
         if entry.kind == "intent":  # again, of what is tried once more
             record.outcome = None
         elif entry.kind != "call":
+            if entry.kind == "outcome":
+                self._fingerprints.add(notes_in(entry.body)[1])
             record.outcome = entry.kind, entry.body
             record.end = entry.seq
 
@@ -181,14 +187,11 @@ class DurableRun:
 
     def _diverged(self, node: TaskNode, record: _Record, asked: object) -> DivergedError:
         path = node.path if isinstance(node, CallNode) else node_name(node)
-        said = json.dumps(asked, indent=1, ensure_ascii=False, sort_keys=True)
-        changes = f"now it asks: …{said[-500:]}"
+        changes = f"now it asks: …{json.dumps(asked, indent=1, ensure_ascii=False, sort_keys=True)[-500:]}"
         if record.asked:
             recorded: object = json.loads(record.asked)
             was = cast("dict[str, object]", recorded)["asked"] if isinstance(recorded, dict) else recorded
-            before = json.dumps(was, indent=1, ensure_ascii=False, sort_keys=True)
-            lines = unified_diff(before.splitlines(), said.splitlines(), "recorded", "now", n=1, lineterm="")
-            changes = "\n".join(list(lines)[:40])
+            changes = "\n".join(difference(was, asked))
         return DivergedError(
             f"{path} does not ask what the run {self.id!r} has recorded there. Code between effects must do the same "
             "in every attempt: take the time, random numbers and ids from this_call(), or give the new program a new "
@@ -249,8 +252,11 @@ class DurableRun:
         body = {"asked": asked}
         if node.session_id != 0:
             body["session"] = self._codec.encode(node.session_id)
-        if state is not None and any(state.state_dict(node.session_id).values()):
-            body["state"] = self._codec.encode(state.state_dict(node.session_id))
+        saved = dict[str, list[Any]]() if state is None else dict(state.state_dict(node.session_id))
+        chains = {path: chain_of(map(self._codec.dump, messages)) for path, messages in saved.items() if messages}
+        if chains:
+            body["state"] = {path: chain[-1].digest for path, chain in chains.items()}
+            self._chains += chains.values()
         return json.dumps(body, ensure_ascii=False)
 
     @driver_neutral
@@ -280,6 +286,7 @@ class DurableRun:
                     self._read(entry)
         fork = None if self._begun is None else json.loads(self._begun).get("fork")
         if fork is not None:
+            self._fingerprints.accepts = True
             emit(node, ForkedEvent, Fork(*fork))
 
     @contextmanager
@@ -297,11 +304,13 @@ class DurableRun:
         """Have a module remember what it did when it was first called, or nothing."""
         if state is None or body is None:
             return
-        kept = json.loads(body).get("state")
-        empty = {path: list[Any]() for path in state.state_dict(node.session_id)}
+        heads = json.loads(body).get("state", {})
+        kept = {path: list[Any]() for path in state.state_dict(node.session_id)}
+        for path, head in heads.items():
+            kept[path] = [self._codec.load(part.body) for part in self._store.parts(head)]
         outside = current.set(None)  # it was remembered then: what this run has read is not in it
         try:
-            state.load_state_dict(empty if kept is None else self._codec.decode(kept), node.session_id)
+            state.load_state_dict(kept, node.session_id)
         finally:
             current.reset(outside)
 
@@ -333,6 +342,7 @@ class DurableRun:
         reconcile: Reconcile | None = None,
         types: tuple[type, ...] = (),
         bases: tuple[type[BaseModel], ...] = (),
+        made_of: Callable[[], Fingerprint] | None = None,
     ) -> T:
         """Perform an effect, or return the outcome that an earlier attempt has recorded.
 
@@ -347,8 +357,10 @@ class DurableRun:
             reconcile: finds out whether an act has happened that was broken off.
             types: classes of outcomes that come back as themselves, beside those that the journal knows.
             bases: classes all of whose subclasses do.
+            made_of: returns what the agent is made of whose model is asked.
 
         Raises:
+            AgentChangedError: an agent was changed since an earlier attempt, and this effect would be a new one.
             DivergedError: something else was asked here.
             ToolError: an earlier attempt was broken off in an act that must not be repeated.
             Exception: the error of the act, also where it is recorded.
@@ -357,8 +369,15 @@ class DurableRun:
         encoded = codec.encode(asked)
         digest = digest_of(encoded)
         record = self.claim(node, digest, encoded)
-        if record is not None and record.outcome is not None and is_settled(record.outcome):
-            return self._recorded(node, record.outcome, codec)
+        outcome = None if record is None or record.outcome is None or not is_settled(record.outcome) else record.outcome
+        above = parent_of(node)
+        if made_of is not None and above is not None:
+            is_recorded = outcome is not None and outcome[0] == "outcome"
+            self._fingerprints.compare(key_of(above), node_name(above), is_recorded, made_of)
+        if outcome is not None:
+            return self._recorded(node, outcome, codec)
+        if self._fingerprints.change is not None:
+            raise self._fingerprints.change
         if effect not in _REPEATABLE:
             if record is not None and record.outcome is None:
                 return await self._reconciled(node, digest, reconcile)
@@ -377,11 +396,8 @@ class DurableRun:
             raise
         except Exception as error:
             self._failed.append((error, node))
-            self._write(
-                self._entry(
-                    "error", node, digest, with_sources(self._codec.dump_error(error), sources_of(node) - before)
-                )
-            )
+            body = with_notes(self._codec.dump_error(error), sources_of(node) - before)
+            self._write(self._entry("error", node, digest, body))
             raise
         return await self._beside_loop(partial(self._keep, node, digest, value, codec, before))
 
@@ -395,7 +411,11 @@ class DurableRun:
 
     def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
         body = codec.dump(value)
-        self._write(self._entry("outcome", node, digest, with_sources(body, sources_of(node) - before)))
+        agents = self._fingerprints.take_new()
+        self._chains += agents.values()
+        read = sources_of(node) - before
+        noted = with_notes(body, read, {name: chain[-1].digest for name, chain in agents.items()})
+        self._write(self._entry("outcome", node, digest, noted))
         return codec.load(body)
 
     def _recorded(self, node: TaskNode, outcome: tuple[EntryKind, str], codec: Codec) -> Any:
@@ -403,7 +423,7 @@ class DurableRun:
         kind, body = outcome
         if kind == "decision":
             return Decided(**json.loads(body))
-        note_sources(node, sources_in(body))
+        note_sources(node, notes_in(body)[0])
         if kind == "error":
             raise codec.load_error(body)
         return codec.load(body)
@@ -443,11 +463,12 @@ class DurableRun:
         """Write what waits, and then these, all or none."""
         with self._lock:
             last, numbered, waiting = self._last, list[Entry](), tuple(self._waiting)
+            chains = tuple(self._chains)
             for entry in (*waiting, *entries):
                 number, link = (0, "") if last is None else (last.seq, last.link)
                 last = entry._replace(seq=number + 1).linked(link)
                 numbered.append(last)
             if numbered:
-                self._store.append(self.id, self.epoch, numbered, is_durable=is_durable)
+                self._store.append(self.id, self.epoch, numbered, is_durable=is_durable, chains=chains)
             self._last = last
-            del self._waiting[: len(waiting)]  # other threads add some
+            del self._waiting[: len(waiting)], self._chains[: len(chains)]  # other threads add some

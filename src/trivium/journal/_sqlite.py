@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -25,11 +26,14 @@ from trivium.journal._store import (
     Entry,
     Leases,
     Owner,
+    Part,
     RunInfo,
     RunStatus,
     check_input,
     checked_entries,
+    checked_parts,
     damaged,
+    missing_parts,
     newer_version,
     own_process,
     taken_over,
@@ -46,10 +50,24 @@ CREATE TABLE IF NOT EXISTS run (
 CREATE TABLE IF NOT EXISTS entry (
     run TEXT, seq INTEGER, epoch INTEGER, kind TEXT, node TEXT, parent TEXT, name TEXT, digest TEXT, body TEXT,
     at REAL, link TEXT, PRIMARY KEY (run, seq)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS part (digest TEXT PRIMARY KEY, before TEXT, body TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS head (run TEXT, part TEXT, PRIMARY KEY (run, part)) WITHOUT ROWID;
 COMMIT;
 """
 _RUNS: Final = "SELECT id, root, status, started, ended, why, epoch, owner FROM run"
 _ENTRIES: Final = "SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? ORDER BY seq"
+_PARTS: Final = """
+WITH RECURSIVE chain (digest, before, body, place) AS (
+    SELECT digest, before, body, 0 FROM part WHERE digest = ?
+    UNION ALL SELECT part.digest, part.before, part.body, place + 1 FROM part JOIN chain ON part.digest = chain.before
+) SELECT digest, before, body FROM chain ORDER BY place DESC
+"""
+_SWEEP: Final = """
+DELETE FROM part WHERE digest NOT IN (
+    WITH RECURSIVE used (digest) AS (
+        SELECT part FROM head UNION SELECT part.before FROM part JOIN used ON part.digest = used.digest
+    ) SELECT digest FROM used)
+"""
 
 
 class SQLiteRunStore:
@@ -114,7 +132,15 @@ class SQLiteRunStore:
         has_ended = found.pid == os.getpid() and found.store == self._token and not self._leases.find(run_id, epoch)
         return None if has_ended else found  # it may have ended without being able to write so
 
-    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+    def append(
+        self,
+        run_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        *,
+        is_durable: bool = False,
+        chains: Sequence[Sequence[Part]] = (),
+    ) -> None:
         """Add records to a run, all or none; see `Store.append`."""
         self._leases.find(run_id, epoch)
         rows = [(run_id, each.seq, epoch, *each[1:]) for each in entries]
@@ -124,6 +150,10 @@ class SQLiteRunStore:
                 database.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
             except sqlite3.IntegrityError:
                 raise taken_over(run_id) from None
+            for chain in chains:
+                database.execute("INSERT OR IGNORE INTO head VALUES (?, ?)", (run_id, chain[-1].digest))
+                new = missing_parts(chain, partial(_known_of, database))
+                database.executemany("INSERT INTO part VALUES (?, ?, ?)", new)
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
         """Note that a run has ended; see `Store.end`."""
@@ -156,9 +186,21 @@ class SQLiteRunStore:
             row = database.execute("SELECT head FROM run WHERE id = ?", (run_id,)).fetchone()
             return self._entries(database, run_id, row and row[0])[after:]
 
-    def forget(self, run_id: str) -> None:
-        """Delete a run and its records."""
+    def parts(self, digest: str) -> list[Part]:
+        """Return the part of a digest and those before it; see `Store.parts`."""
+        with _typed_errors(self.path, ""), self._connections.use() as database:
+            return checked_parts([*map(Part._make, database.execute(_PARTS, (digest,)))], digest)
+
+    def share(self, run_id: str, other: str) -> None:
+        """Have a run refer to all that another one refers to."""
         with self._writing(run_id) as database:
+            database.execute("INSERT OR IGNORE INTO head SELECT ?, part FROM head WHERE run = ?", (run_id, other))
+
+    def forget(self, run_id: str) -> None:
+        """Delete a run and its records, and the parts that no other run refers to."""
+        with self._writing(run_id) as database:
+            if database.execute("DELETE FROM head WHERE run = ?", (run_id,)).rowcount:
+                database.execute(_SWEEP)
             database.execute("DELETE FROM entry WHERE run = ?", (run_id,))
             database.execute("DELETE FROM run WHERE id = ?", (run_id,))
 
@@ -188,6 +230,11 @@ class SQLiteRunStore:
             database.execute("COMMIT")
             if is_durable:
                 database.execute("PRAGMA synchronous = NORMAL")
+
+
+def _known_of(database: sqlite3.Connection, digests: list[str]) -> set[str]:
+    query = f"SELECT digest FROM part WHERE digest IN ({','.join('?' * len(digests))})"  # noqa: S608 - no values
+    return {row[0] for row in database.execute(query, digests)}
 
 
 def _prepare(database: sqlite3.Connection) -> None:

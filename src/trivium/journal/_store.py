@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -14,18 +14,21 @@ from trivium.commander.lowlevel import is_blocking, place_of_caller
 from trivium.exceptions import JournalDamagedError, JournalVersionError, RunAliveError, RunInputError, RunTakenOverError
 
 __all__ = [
-    "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "RunInfo", "RunStatus", "Store", "check_input",
-    "checked_entries", "damaged", "newer_version", "own_process", "taken_over",
+    "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "Part", "RunInfo", "RunStatus", "Store", "chain_of",
+    "check_input", "checked_entries", "checked_parts", "damaged", "missing_parts", "newer_version", "own_process",
+    "taken_over",
 ]  # fmt: skip
 
 T = TypeVar("T")
-VERSION: Final = 1
+VERSION: Final = 2
 
 RunStatus: TypeAlias = Literal["running", "done", "failed", "stopped", "paused", "killed"]
 """The status of a run; one that is paused waits for a decision. The process of one that was killed has ended without a
 word: it may be resumed."""
 
-EntryKind: TypeAlias = Literal["begin", "call", "node", "intent", "outcome", "error", "retry", "end", "decision"]
+EntryKind: TypeAlias = Literal[
+    "begin", "call", "node", "agent", "intent", "outcome", "error", "retry", "end", "decision"
+]
 """The kind of a record: a run begins; a call starts, or ends; a node has others below it that are recorded; an effect
 is intended, has an outcome, or has failed; what failed shall be tried again; a person has decided on what was asked."""
 
@@ -59,6 +62,58 @@ class Entry(NamedTuple):
         """Return the record with the digest that links it to the one before."""
         said = "\x1f".join(map(str, (before, *self[:-2], repr(self.at))))
         return self._replace(link=blake2b(said.encode(), digest_size=16).hexdigest())
+
+
+class Part(NamedTuple):
+    """A text that runs refer to, and that is stored once: a message of a session, say, after those before it.
+
+    Args:
+        digest: the digest of the text and of all before it, which stands for them.
+        before: the digest of the part before; "" for the first one.
+        body: the text.
+    """
+
+    digest: str
+    before: str
+    body: str
+
+
+def chain_of(bodies: Iterable[str]) -> list[Part]:
+    """Return texts as parts, each linked to the one before."""
+    chain, before = list[Part](), ""
+    for body in bodies:
+        digest = blake2b(f"{before}\x1f{body}".encode(), digest_size=16).hexdigest()
+        chain.append(Part(digest, before, body))
+        before = digest
+    return chain
+
+
+def missing_parts(chain: Sequence[Part], known: Callable[[list[str]], set[str]]) -> Sequence[Part]:
+    """Return the parts of a chain that are not stored yet: its last ones, for a part is stored after those before it.
+
+    Args:
+        chain: the parts.
+        known: returns those of some digests that are stored.
+    """
+    end, size = len(chain), 4
+    while end:
+        start = max(0, end - size)
+        stored = known([each.digest for each in chain[start:end]])
+        if stored:
+            return chain[start + len(stored) :]
+        end, size = start, size * 4
+    return chain
+
+
+def checked_parts(chain: Sequence[Part], digest: str) -> list[Part]:
+    """Return the parts up to a digest, oldest first, whose links are right.
+
+    Raises:
+        JournalDamagedError: one was changed, or is missing.
+    """
+    if not chain or list(chain) != chain_of(each.body for each in chain) or chain[-1].digest != digest:
+        raise damaged("", f"a part of what runs remember, before {digest}, is damaged or missing")
+    return list(chain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +172,15 @@ class Store(Protocol):
         """
         ...
 
-    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+    def append(
+        self,
+        run_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        *,
+        is_durable: bool = False,
+        chains: Sequence[Sequence[Part]] = (),
+    ) -> None:
         """Add records to a run, all or none: of an attempt, or of a decision while no attempt is at work.
 
         Args:
@@ -125,6 +188,7 @@ class Store(Protocol):
             epoch: the epoch of the writer.
             entries: the records, at least one.
             is_durable: whether they must outlast a failure of the machine, and not only of this process.
+            chains: what they refer to; parts that are stored are not stored again.
 
         Raises:
             RunTakenOverError: the run has a later epoch, others have written these numbers, or this process is a
@@ -160,8 +224,20 @@ class Store(Protocol):
         """
         ...
 
+    def parts(self, digest: str) -> list[Part]:
+        """Return the part of a digest and those before it, oldest first.
+
+        Raises:
+            JournalDamagedError: one was changed, or is missing.
+        """
+        ...
+
+    def share(self, run_id: str, other: str) -> None:
+        """Have a run refer to all that another one refers to."""
+        ...
+
     def forget(self, run_id: str) -> None:
-        """Delete a run and its records."""
+        """Delete a run and its records, and the parts that no other run refers to."""
         ...
 
     def close(self) -> None:

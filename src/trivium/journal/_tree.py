@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
-from trivium.journal._codec import Codec, without_sources
+from trivium.journal._codec import Codec, without_notes
 from trivium.journal._store import Entry
 from trivium.schema import Usage
 
@@ -86,7 +86,7 @@ class RunNode:
                 self.status, self.error = "open", None
             case "outcome":
                 value = codec.load(entry.body)
-                self.status, self.error, self.outcome = "done", None, without_sources(entry.body)
+                self.status, self.error, self.outcome = "done", None, without_notes(entry.body)
                 self.digest, self.is_effect = entry.digest, True
                 usage = cast("dict[str, Any]", value).get("usage") if isinstance(value, dict) else None
                 if self.name == "model" and isinstance(usage, Usage):

@@ -11,7 +11,7 @@ from trivium.exceptions import ConfigurationError, UnknownNodeError
 from trivium.journal._codec import Codec, digest_of
 from trivium.journal._events import Fork
 from trivium.journal._forks import KEEP, Divergence, entries_before, first_divergence
-from trivium.journal._store import Entry, RunInfo
+from trivium.journal._store import Entry, RunInfo, Store
 from trivium.journal._tree import RunNode, tree_of
 from trivium.schema import Message, Usage
 
@@ -55,8 +55,9 @@ class RunView:
         >>> journal.close(); folder.cleanup()
     """
 
-    def __init__(self, journal: Journal, info: RunInfo, entries: Sequence[Entry], codec: Codec) -> None:
+    def __init__(self, journal: Journal, store: Store, info: RunInfo, entries: Sequence[Entry], codec: Codec) -> None:
         self.info = info
+        self._store = store
         self._journal, self._entries, self._codec = journal, tuple(entries), codec
         has_begun = bool(entries) and entries[0].kind == "begin"
         self._begun: dict[str, Any] = json.loads(entries[0].body) if has_begun else {}
@@ -144,18 +145,21 @@ class RunView:
         return next(each.path for each in self.tree().walk() if each.key == key)
 
     # ---- run it again
-    def resume(self, program: Callable[..., T], **options: Any) -> T:
+    def resume(self, program: Callable[..., T], *, accept_changes: bool = False, **options: Any) -> T:
         """Go on with the run where it was broken off; for one that is done, return its result again.
 
         Args:
             program: the agent, task or other module that it began with, made anew as the first attempt made it.
+            accept_changes: whether an agent may have been changed meanwhile; see `Journal.accepting_changes`.
             **options: further options of its call, as `listeners=`.
 
         Raises:
             ConfigurationError: the run is that of other code, `with journal.run(…)`: run that code again.
+            AgentChangedError: an agent was changed meanwhile.
             DivergedError: the program asks something else than is recorded.
         """
-        return self._call(program, self._journal, options)
+        journal = self._journal.accepting_changes() if accept_changes else self._journal
+        return self._call(program, journal, options)
 
     def replay(self, program: Callable[..., T], **options: Any) -> T:
         """Run the program again by its records alone: no model, no tool and no step is called, nothing is written.
@@ -185,7 +189,7 @@ class RunView:
         """
         from trivium.journal._replay import ReplayJournal
 
-        return ReplayJournal(self.info, self.digest(), self._entries, self._codec)
+        return ReplayJournal(self.info, self.digest(), self._entries, self._codec, self._store)
 
     def _call(self, program: Callable[..., T], journal: Journal, options: dict[str, Any]) -> T:
         messages = self.input

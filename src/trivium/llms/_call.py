@@ -240,7 +240,8 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
         else:
             fresh: list[Reply] = []
             act = partial(_ask, model, request, node, outer, fresh)
-            node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES)
+            made_of = partial(_made_of, model, request)
+            node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES, made_of=made_of)
             if not fresh:
                 _repeat(node, node.result)
         return node.result
@@ -249,6 +250,17 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
 def asked_of(request: Request) -> list[Any]:
     """Return what of a request must be the same for its recorded answer: not the model, its tools and instructions."""
     return [request.tool_choice, *(each for each in request.messages if each.get("role") != "system")]
+
+
+def _made_of(model: ModelProtocol, request: Request) -> dict[str, Any]:
+    """Return what of a request is the agent's own, for a journal: not the conversation."""
+    wordings = (str(each.get("content", "")) for each in request.messages if each.get("role") == "system")
+    return {
+        "instruction": [line for each in wordings for line in each.splitlines()],
+        "model": model.name,
+        "output": request.output_schema and dict(request.output_schema),
+        "tools": {each.name: [each.description, each.parameters] for each in request.tools},
+    }
 
 
 async def _ask(

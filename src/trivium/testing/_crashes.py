@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Entry, Journal
@@ -26,10 +27,10 @@ class _Crashing:
 
     left = 0
 
-    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], *, is_durable: bool = False) -> None:
+    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], **options: Any) -> None:
         """Write records, unless the process is killed before; it may be killed after."""
         self._pass()
-        super().append(run_id, epoch, entries, is_durable=is_durable)  # type: ignore[misc] - of the store beside it
+        super().append(run_id, epoch, entries, **options)  # type: ignore[misc] - of the store beside it
         self._pass()
 
     def _pass(self) -> None:
