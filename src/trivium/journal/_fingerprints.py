@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from trivium.exceptions import AgentChangedError
 from trivium.journal._store import Part, chain_of
 
-__all__ = ["Fingerprint", "Fingerprints", "difference"]
+__all__ = ["Fingerprint", "Fingerprints", "changed_lines"]
 
 Fingerprint: TypeAlias = Mapping[str, Any]
 """The parts of an agent by their names, as JSON's own values: its instruction, model, tools and output."""
@@ -78,7 +78,7 @@ class Fingerprints:
 
     def _changed(self, name: str, before: Fingerprint, now: Fingerprint) -> AgentChangedError:
         parts = tuple(_differing(before, now))
-        lines = "\n".join(difference(before, now))
+        lines = "\n".join(changed_lines(before, now))
         return AgentChangedError(
             f"{name} is not the agent with which the run {self._run_id!r} began: {', '.join(parts)} changed. Nothing "
             f"was asked or done. Go on with it as it was; or fork the run, journal.view({self._run_id!r}).fork(), and "
@@ -98,7 +98,7 @@ def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[st
             yield part
 
 
-def difference(recorded: object, now: object) -> list[str]:
+def changed_lines(recorded: object, now: object) -> list[str]:
     """Return the lines in which two JSON values differ, and those next to them."""
     before, after = (json.dumps(each, indent=1, ensure_ascii=False, sort_keys=True) for each in (recorded, now))
     lines = unified_diff(before.splitlines(), after.splitlines(), "recorded", "now", n=1, lineterm="")

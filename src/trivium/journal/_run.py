@@ -36,7 +36,7 @@ from trivium.exceptions import DivergedError, RunAliveError, RunPausedError, Too
 from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._codec import Codec, digest_of, notes_in, with_notes
 from trivium.journal._events import Fork, ForkedEvent
-from trivium.journal._fingerprints import Fingerprint, Fingerprints, difference
+from trivium.journal._fingerprints import Fingerprint, Fingerprints, changed_lines
 from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, chain_of
 from trivium.policies import NOTHING, Sources
 
@@ -191,7 +191,7 @@ class DurableRun:
         if record.asked:
             recorded: object = json.loads(record.asked)
             was = cast("dict[str, object]", recorded)["asked"] if isinstance(recorded, dict) else recorded
-            changes = "\n".join(difference(was, asked))
+            changes = "\n".join(changed_lines(was, asked))
         return DivergedError(
             f"{path} does not ask what the run {self.id!r} has recorded there. Code between effects must do the same "
             "in every attempt: take the time, random numbers and ids from this_call(), or give the new program a new "
