@@ -8,10 +8,10 @@ It runs in the original's own environment, which `make .peers/NAME/.ready` makes
     .peers/lagent/bin/python scripts/scenarios.py lagent
 
 Langroid's scripts (`tests/tasks`) and Lagent's (`tests/agents`) are each run twice, sync and async. Where the two
-differ, `expected` is what the sync form does, and `expected_async` what the async form does. A script of Lagent's that
-is not in its table yet is put there. Agere's (`tests/commander`) have one form. What its last
-release has not, edges and contexts, is asked of a checkout of its repository (`of` in the table: the commit), and the
-chunks are those of OpenAI's client in the environment of the tests.
+differ, `expected` is what the sync form does, and `expected_async` what the async form does. Agere's
+(`tests/commander`) have one form. A script of Lagent's or Agere's that is not in its table yet is put there. What
+Agere's last release has not, edges and contexts, is asked of a checkout of its repository (`of` in the table: the
+commit), and the chunks are those of OpenAI's client in the environment of the tests.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def written(rows: list[Row]) -> str:
 def main(name: str, checkout: str | None = None) -> None:
     path, of = TABLES[name], interpreter(INTERPRETERS[name])
     rows: list[Row] = json.loads(path.read_text(encoding="utf-8"))
-    if name == "lagent":
+    if name != "langroid" and checkout is None:
         known = {row["name"] for row in rows}
         rows += [{"name": each} for each in of.SCRIPTS if each not in known]
     original = ORIGINALS[name](checkout)

@@ -13,9 +13,10 @@ import trivium.agent
 from trivium import ChatAgent, ChatAgentConfig, ChatDocMetaData, ChatDocument, Entity, Task, ToolMessage
 from trivium.agent.base import NO_ANSWER
 from trivium.agent.tools import DonePassTool, DoneTool
+from trivium.agent.tools.orchestration import PassTool
 from trivium.agent.tools.rewind_tool import RewindTool
 from trivium.agent.xml_tool_message import XMLToolMessage
-from trivium.exceptions import XMLException
+from trivium.exceptions import AnswerFormatError, XMLException
 from trivium.language_models import LLMFunctionCall, LLMMessage, LLMResponse, MockLM, MockLMConfig, OpenAIToolCall
 from trivium.testing import ScriptedModel
 
@@ -164,3 +165,104 @@ def test_calls_of_a_written_chat_are_run():
 def test_names_stand_at_langroids_paths():
     assert trivium.agent.ChatDocument is ChatDocument
     assert (DoneTool.name(), DonePassTool.name(), NO_ANSWER) == ("done_tool", "done_pass_tool", "DO-NOT-KNOW")
+
+
+class ReadsJSON(ChatAgent):
+    def get_json_tool_messages(self, input_str: str, from_llm: bool = True) -> list[ToolMessage]:
+        vars(self).setdefault("read", []).append(input_str)
+        return super().get_json_tool_messages(input_str)
+
+
+class ReadsFormatted(ChatAgent):
+    def get_formatted_tool_messages(self, input_str: str, from_llm: bool = True) -> list[ToolMessage]:
+        vars(self).setdefault("read", []).append(input_str)
+        return super().get_formatted_tool_messages(input_str)
+
+
+@pytest.mark.parametrize("kind", [ReadsJSON, ReadsFormatted])
+def test_a_model_mends_its_call_where_the_reader_is_overridden(kind: type[ChatAgent]):
+    wrong, right = (f'{{"request": "square", "number": {number}}}' for number in ('"many"', 3))
+    made = kind(ChatAgentConfig(llm=TextModel([wrong, right, "DONE z"]), use_tools=True))
+    made.enable_message(Square)
+    result = Task(made, interactive=False).run("go")
+    assert (result and result.content, vars(made)["read"][:2]) == ("z", [wrong, right])
+    assert texts(made)[2].startswith("error: the arguments of square do not fit")
+
+
+@pytest.mark.parametrize("is_call", [False, True])
+def test_a_task_asks_the_agent_what_a_call_is(is_call: bool):
+    class Own(ChatAgent):
+        def has_tool_message_attempt(self, msg: Any) -> bool:
+            return is_call or super().has_tool_message_attempt(msg)
+
+    chief = Own(ChatAgentConfig(llm=ScriptedModel(["say __SEND__:bob hi"])))
+    task = Task(chief, interactive=False)
+    bob = agent("hello")
+    task.add_sub_task(Task(bob, name="bob", interactive=False, single_round=True))
+    task.run("go", turns=2)
+    assert texts(bob)[0] == ("say __SEND__:bob hi" if is_call else "hi")
+
+
+NAMES = {"square", "done_tool"}
+OTHER = {"square", "other"}
+
+
+def test_names_of_tools_have_the_methods_of_sets():
+    made = agent()
+    made.enable_message([Square, DoneTool])
+    usable: Any = made.llm_tools_usable
+    for method in (
+        "union",
+        "intersection",
+        "difference",
+        "symmetric_difference",
+        "issubset",
+        "issuperset",
+        "isdisjoint",
+    ):
+        assert getattr(usable, method)(OTHER) == getattr(set(NAMES), method)(OTHER)
+    assert usable.union(["a"], ["b"]) == {*NAMES, "a", "b"}
+    assert usable.copy() == NAMES
+    assert {each for each in dir(set) if each[0] != "_"} <= set(dir(usable))
+
+
+@pytest.mark.parametrize("method", [
+    "update", "difference_update", "intersection_update", "symmetric_difference_update",
+    "__ior__", "__isub__", "__iand__", "__ixor__",
+])  # fmt: skip
+def test_names_of_tools_are_changed_as_sets_are(method: str):
+    made, plain, other = agent(), set(NAMES), {"done_tool", "pass_tool"}
+    made.enable_message([Square, DoneTool, PassTool])
+    made.disable_message_use(PassTool)
+    getattr(made.llm_tools_usable, method)(other)
+    getattr(plain, method)(other)
+    assert made.llm_tools_usable == plain
+
+
+def test_the_table_of_tools_is_copied_and_joined():
+    made = agent()
+    made.enable_message(Square)
+    copied = made.llm_tools_map.copy()
+    assert copied == {"square": Square} == dict(made.llm_tools_map)
+    assert made.llm_tools_map | {"done_tool": DoneTool} == {"square": Square, "done_tool": DoneTool}
+    made.enable_message(DoneTool)
+    assert copied == {"square": Square}
+
+
+def test_a_task_leaves_its_agent_as_it_is_and_says_itself_whether_the_user_is_asked():
+    made = agent()
+    first, second = Task(made, interactive=False), Task(made, interactive=True)
+    assert (made.interactive, first.interactive, second.interactive) == (True, False, True)
+
+
+def test_a_result_that_does_not_fit_is_an_error_that_has_the_text():
+    made = agent("DONE zebra", "zebra", "zebra", "zebra")
+    with pytest.raises(AnswerFormatError) as raised:
+        Task(made, interactive=False)[int].run("how many?")
+    assert raised.value.raw == "zebra"
+
+
+def test_a_message_is_printed_as_in_lagent():
+    document = ChatDocument(content="hi", metadata=ChatDocMetaData(sender=Entity.LLM, recipient="Bob"))
+    assert str(document).startswith("content='hi' sender='LLM'")
+    assert (document.metadata.sender, document.metadata.recipient, document.content) == (Entity.LLM, "Bob", "hi")

@@ -45,6 +45,19 @@ def test_only_a_coroutine_function_can_be_a_handler():
         assert isinstance(raised.value, TypeError)
 
 
+class Unmarked(Job):
+    async def task(self) -> None: ...
+
+
+def test_a_job_without_a_task_is_refused_where_it_is_made():
+    class Empty(Job): ...
+
+    for kind in (Job, Empty):
+        with pytest.raises(TypeError, match="needs a task: write `@tasker") as raised:
+            kind()
+        assert isinstance(raised.value, NotTaskerError)
+
+
 NO_JOBS = pytest.mark.parametrize(
     ("wrong", "advice"),
     [
@@ -52,9 +65,9 @@ NO_JOBS = pytest.mark.parametrize(
         ("text", "subclass trivium.commander.Job"),
         (Do, "subclass trivium.commander.Job"),
         (giving(), r"put BasicJob\(giving\(…\)\), or use call_handler"),
-        (Job(), "needs a task: write `@tasker"),
+        (Unmarked(), "needs a task: write `@tasker"),
     ],
-    ids=["none", "text", "class", "handler", "no task"],
+    ids=["none", "text", "class", "handler", "unmarked"],
 )
 
 

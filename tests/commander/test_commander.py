@@ -113,7 +113,8 @@ def test_after_a_kill_it_runs_again():
 
 
 def test_a_run_that_could_not_begin_says_why_and_leaves_the_commander_usable():
-    class Unmarked(Job): ...
+    class Unmarked(Job):
+        async def task(self) -> None: ...
 
     commander, queued = CommanderAsync(), Waits()
     with pytest.raises(TypeError, match="Unmarked needs a task"):
@@ -228,7 +229,8 @@ def test_what_needs_a_running_commander_says_so():
 
 
 def test_a_bad_job_from_another_thread_is_an_error_there():
-    class Unmarked(Job): ...
+    class Unmarked(Job):
+        async def task(self) -> None: ...
 
     beside = Beside()
     with pytest.raises(TypeError, match="Unmarked needs a task"):

@@ -196,6 +196,36 @@ def test_jobs_of_one_thread_run_in_their_order():
     assert ran == list(range(200))
 
 
+def failing_job() -> Do:
+    def fail(job: Any) -> None:
+        raise ConnectionError("dead server")
+
+    return Do(fail)
+
+
+def test_a_run_without_an_end_goes_on_after_a_failure_where_other_threads_give_it_work():
+    beside = Beside(auto_exit=False)
+    beside.commander.put_job_threadsafe(failing_job())
+    beside.commander.put_job_threadsafe(Do(lambda job: job.exit_commander("later")))
+    assert beside.join() == "later"
+    assert [type(error) for _, error in beside.commander.failures] == [ConnectionError]
+
+
+def test_work_of_a_runs_own_threads_does_not_keep_it_waiting_for_an_end():
+    """The document's chat with a dead server: it printed one line and hung."""
+
+    class Plain(Job):
+        @tasker(PASS_WORD)
+        def task(self) -> None:
+            self.commander.put_job_threadsafe(failing_job())
+
+    commander = CommanderAsync()
+    with pytest.raises(ConnectionError, match="dead server"):
+        in_thread(lambda: commander.run(Plain()))
+    assert (commander.running_status, commander.is_empty()) == (False, True)
+    assert in_thread(lambda: commander.run(Do(lambda job: job.exit_commander("again")))) == "again"
+
+
 def test_threads_put_below_any_node_that_lives():
     gate, seen = threading.Event(), list[Any]()
     holder = Do(lambda job: stuck())

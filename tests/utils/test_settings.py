@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextvars import copy_context
+from functools import partial
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -151,3 +152,20 @@ def test_a_thread_of_its_own_has_the_defaults():
         thread.start()
         thread.join()
     assert seen == [-1]
+
+
+def test_a_thread_of_ones_own_begins_with_the_defaults_unless_it_is_given_the_context():
+    seen: list[int] = []
+
+    def inside() -> None:
+        set_global(Settings(max_turns=7))
+        for target in (
+            lambda: seen.append(settings.max_turns),
+            partial(copy_context().run, lambda: seen.append(settings.max_turns)),
+        ):
+            thread = threading.Thread(target=target)
+            thread.start()
+            thread.join()
+
+    copy_context().run(inside)
+    assert seen == [-1, 7]

@@ -356,7 +356,8 @@ def describe_method(function: Callable[..., object], name: str) -> dict[str, Any
             for entry in _BULLET.findall(text) or [(name, kind, text)]  # the entries may stand below the type
         ]
         description["return_data"] = [
-            {"name": name, "description": text, "type": _python_type(kind)} for name, kind, text in entries
+            {"name": name, "description": text, **({"type": _python_type(kind)} if kind else {})}
+            for name, kind, text in entries
         ]
     return description
 

@@ -421,6 +421,7 @@ def remove_titles(schema: object) -> Any:
 
 
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note)s?:\s*$")
+_ROLE = re.compile(r":\w+:`([^`]+)`")
 _ENTRY = re.compile(r"^(?:[*-]\s+)?\*{0,2}(\w+)(?:\s*\(([^)]*)\))?:\s*(.*)$")
 
 
@@ -430,7 +431,7 @@ def read_sections(text: str) -> tuple[str, dict[str, dict[str, tuple[str, str]]]
     sections: dict[str, dict[str, tuple[str, str]]] = {}
     entries: dict[str, tuple[str, str]] | None = None
     name = ""
-    for line in text.splitlines():
+    for line in _ROLE.sub(r"\1", text).splitlines():
         heading = _SECTION.match(line)
         if heading is not None:
             entries = sections.setdefault(heading[1], {})

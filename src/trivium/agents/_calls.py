@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 import trivium.actions as actions
@@ -45,8 +46,9 @@ def read_calls(agent: AgentNames, text: object, *, everywhere: bool = True) -> t
         return ()
     if overrides(agent, *READERS):
         name = next(each for each in READERS if overrides(agent, each))
-        tools: list[ToolMessage] = getattr(agent, name)(text)
-        return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in tools)
+        with suppress(ToolArgumentsError):  # where the calls are handled, the model is told what is wrong
+            tools: list[ToolMessage] = getattr(agent, name)(text)
+            return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in tools)
     return calls_in_text(text, agent.toolbox.known, everywhere=everywhere) if "request" in text else ()
 
 

@@ -73,7 +73,8 @@ class StreamingMixin(Module):
     """Put before a module's class, it makes a call a generator of messages that grow.
 
     The last one is the answer of the plain call, after its hooks; the whole text comes before it too. Where `forward`
-    yields, its messages are given out as they are; else the pieces that its models send. Leaving early stops the call.
+    yields, its messages are given out as they are; else the pieces that its models send. Leaving early stops the call:
+    a model is at most one piece ahead of who reads, and its unfinished answer is not remembered.
     """
 
     acall = Module.acall  # what awaits it has the answer alone
@@ -81,6 +82,7 @@ class StreamingMixin(Module):
     def __call__(self, *message: Any, **kwargs: Any) -> Generator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.stream` for the events themselves."""
         with self.stream(*message, **kwargs) as events:
+            events.keep_in_step()
             growing = _Growing(self, events.node)
             for event in events:
                 if (partial := growing.message(event)) is not None:
@@ -96,6 +98,7 @@ class AsyncStreamingMixin(Module):
     async def __call__(self, *message: Any, **kwargs: Any) -> AsyncGenerator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.open` for the events themselves."""
         async with self.open(*message, **kwargs) as events:
+            events.keep_in_step()
             growing = _Growing(self, events.node)
             async for event in events:
                 if (partial := growing.message(event)) is not None:

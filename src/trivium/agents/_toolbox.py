@@ -201,6 +201,47 @@ class NameSet(MutableSet[str]):
         """Add names of known tools."""
         self._set(_plus(self._own(), chain(*names)))
 
+    def copy(self) -> set[str]:
+        """The names as a set of their own."""
+        return set(self)
+
+    def union(self, *others: Iterable[str]) -> set[str]:
+        """The names here or in one of the others."""
+        return set(self).union(*others)
+
+    def intersection(self, *others: Iterable[str]) -> set[str]:
+        """The names here and in all others."""
+        return set(self).intersection(*others)
+
+    def difference(self, *others: Iterable[str]) -> set[str]:
+        """The names here and in no other."""
+        return set(self).difference(*others)
+
+    def symmetric_difference(self, other: Iterable[str]) -> set[str]:
+        """The names here or in the other, but not in both."""
+        return set(self).symmetric_difference(other)
+
+    def issubset(self, other: Iterable[str]) -> bool:
+        """True if all names are in the other."""
+        return set(self).issubset(other)
+
+    def issuperset(self, other: Iterable[str]) -> bool:
+        """True if all of the other are names here."""
+        return set(self).issuperset(other)
+
+    def difference_update(self, *others: Iterable[str]) -> None:
+        """Take names out."""
+        self._set(_minus(self._own(), {*chain(*others)}))
+
+    def intersection_update(self, *others: Iterable[str]) -> None:
+        """Take out the names that are not in all others."""
+        self.difference_update(self.difference(self.intersection(*others)))
+
+    def symmetric_difference_update(self, other: Iterable[str]) -> None:
+        """Take out the names that are in the other, and add its other ones."""
+        names, more = self._own(), [*other]
+        self._set((*_minus(names, more), *_minus(tuple(more), names)))
+
     _from_iterable = set  # pyright: ignore[reportAssignmentType] - what the operators of sets make
 
     def __repr__(self) -> str:
@@ -232,6 +273,13 @@ class ToolTable(MutableMapping[str, ToolClass]):
         box = self._agent.toolbox
         left = {each: kind for each, kind in box.known.items() if each != name}
         self._agent.toolbox = replace(box, known=left)
+
+    def copy(self) -> dict[str, ToolClass]:
+        """The table as a dict of its own."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[str, ToolClass]) -> dict[str, ToolClass]:
+        return {**self, **other}
 
     def __repr__(self) -> str:
         return repr(dict(self))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from trivium.agents._answer_format import AnswerFormat, name_of_type, repairs_exceeded, values_in
-from trivium.agents._calls import calls_in, class_of, handled_by
+from trivium.agents._calls import calls_in, class_of, handled_by, overrides
 from trivium.agents._handling import as_repair
 from trivium.agents._typed import CallMethod, T_co, bracketed, type_argument
 from trivium.lazy import lazy_names
@@ -23,6 +23,7 @@ __all__ = [
     "handled_by",
     "name_of_type",
     "notify",
+    "overrides",
     "repairs_exceeded",
     "show_subtask",
     "type_argument",

@@ -101,6 +101,8 @@ class CommanderAsync(WorkNode, Generic[T]):
             CommanderAlreadyRunningError: it runs already.
             NotTaskerError: the task of a job is not marked with `@tasker(PASS_WORD)`; nothing was run.
             RunKilledError: it was killed.
+            Exception: the first failure, where without `auto_exit` nothing is left that could end the run: no job, no
+                handler, and no other thread that has given it work.
         """
         return run_on_loop(lambda: self.run_async(job, auto_exit))
 
@@ -229,6 +231,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             if parent._state in (NodeState.COMPLETED, NodeState.EXCEPTION):
                 raise FinishedNodeError(f"{node._name} cannot start below {parent._name}, which has ended")
             self._posted.append((node, parent))
+            self._is_shared = self._is_shared or not self._runs_here()
         post_later(loop, self._start_posted)
 
     def _start_posted(self) -> None:
@@ -252,6 +255,7 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     def _reset(self) -> None:
         self._open, self._running, self._leaving, self._over = 0, 0, False, ThreadEvent()
+        self._is_shared = False  # other threads give it work
         self.failures: list[tuple[TaskNode, BaseException]] = []
         self._return: T | None = None
         self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised
@@ -267,9 +271,12 @@ class CommanderAsync(WorkNode, Generic[T]):
                 self._job = None
             else:
                 with self._gate:
-                    if auto_exit and self._open == 0 and not self._posted:  # accepted work is always run
-                        self._accepts = False
-                        return
+                    if self._open == 0 and not self._posted:  # accepted work is always run
+                        if self.failures and not (auto_exit or self._is_shared):
+                            self._fatal = self.failures[0][1]  # nothing is left that could exit
+                        if auto_exit or self._fatal is not None:
+                            self._accepts = False
+                            return
                     self._changed = ThreadEvent()
                 with suppress(Cancellation):  # a kill ends the wait, and does not unwind the commander
                     await wait(event=self._changed)

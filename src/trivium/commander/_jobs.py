@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PASS_WORD = "I assure all time-consuming tasks are delegated externally."  # noqa: S105 - a reminder, no secret
 """The promise that `tasker` and `handler` require: their code runs on the loop and must not block it."""
 
+_NO_TASK = "%s needs a task: write `@tasker(PASS_WORD) async def task(self)`"
+
 P = ParamSpec("P")
 R = TypeVar("R", default=Any)
 S = TypeVar("S")
@@ -109,6 +111,8 @@ class Job(_Queued):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if cls.task is Job.task:
+            raise NotTaskerError(_NO_TASK % cls.__name__)
         job = super().__new__(cls)  # here, not in __init__: a subclass may set attributes before it calls that
         job._prepare(cls.__name__, cls.task.__policy__ if hasattr(cls.task, "__policy__") else None)  # type: ignore[attr-defined]
         return job
@@ -128,7 +132,7 @@ class Job(_Queued):
 
     def _check_task(self) -> None:
         if not hasattr(type(self).task, "__policy__"):
-            raise NotTaskerError(f"{type(self).__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
+            raise NotTaskerError(_NO_TASK % type(self).__name__)
 
     def _sync_task(self) -> Any:
         checkpoint(self)  # a worker may come late

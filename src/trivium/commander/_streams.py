@@ -24,11 +24,12 @@ _MOST_BEHIND = 1024
 class _Pipe:
     """Events on their way to a consumer; the model is not pulled while too many are waiting."""
 
-    __slots__ = ("_given", "_put", "_taken", "_waiting")
+    __slots__ = ("_given", "_put", "_taken", "_waiting", "most_behind")
 
     def __init__(self, put: Callable[[RunEvent | None], object]) -> None:
         self._put = put
         self._given = self._taken = 0  # one side writes each: no lock
+        self.most_behind = _MOST_BEHIND
         self._waiting: list[ThreadEvent] = []
 
     def give(self, event: RunEvent) -> None:
@@ -37,18 +38,18 @@ class _Pipe:
 
     def took(self) -> None:
         self._taken += 1
-        if self._waiting and self._given - self._taken <= _MOST_BEHIND // 2:
+        if self._waiting and self._given - self._taken <= self.most_behind // 2:
             waiting, self._waiting = self._waiting, []
             for drained in waiting:
                 drained.set()
 
     async def drained(self) -> None:
         """Wait until the consumer has caught up; never if it could not run meanwhile."""
-        if self._given - self._taken <= _MOST_BEHIND or (is_blocking() and get_running_loop() is not None):
+        if self._given - self._taken <= self.most_behind or (is_blocking() and get_running_loop() is not None):
             return
         drained = ThreadEvent()
         self._waiting.append(drained)
-        if self._given - self._taken <= _MOST_BEHIND // 2:  # it caught up between the two lines
+        if self._given - self._taken <= self.most_behind // 2:  # it caught up between the two lines
             drained.set()
         await wait(event=drained)
 
@@ -117,6 +118,10 @@ class Stream(Generic[T]):
         while self._next() is not None:
             pass
 
+    def keep_in_step(self) -> None:
+        """Pull a model only as fast as the events are read, so that leaving early leaves its answer there."""
+        self._pipe.most_behind = 0
+
     def __enter__(self) -> Stream[T]:
         return self
 
@@ -159,6 +164,10 @@ class AsyncStream(Generic[T]):
 
         self._task = loop.create_task(run(), context=context)
         return self
+
+    def keep_in_step(self) -> None:
+        """As for `Stream`; within the block."""
+        self._pipe.most_behind = 0
 
     async def __aiter__(self) -> AsyncIterator[RunEvent]:
         assert self._task is not None, "use `async with` first"

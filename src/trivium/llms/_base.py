@@ -199,6 +199,8 @@ class BaseLLM(_TextModel):
         'HI'
     """
 
+    path: str = ""
+
     @checked
     def __init__(
         self,
@@ -227,14 +229,14 @@ class BaseLLM(_TextModel):
         }
 
     def _identity(self) -> dict[str, object]:
-        return {**super()._identity(), "path": self.path}
+        return {**super()._identity(), **({"path": self.path} if self.path else {})}
 
 
 class AsyncBaseLLM(AsyncTextMixin, BaseLLM):
     """A `BaseLLM` whose methods are awaited."""
 
 
-class BaseAPILLM(_TextModel):
+class BaseAPILLM(BaseLLM):
     """A model behind an interface of chat messages, written as in the Lagent documents.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
 from trivium.llms._anthropic import PUBLIC_URL, anthropic_address, anthropic_headers, request_anthropic
-from trivium.llms._base import AsyncTextMixin
+from trivium.llms._base import AsyncBaseAPILLM
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._protocol import Delta, Request
@@ -86,5 +86,5 @@ class ClaudeAPI(HTTPModel):
         return request_anthropic(self._transport, self.model_type, request, parameters, max(1, self.retry))
 
 
-class AsyncClaudeAPI(AsyncTextMixin, ClaudeAPI):
+class AsyncClaudeAPI(AsyncBaseAPILLM, ClaudeAPI):
     """A `ClaudeAPI` whose methods are awaited."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from itertools import cycle
 from typing import Any, Final
 
-from trivium.llms._base import AsyncTextMixin
+from trivium.llms._base import AsyncBaseAPILLM
 from trivium.llms._http_model import OURS, HTTPModel, roles
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, request_openai
@@ -106,5 +106,5 @@ class GPTAPI(HTTPModel):
         return request_openai(self._transport, self.model_type, request, parameters, max(1, self.retry))
 
 
-class AsyncGPTAPI(AsyncTextMixin, GPTAPI):
+class AsyncGPTAPI(AsyncBaseAPILLM, GPTAPI):
     """A `GPTAPI` whose methods are awaited."""

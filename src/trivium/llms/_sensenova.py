@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trivium.exceptions import ConfigurationError
-from trivium.llms._base import AsyncTextMixin
+from trivium.llms._base import AsyncBaseAPILLM
 from trivium.llms._gpt import GPTAPI, META
 from trivium.llms._meta_template import MetaTemplate
 from trivium.llms._openai import OPENAI_PATH
@@ -85,7 +85,7 @@ class SensenovaAPI(GPTAPI):
         return bearer(signed_token(access.strip(), secret.strip(), int(time.time())) if comma else key)
 
 
-class AsyncSensenovaAPI(AsyncTextMixin, SensenovaAPI):
+class AsyncSensenovaAPI(AsyncBaseAPILLM, SensenovaAPI):
     """A `SensenovaAPI` whose methods are awaited."""
 
 

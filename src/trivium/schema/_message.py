@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast, get_arg
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from typing_extensions import TypeVar, deprecated
 
-from trivium.exceptions import AnswerFormatError
+from trivium.exceptions import AnswerFormatError, ArgumentTypeError
 from trivium.policies import Source, Sources
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
@@ -218,7 +218,7 @@ stream_state=<AgentStatusCode.END: 0>)
             for key, each in from_older_form({name: value}, self).items():
                 self._take(key, each)
         elif name not in type(self).model_fields and name not in _EXTRA:
-            raise TypeError(f"a message has no '{name}': put what is your own into extra_info")
+            raise ArgumentTypeError(f"a message has no '{name}': put what is your own into extra_info", name)
         else:
             self._take(name, value)
 
@@ -246,7 +246,7 @@ stream_state=<AgentStatusCode.END: 0>)
             if name in fields:
                 fields[name] = value
             elif name not in _EXTRA:
-                raise TypeError(f"a message has no '{name}'")
+                raise ArgumentTypeError(f"a message has no '{name}'", name)
             elif value is not None:
                 extra[name] = value
             else:

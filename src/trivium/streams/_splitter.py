@@ -70,7 +70,7 @@ class AnswerSplitter:
         self._spoken = False
 
     def feed(self, item: object) -> Iterator[Piece]:
-        """Return the pieces of an item: a delta, or a chunk of an OpenAI stream as an object or a dict.
+        """Return the pieces of an item: a delta, or a chunk of an OpenAI stream as a dict or an object with its fields.
 
         Raises:
             ConfigurationError: the item has another type.
@@ -98,7 +98,7 @@ class AnswerSplitter:
     def _deltas(self, item: Any) -> Sequence[Delta]:
         if isinstance(item, str | ToolCallPart | Reasoning | Usage | Finish):
             return [item]
-        chunk = item.model_dump(warnings=False) if hasattr(item, "model_dump") else item
+        chunk = item.model_dump(warnings=False) if hasattr(item, "model_dump") else _plain(item)
         if not isinstance(chunk, Mapping):
             raise ConfigurationError(
                 f"{type(item).__name__} is not a piece of an answer: the source must yield chunks of an OpenAI stream, "
@@ -157,6 +157,15 @@ class AnswerSplitter:
         if said is not None and not isinstance(said, str):
             yield from self._send_text(call, json.dumps(said, ensure_ascii=False))
         yield "function_call", out
+
+
+def _plain(item: object) -> object:
+    """Return a chunk of a client of one's own as plain data: objects with attributes as dicts of these."""
+    if isinstance(item, list | tuple):
+        return [_plain(each) for each in cast("Sequence[object]", item)]
+    if isinstance(item, Mapping | str | int | float | None) or not hasattr(item, "__dict__"):
+        return cast("object", item)
+    return {name: _plain(each) for name, each in vars(item).items()}
 
 
 def _read_object(text: str) -> dict[str, Any]:

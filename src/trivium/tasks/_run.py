@@ -225,7 +225,7 @@ class TaskRun:
         prefix, text = task.config.addressing_prefix, response.content
         if not isinstance(text, str) or not (prefix or "__" in text):
             return response
-        route = parse_route(response, prefix)
+        route = parse_route(response, prefix, task.agent)
         if not route.passes:
             is_new = route.content is not text or route.receiver is not response.receiver
             return response.replace(content=route.content, receiver=route.receiver) if is_new else response

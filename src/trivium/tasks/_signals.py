@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from trivium.actions.lowlevel import is_done_tool
 from trivium.agents import Agent
-from trivium.agents.lowlevel import calls_in
+from trivium.agents.lowlevel import calls_in, overrides
 from trivium.schema import Entity, Message, ToolCall
 from trivium.schema.lowlevel import is_tainted
 from trivium.schema.signals import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
@@ -83,7 +83,7 @@ def read_signs(message: Message, agent: Agent, config: TaskConfig) -> Signs:
         has_refusal,
         says_done,
         ends,
-        PASS in text and is_steering and parse_route(message).passes,
+        PASS in text and is_steering and parse_route(message, agent=agent).passes,
         entity is _USER and (ends or says_done or str(content).strip().lower() in _USER_QUIT),
         calls_in(agent, message) if "origin" in extra else (),
     )
@@ -120,10 +120,11 @@ class Route(NamedTuple):
     content: Any
 
 
-def parse_route(message: Message, addressing_prefix: str = "") -> Route:
+def parse_route(message: Message, addressing_prefix: str = "", agent: Agent | None = None) -> Route:
     """Parse the addresses in a response: the last one counts, and the text after it is sent.
 
-    Data contains no addresses.
+    Data contains no addresses, and neither does what calls a tool: what does is said by the agent's own
+    `has_tool_message_attempt`, if it has one.
 
     Example:
         >>> parse_route(Message(content="__SEND__:sub-2 what is 2+2?"))
@@ -134,7 +135,11 @@ def parse_route(message: Message, addressing_prefix: str = "") -> Route:
         return Route(False, receiver, content)
     if is_done_tool(message) or is_tainted(message):
         return Route(False, receiver, content)
-    if message.tool_calls and not content.startswith((PASS, SEND_TO)):
+    if agent is not None and overrides(agent, "has_tool_message_attempt"):
+        calls = agent.has_tool_message_attempt(message)
+    else:
+        calls = bool(message.tool_calls)
+    if calls and not content.startswith((PASS, SEND_TO)):
         return Route(False, receiver, content)
     found = _PASS_ON.search(content)
     if found is not None or PASS in content:

@@ -346,3 +346,42 @@ def a_methods_own_call(on: Run) -> Any:
     made = calculator(on)()
     on.say(made.add(1, 2), made.divide(1), made.add.api_description["name"])
     on.say(on.awaited(bold(on)().run("x")))
+
+
+@script
+def a_return_is_described_below_its_type(on: Run) -> Any:
+    class Kit(on.BaseAction):
+        """A kit."""
+
+        @on.actions.tool_api(explode_return=True)
+        def sums(self, flag: bool = False) -> dict:
+            """Add up.
+
+            Args:
+                flag (:class:`bool`): whether
+
+            Returns:
+                :class:`dict`: the sums
+                    * total: all of it
+                    * count (:class:`int`): how many
+            """
+            return {"total": 1, "count": 1}
+
+    on.say(Kit().description)
+
+
+@script
+def lists_are_described(on: Run) -> Any:
+    class Lists(on.BaseAction):
+        def run(self, plain: Any, texts: Any, bare: Any) -> str:
+            """Take lists.
+
+            Args:
+                bare (list[int]): numbers
+            """
+            return "x"
+
+        run.__annotations__.update(plain=list, texts=list[str])
+        del run.__annotations__["bare"]
+
+    on.say(Lists().description)

@@ -408,3 +408,8 @@ def an_action_return(on: Run) -> Any:
     on.say(
         on.schema.FunctionCall("f", {"a": 1}), on.schema.FunctionCall("f", "{}") == on.schema.FunctionCall("f", "{}")
     )
+
+
+@script
+def a_message_has_no_other_attribute(on: Run) -> Any:
+    on.tried(lambda: setattr(on.message("x"), "mood", "good"), ValueError)

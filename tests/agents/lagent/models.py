@@ -332,3 +332,21 @@ def a_model_without_super_init(on: Run) -> Any:
     agent = on.agents.Agent(Model())
     on.ask(agent, "hi")
     on.ask(agent, "hi")
+
+
+@script
+def what_the_models_are(on: Run) -> Any:
+    llms = on.module("llms")
+    for name, bases in {
+        "BaseAPILLM": "BaseLLM",
+        "GPTAPI": "BaseAPILLM BaseLLM",
+        "ClaudeAPI": "BaseAPILLM",
+        "SensenovaAPI": "BaseAPILLM",
+        "AsyncBaseAPILLM": "BaseAPILLM BaseLLM",
+        "AsyncGPTAPI": "AsyncBaseAPILLM BaseAPILLM BaseLLM",
+        "AsyncClaudeAPI": "AsyncBaseAPILLM",
+        "AsyncBaseLLM": "BaseLLM",
+        "AsyncVllmModel": "AsyncBaseLLM",
+        "LMDeployClient": "LMDeployServer BaseLLM",
+    }.items():
+        on.say(name, [issubclass(getattr(llms, name), getattr(llms, base)) for base in bases.split()])

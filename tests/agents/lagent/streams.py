@@ -170,3 +170,35 @@ def streamed_messages_are_the_callers(on: Run) -> Any:
     for each in agent("hi"):
         each.content = "changed"
     on.remembered(agent)
+
+
+@script
+def a_stream_that_is_left_early(on: Run) -> Any:
+    pulled: list[int] = []
+
+    class Endless(on.module("llms").BaseLLM):
+        def stream_chat(self, inputs: Any, **gen_params: Any) -> Any:
+            for count in range(1, 1000):
+                pulled.append(count)
+                yield on.schema.ModelStatusCode.STREAM_ING, "a" * count, None
+            yield on.schema.ModelStatusCode.END, "done", None
+
+    class AsyncEndless(on.module("llms").AsyncBaseLLM):
+        async def stream_chat(self, inputs: Any, **gen_params: Any) -> Any:
+            for each in Endless.stream_chat(self, inputs):
+                yield each
+
+    async def first(stream: Any) -> Any:
+        found = await anext(stream)
+        await stream.aclose()
+        return found
+
+    def first_of(stream: Any) -> Any:
+        found = next(stream)
+        stream.close()
+        return found
+
+    agent = on.StreamingAgent((AsyncEndless if on.is_async else Endless)("endless"), name="ada")
+    on.say((on.awaited(first(agent("hi"))) if on.is_async else first_of(agent("hi"))).content)
+    on.say("few were pulled", len(pulled) <= 2)
+    on.remembered(agent)

@@ -176,3 +176,47 @@ def the_failure_of_a_job_does_not_stay_for_the_next_run(on: Run) -> Any:
     on.run(on.job("First", fail))
     job = on.job("Second")
     return [on.again(job), job.state, on.commander.is_empty()]
+
+
+@script
+def a_job_fails_and_nothing_is_left_that_could_exit(on: Run) -> Any:
+    return on.run(on.watch(on.job("First", fail), "at_job_end"), on.job("Second"), auto_exit=False)
+
+
+@script
+def a_handler_fails_and_nothing_is_left_that_could_exit(on: Run) -> Any:
+    return on.run(on.job("First", lambda me: on.call("work", fail_later)), auto_exit=False)
+
+
+@script
+def a_handler_fails_and_another_exits(on: Run) -> Any:
+    async def leave(me: Any) -> None:
+        await asyncio.sleep(0.01)
+        await me.exit_commander("QUIT")
+
+    def fork(me: Any) -> None:
+        me.call_handler(on.call("work", fail))
+        me.call_handler(on.call("leave", leave))
+
+    return on.run(on.job("First", fork), auto_exit=False)
+
+
+@script
+def a_failure_is_answered_by_an_exit(on: Run) -> Any:
+    async def leave(task_node: Any) -> None:
+        await task_node.exit_commander(return_result=type(task_node.exception).__name__)
+
+    job = on.job("First", fail)
+    job.add_callback_functions("at_exception", {"function": leave, "inject_task_node": True})
+    return on.run(job, auto_exit=False)
+
+
+@script
+def a_failure_is_answered_by_another_job(on: Run) -> Any:
+    async def again(task_node: Any) -> None:
+        job = on.job("Second", lambda me: me.exit_commander("QUIT"))
+        await task_node.put_job(job, parent=task_node.commander)
+
+    job = on.job("First", fail)
+    job.add_callback_functions("at_job_end", {"function": again, "inject_task_node": True})
+    return on.run(job, auto_exit=False)

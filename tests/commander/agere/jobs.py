@@ -425,3 +425,17 @@ def one_handler_is_called_twice(on: Run) -> Any:
     job = on.job("First", work)
     on.run(job)
     return job.state
+
+
+@script
+def a_job_without_a_task_is_made(on: Run) -> Any:
+    class Empty(on.Job):
+        pass
+
+    class Full(Empty):
+        @on.tasker
+        async def task(self) -> None:
+            on.say("ran")
+
+    on.tried(Empty, TypeError)
+    return on.run(Full())

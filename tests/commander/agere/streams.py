@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from ._answers import call, chunks, finish, text
@@ -345,3 +346,21 @@ def dialogue(on: Run, size: int) -> Any:
     result = on.run(flow.chat(), auto_exit=False)
     on.log[:] = [line for line in on.log if line.startswith("turn")]
     return [result, flow.context]
+
+
+def as_objects(value: Any) -> Any:
+    """The chunks of a client of one's own: plain objects with the fields of OpenAI's."""
+    return json.loads(json.dumps(value), object_hook=lambda fields: SimpleNamespace(**fields))
+
+
+@script
+async def chunks_of_a_client_of_ones_own(on: Run) -> None:
+    answer = [*text("Hello.", 4), *call("add", '{"to_user": "so", "a": 1}', 1000), finish("tool_calls")]
+    delta = {"content": None, "tool_calls": None, "role": None, "function_call": None}
+    part = {"id": None, "type": None, "function": None}
+    sent: list[Any] = []
+    for each in answer:
+        calls = [{**part, **one, "function": {"name": None, **one["function"]}} for one in each.get("tool_calls", ())]
+        fields = {**delta, **each, "tool_calls": calls or None}
+        sent.append({"choices": [{"delta": fields, "finish_reason": fields.pop("finish_reason", None), "index": 0}]})
+    await dispatched(on, map(as_objects, sent))
