@@ -255,7 +255,7 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     def _reset(self) -> None:
         self._open, self._running, self._leaving, self._over = 0, 0, False, ThreadEvent()
-        self._is_shared = False  # other threads give it work
+        self._is_shared = False  # other threads have given it work
         self.failures: list[tuple[TaskNode, BaseException]] = []
         self._return: T | None = None
         self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised

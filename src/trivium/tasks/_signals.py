@@ -135,10 +135,8 @@ def parse_route(message: Message, addressing_prefix: str = "", agent: Agent | No
         return Route(False, receiver, content)
     if is_done_tool(message) or is_tainted(message):
         return Route(False, receiver, content)
-    if agent is not None and overrides(agent, "has_tool_message_attempt"):
-        calls = agent.has_tool_message_attempt(message)
-    else:
-        calls = bool(message.tool_calls)
+    own = agent if agent is not None and overrides(agent, "has_tool_message_attempt") else None
+    calls = message.tool_calls if own is None else own.has_tool_message_attempt(message)
     if calls and not content.startswith((PASS, SEND_TO)):
         return Route(False, receiver, content)
     found = _PASS_ON.search(content)
