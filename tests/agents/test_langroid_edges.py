@@ -239,15 +239,6 @@ def test_names_of_tools_are_changed_as_sets_are(method: str):
     assert made.llm_tools_usable == plain
 
 
-def test_the_table_of_tools_is_copied():
-    made = agent()
-    made.enable_message(Square)
-    copied = made.llm_tools_map.copy()
-    assert copied == {"square": Square} == dict(made.llm_tools_map)
-    made.enable_message(DoneTool)
-    assert copied == {"square": Square}
-
-
 def test_a_task_leaves_its_agent_as_it_is_and_says_itself_whether_the_user_is_asked():
     made = agent()
     first, second = Task(made, interactive=False), Task(made, interactive=True)

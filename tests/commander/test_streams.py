@@ -257,7 +257,7 @@ def test_an_unread_stream_comes_to_rest():
     events = iter(stream)
     next(events)
     give_up = time.monotonic() + GUARD
-    while not stream._pipe._waiting:  # the call waits at one of these
+    while not stream.pipe._waiting:  # the call waits at one of these
         assert time.monotonic() < give_up
         time.sleep(0)
     stream.close()

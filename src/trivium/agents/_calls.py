@@ -47,8 +47,7 @@ def read_calls(agent: AgentNames, text: object, *, everywhere: bool = True) -> t
     if overrides(agent, *READERS):
         name = next(each for each in READERS if overrides(agent, each))
         with suppress(ToolArgumentsError):  # where the calls are handled, the model is told what is wrong
-            tools: list[ToolMessage] = getattr(agent, name)(text)
-            return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in tools)
+            return tuple(ToolCall(tool.id, tool.request, tool.to_json()) for tool in getattr(agent, name)(text))
     return calls_in_text(text, agent.toolbox.known, everywhere=everywhere) if "request" in text else ()
 
 

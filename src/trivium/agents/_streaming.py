@@ -82,7 +82,7 @@ class StreamingMixin(Module):
     def __call__(self, *message: Any, **kwargs: Any) -> Generator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.stream` for the events themselves."""
         with self.stream(*message, **kwargs) as events:
-            events.keep_in_step()
+            events.pipe.most_behind = 0
             growing = _Growing(self, events.node)
             for event in events:
                 if (partial := growing.message(event)) is not None:
@@ -98,7 +98,7 @@ class AsyncStreamingMixin(Module):
     async def __call__(self, *message: Any, **kwargs: Any) -> AsyncGenerator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.open` for the events themselves."""
         async with self.open(*message, **kwargs) as events:
-            events.keep_in_step()
+            events.pipe.most_behind = 0
             growing = _Growing(self, events.node)
             async for event in events:
                 if (partial := growing.message(event)) is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, MutableSet, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, MutableSet, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partialmethod
+from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import refuse_twins
@@ -17,7 +17,6 @@ from trivium.schema import ToolSpec
 
 __all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolTable", "Toolbox"]
 
-R = TypeVar("R")
 ToolClass: TypeAlias = type[ToolMessage]
 ToolClasses: TypeAlias = ToolClass | Iterable[ToolClass] | None
 
@@ -202,14 +201,33 @@ class NameSet(MutableSet[str]):
         """Add names of known tools."""
         self._set(_plus(self._own(), chain(*names)))
 
-    def _as_set(self, method: Callable[..., R], *others: Iterable[str]) -> R:
-        return method(set(self), *others)
+    def copy(self) -> set[str]:
+        """The names as a set of their own."""
+        return set(self)
 
-    copy = partialmethod(_as_set, set[str].copy)
-    union, intersection = partialmethod(_as_set, set[str].union), partialmethod(_as_set, set[str].intersection)
-    difference = partialmethod(_as_set, set[str].difference)
-    symmetric_difference = partialmethod(_as_set, set[str].symmetric_difference)
-    issubset, issuperset = partialmethod(_as_set, set[str].issubset), partialmethod(_as_set, set[str].issuperset)
+    def union(self, *others: Iterable[str]) -> set[str]:
+        """The names here or in one of the others."""
+        return self.copy().union(*others)
+
+    def intersection(self, *others: Iterable[str]) -> set[str]:
+        """The names here and in all others."""
+        return self.copy().intersection(*others)
+
+    def difference(self, *others: Iterable[str]) -> set[str]:
+        """The names here and in no other."""
+        return self.copy().difference(*others)
+
+    def symmetric_difference(self, other: Iterable[str]) -> set[str]:
+        """The names here or in the other, but not in both."""
+        return self.copy().symmetric_difference(other)
+
+    def issubset(self, other: Iterable[str]) -> bool:
+        """True if all names are in the other."""
+        return self.copy().issubset(other)
+
+    def issuperset(self, other: Iterable[str]) -> bool:
+        """True if all of the other are names here."""
+        return self.copy().issuperset(other)
 
     def difference_update(self, *others: Iterable[str]) -> None:
         """Take names out."""
@@ -219,7 +237,10 @@ class NameSet(MutableSet[str]):
         """Take out the names that are not in all others."""
         self.difference_update(self.difference(self.intersection(*others)))
 
-    symmetric_difference_update = MutableSet[str].__ixor__
+    def symmetric_difference_update(self, other: Iterable[str]) -> None:
+        """Take out the names that are in the other, and add its other ones."""
+        self.__ixor__(set(other))
+
     _from_iterable = set  # pyright: ignore[reportAssignmentType] - what the operators of sets make
 
     def __repr__(self) -> str:
@@ -251,10 +272,6 @@ class ToolTable(MutableMapping[str, ToolClass]):
         box = self._agent.toolbox
         left = {each: kind for each, kind in box.known.items() if each != name}
         self._agent.toolbox = replace(box, known=left)
-
-    def copy(self) -> dict[str, ToolClass]:
-        """The table as a dict of its own."""
-        return dict(self)
 
     def __repr__(self) -> str:
         return repr(dict(self))

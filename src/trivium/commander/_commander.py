@@ -271,15 +271,20 @@ class CommanderAsync(WorkNode, Generic[T]):
                 self._job = None
             else:
                 with self._gate:
-                    if self._open == 0 and not self._posted:  # accepted work is always run
-                        if self.failures and not (auto_exit or self._is_shared):
-                            self._fatal = self.failures[0][1]  # nothing is left that could exit
-                        if auto_exit or self._fatal is not None:
-                            self._accepts = False
-                            return
+                    if self._is_over(auto_exit):
+                        self._accepts = False
+                        return
                     self._changed = ThreadEvent()
                 with suppress(Cancellation):  # a kill ends the wait, and does not unwind the commander
                     await wait(event=self._changed)
+
+    def _is_over(self, auto_exit: bool) -> bool:
+        """Return whether the run has come to its end; by a failure, where nothing is left that could exit."""
+        if self._open or self._posted:  # accepted work is always run
+            return False
+        if self.failures and not auto_exit and not self._is_shared:
+            self._fatal = self.failures[0][1]
+        return auto_exit or self._fatal is not None
 
     def _leave(self) -> None:
         self._leaving = True

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 PASS_WORD = "I assure all time-consuming tasks are delegated externally."  # noqa: S105 - a reminder, no secret
 """The promise that `tasker` and `handler` require: their code runs on the loop and must not block it."""
 
-_NO_TASK = "%s needs a task: write `@tasker(PASS_WORD) async def task(self)`"
-
 P = ParamSpec("P")
 R = TypeVar("R", default=Any)
 S = TypeVar("S")
@@ -112,7 +110,7 @@ class Job(_Queued):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if cls.task is Job.task:
-            raise NotTaskerError(_NO_TASK % cls.__name__)
+            cls._check_task()
         job = super().__new__(cls)  # here, not in __init__: a subclass may set attributes before it calls that
         job._prepare(cls.__name__, cls.task.__policy__ if hasattr(cls.task, "__policy__") else None)  # type: ignore[attr-defined]
         return job
@@ -122,7 +120,6 @@ class Job(_Queued):
 
     def task(self) -> Any:
         """Do the work of the job; it may return a handler, which is then started below the job."""
-        raise NotImplementedError
 
     async def _work(self) -> Any:
         if is_async(self.task):
@@ -130,9 +127,10 @@ class Job(_Queued):
         out = await run_in_worker(self._sync_task)
         return await out if isawaitable(out) and not isinstance(out, WorkNode) else out
 
-    def _check_task(self) -> None:
-        if not hasattr(type(self).task, "__policy__"):
-            raise NotTaskerError(_NO_TASK % type(self).__name__)
+    @classmethod
+    def _check_task(cls) -> None:
+        if not hasattr(cls.task, "__policy__"):
+            raise NotTaskerError(f"{cls.__name__} needs a task: write `@tasker(PASS_WORD) async def task(self)`")
 
     def _sync_task(self) -> Any:
         checkpoint(self)  # a worker may come late

@@ -76,10 +76,10 @@ class Stream(Generic[T]):
     def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self.node, self._work = node, work
         self._queue: queue.SimpleQueue[RunEvent | None] = queue.SimpleQueue()
-        self._pipe = _Pipe(self._queue.put)
+        self.pipe = _Pipe(self._queue.put)
         self._outcome: Outcome[T] | None = None
         self._started = False
-        _attach(node, self._pipe)
+        _attach(node, self.pipe)
 
     def __iter__(self) -> Iterator[RunEvent]:
         if not self._started:
@@ -95,7 +95,7 @@ class Stream(Generic[T]):
         event = get_item(self._queue)
         if event is None:
             self._queue.put(None)  # a second reader is at the end again
-        self._pipe.took()
+        self.pipe.took()
         return event
 
     def _start(self) -> None:
@@ -117,10 +117,6 @@ class Stream(Generic[T]):
             self._start()
         while self._next() is not None:
             pass
-
-    def keep_in_step(self) -> None:
-        """Pull a model only as fast as the events are read, so that leaving early leaves its answer there."""
-        self._pipe.most_behind = 0
 
     def __enter__(self) -> Stream[T]:
         return self
@@ -151,8 +147,8 @@ class AsyncStream(Generic[T]):
 
     async def __aenter__(self) -> AsyncStream[T]:
         loop = asyncio.get_running_loop()
-        self._pipe = _Pipe(lambda event: post(loop, self._queue.put_nowait, event))
-        _attach(self.node, self._pipe)
+        self.pipe = _Pipe(lambda event: post(loop, self._queue.put_nowait, event))
+        _attach(self.node, self.pipe)
         context = copy_context()
         context.run(current.set, self.node)
 
@@ -165,14 +161,10 @@ class AsyncStream(Generic[T]):
         self._task = loop.create_task(run(), context=context)
         return self
 
-    def keep_in_step(self) -> None:
-        """As for `Stream`; within the block."""
-        self._pipe.most_behind = 0
-
     async def __aiter__(self) -> AsyncIterator[RunEvent]:
         assert self._task is not None, "use `async with` first"
         while (event := await self._queue.get()) is not None:
-            self._pipe.took()
+            self.pipe.took()
             yield event
         self._queue.put_nowait(None)  # a second reader is at the end again
         await self._task

@@ -133,11 +133,9 @@ def parse_route(message: Message, addressing_prefix: str = "", agent: Agent | No
     content, receiver = message.content, message.receiver
     if not isinstance(content, str) or ("__" not in content and not addressing_prefix):
         return Route(False, receiver, content)
-    if is_done_tool(message) or is_tainted(message):
-        return Route(False, receiver, content)
     own = agent if agent is not None and overrides(agent, "has_tool_message_attempt") else None
     calls = message.tool_calls if own is None else own.has_tool_message_attempt(message)
-    if calls and not content.startswith((PASS, SEND_TO)):
+    if is_done_tool(message) or is_tainted(message) or (calls and not content.startswith((PASS, SEND_TO))):
         return Route(False, receiver, content)
     found = _PASS_ON.search(content)
     if found is not None or PASS in content:
