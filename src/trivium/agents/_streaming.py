@@ -12,7 +12,7 @@ from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._containers import Sequential
 from trivium.agents._typed import T_co
 from trivium.commander import EndedEvent, Event, TaskNode
-from trivium.commander.lowlevel import node_name, parent_of
+from trivium.commander.lowlevel import AsyncStream, Stream, node_name, parent_of
 from trivium.llms import DeltaEvent
 from trivium.module import Module, PartialEvent
 from trivium.schema import AgentStatusCode, Message, ModelStatusCode
@@ -25,9 +25,10 @@ __all__ = ["AsyncStreamingAgent", "AsyncStreamingSequential", "StreamingAgent", 
 
 
 class _Growing:
-    """The events of a call as messages: the answers of its agents so far."""
+    """The events of a call as messages, the answers of its agents so far; a model is pulled only as they are read."""
 
-    def __init__(self, root: Module, node: TaskNode) -> None:
+    def __init__(self, root: Module, events: Stream[Any] | AsyncStream[Any]) -> None:
+        node, events.pipe.most_behind = events.node, 0
         modules = [module for _, module in root.named_modules()]
         self._formats = {module.name: module.output_format for module in modules if isinstance(module, Agent)}
         self._yielding = {module.name for module in modules if _yields(module)}
@@ -82,8 +83,7 @@ class StreamingMixin(Module):
     def __call__(self, *message: Any, **kwargs: Any) -> Generator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.stream` for the events themselves."""
         with self.stream(*message, **kwargs) as events:
-            events.pipe.most_behind = 0
-            growing = _Growing(self, events.node)
+            growing = _Growing(self, events)
             for event in events:
                 if (partial := growing.message(event)) is not None:
                     yield partial
@@ -98,8 +98,7 @@ class AsyncStreamingMixin(Module):
     async def __call__(self, *message: Any, **kwargs: Any) -> AsyncGenerator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.open` for the events themselves."""
         async with self.open(*message, **kwargs) as events:
-            events.pipe.most_behind = 0
-            growing = _Growing(self, events.node)
+            growing = _Growing(self, events)
             async for event in events:
                 if (partial := growing.message(event)) is not None:
                     yield partial
