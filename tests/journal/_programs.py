@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -192,6 +193,27 @@ def run_chores(journal: Journal) -> object:
     return sorted(said)
 
 
+@tool(effect="transactional")
+def book(amount: int) -> int:
+    """Book an amount; return how many bookings this one has."""
+    database, booking = this_call().transaction, this_call().key
+    mark = "?" if isinstance(database, sqlite3.Connection) else "%s"
+    database.execute("CREATE TABLE IF NOT EXISTS booking (run TEXT, booking TEXT, amount INTEGER)")
+    found = f"SELECT count(*) FROM booking WHERE run = {mark} AND booking = {mark}"
+    run = str(this_call().context)
+    database.execute(f"INSERT INTO booking VALUES ({mark}, {mark}, {mark})", (run, booking, amount))
+    return database.execute(found, (run, booking)).fetchone()[0]
+
+
+def run_ledger(journal: Journal) -> object:
+    """Books in the journal's own database: each booking is there once, with its record."""
+    with journal.run("ledger"):
+        run = this_call().new_id()
+        clerk = Agent(Stateless(call_tool("book", amount=3), call_tool("book", amount=4), "done"), tools=[book])
+        said = [each.content for each in clerk("Book.", context=run).attachments if isinstance(each, Message)]
+        return said, step("book", book, 5, effect="transactional")
+
+
 PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "agent": run_agent,
     "agent_async": run_agent_async,
@@ -203,6 +225,7 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "chores": run_chores,
     "typed_task": run_typed_task,
     "person": run_person,
+    "ledger": run_ledger,
 }
 
 if __name__ == "__main__":

@@ -94,14 +94,15 @@ def _listening(journal: Journal, live: list[str]) -> Journal:
     class Listening(Journal):
         def attempt(self, run_id: str) -> Any:
             made = super().attempt(run_id)
-            plain = made.claim
+            claims = made._claims  # pyright: ignore[reportPrivateUsage]
+            plain = claims.claim
 
             def claim(node: Any, *args: Any, **kwargs: Any) -> Any:
                 found = plain(node, *args, **kwargs)
                 live.extend(node.path[: each.start()] for each in re.finditer("/|$", node.path))
                 return found
 
-            made.claim = claim  # type: ignore[method-assign]
+            claims.claim = claim  # type: ignore[method-assign]
             return made
 
     return Listening(journal._store.place)  # pyright: ignore[reportPrivateUsage]

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_RESULT", "Arguments", "Directing", "Effect", "Tool", "describe_errors", "remove_titles", "unless_null"]
 
-Effect: TypeAlias = Literal["read", "idempotent", "once", "composite"]
-"""The effect of a call on the world: none; the same for any number of calls; one that must happen once; or those of the
-tools that it calls itself, as an agent does."""
+Effect: TypeAlias = Literal["read", "idempotent", "transactional", "once", "composite"]
+"""The effect of a call on the world: none; the same for any number of calls; one within the transaction of the run's
+journal; one that must happen once; or those of the tools that it calls itself, as an agent does."""
 
 Directing: TypeAlias = bool | tuple[str, ...]
 """The arguments that direct an effect, by name; True: all of them, False: the tool has no such effect."""
@@ -71,7 +71,8 @@ class Tool:
         retry_on: the errors that another try may cure.
         needs_approval: a call runs only if it is approved (see `ApprovalRequest`): True, False, or a fast function of
             the validated arguments that returns either.
-        effect: the effect of a call on the world; None: unknown. A tool that must happen once has no retries.
+        effect: the effect of a call on the world; None: unknown. One that must happen once, or is transactional, has no
+            retries.
         sequential: a call runs alone where an agent runs several at once.
         max_result: the longest result for the model, in characters; of a longer one it gets the beginning and the
             end. None: no limit.
@@ -110,7 +111,7 @@ class Tool:
     source: SourceKind = "tool"
 
     def __post_init__(self) -> None:
-        if self.retries and self.effect == "once":
+        if self.retries and self.effect in ("transactional", "once"):
             raise ToolDefinitionError(
                 f"the tool {self.name} must happen once and has retries: leave one of the two out", self.name
             )
@@ -132,7 +133,7 @@ class Tool:
     @property
     def runs_alone(self) -> bool:
         """True if, among parallel calls, a call waits for the calls before it, and later calls wait for it."""
-        return self.sequential or self.effect == "once" or bool(self.needs_approval)
+        return self.sequential or self.effect in ("transactional", "once") or bool(self.needs_approval)
 
     def replace(self, **changes: object) -> Tool:
         """Copy the tool with some of its values replaced; `name`, `description` and `strict` are those of its spec.

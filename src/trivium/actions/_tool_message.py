@@ -362,7 +362,7 @@ class ToolMessage(OlderNames):
     @classmethod
     def runs_alone(cls) -> bool:
         """Return True if, among parallel calls, a call waits for those before it, and later ones wait for it."""
-        return cls._effect == "once" or bool(cls._needs_approval)
+        return cls._effect in ("transactional", "once") or bool(cls._needs_approval)
 
     @classmethod
     def is_for_models(cls) -> bool:

@@ -82,6 +82,11 @@ class CallNode(TaskNode):
         return self._scope.context
 
     @property
+    def transaction(self) -> Any:
+        """The connection of a transactional tool or step to the database of its run's journal; None elsewhere."""
+        return None if self._scope.journal is None else self._scope.journal.transaction_of(self)
+
+    @property
     def path(self) -> str:
         """Names and ordinals from the root, for people."""
         return self._path()

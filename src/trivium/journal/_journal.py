@@ -319,7 +319,9 @@ async def step_async(
         function: the function, `def` or `async def`.
         *args: its arguments.
         effect: its effect on the world. One that is broken off while it runs is repeated if it is "read" or
-            "idempotent", and else only `reconcile` can tell what became of it.
+            "idempotent". A "transactional" one happens exactly once: what it writes by `this_call().transaction`, a
+            connection to the journal's database, is committed together with its result. Of others only `reconcile`
+            can tell what became of them.
         reconcile: finds that out.
         **kwargs: further arguments.
 

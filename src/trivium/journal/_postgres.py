@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from threading import Lock
@@ -29,6 +29,8 @@ from trivium.journal._store import (
     Part,
     RunInfo,
     RunStatus,
+    UndoneError,
+    Writing,
     check_input,
     checked_entries,
     checked_parts,
@@ -172,45 +174,59 @@ class PostgresRunStore:
         chains: Sequence[Sequence[Part]] = (),
     ) -> None:
         """Add records to a run, all or none; see `Store.append`."""
+        with self._connected(run_id, epoch) as connection, connection.transaction() if chains else nullcontext():
+            self._append(connection, run_id, epoch, Writing(entries, chains), is_durable)
+
+    def transact(self, run_id: str, epoch: int, act: Callable[[Connection[Any]], Writing]) -> None:
+        """Call a function within a transaction; see `Store.transact`."""
+        try:
+            with self._connected(run_id, epoch) as connection, connection.transaction():
+                try:
+                    written = act(connection)
+                except BaseException as error:
+                    raise UndoneError(error) from None
+                self._append(connection, run_id, epoch, written, True)
+        except UndoneError as undone:
+            raise undone.error from None
+
+    def _append(self, connection: Connection[Any], run_id: str, epoch: int, written: Writing, is_durable: bool) -> None:
+        entries, chains = written
         columns = map(list, zip(*entries, strict=True))
         values = (entries[-1].link, run_id, epoch, "on" if is_durable else "off", *columns)
-        self._write(run_id, epoch, _APPEND, values, len(entries), chains)
+        self._write(connection, run_id, _APPEND, values, len(entries))
+        for chain in chains:  # the reference first: `forget` waits for its transaction, or this one for that
+            reference = (run_id, chain[-1].digest)
+            connection.execute("INSERT INTO trivium_head VALUES (%s, %s) ON CONFLICT DO NOTHING", reference)
+            new = missing_parts(chain, partial(_known_of, connection))
+            connection.cursor().executemany("INSERT INTO trivium_part VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", new)
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
         """Note that a run has ended; see `Store.end`."""
         values = (status, time.time(), why.replace("\0", "�"), run_id, epoch)
-        self._write(run_id, epoch, _END, values, 1)
+        with self._connected(run_id, epoch) as connection:
+            self._write(connection, run_id, _END, values, 1)
 
-    def _write(
-        self,
-        run_id: str,
-        epoch: int,
-        query: LiteralString,
-        values: tuple[Any, ...],
-        rows: int,
-        chains: Sequence[Sequence[Part]] = (),
-    ) -> None:
-        """Execute a query that changes so many rows, or none if the run has a later epoch; and add parts."""
-        import psycopg
-
+    @contextmanager
+    def _connected(self, run_id: str, epoch: int) -> Generator[Connection[Any]]:
+        """The connection that holds the lease of an attempt, or an unused one where the attempt is over."""
         held = self._leases.find(run_id, epoch)
         with self._using(run_id) if held is None else self._typed_errors(run_id) as unheld:
             connection = held or unheld
             assert connection is not None
-            with connection.transaction() if chains else nullcontext():
-                try:
-                    done = connection.execute(query, values, prepare=True).rowcount
-                except psycopg.errors.UniqueViolation:
-                    done = -1
-                if done != rows:
-                    raise taken_over(run_id)
-                for chain in chains:  # the reference first: `forget` waits for its transaction, or this one for that
-                    reference = (run_id, chain[-1].digest)
-                    connection.execute("INSERT INTO trivium_head VALUES (%s, %s) ON CONFLICT DO NOTHING", reference)
-                    new = missing_parts(chain, partial(_known_of, connection))
-                    connection.cursor().executemany(
-                        "INSERT INTO trivium_part VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", new
-                    )
+            yield connection
+
+    def _write(
+        self, connection: Connection[Any], run_id: str, query: LiteralString, values: tuple[Any, ...], rows: int
+    ) -> None:
+        """Execute a query that changes so many rows, or none if the run has a later epoch."""
+        import psycopg
+
+        try:
+            if connection.execute(query, values, prepare=True).rowcount == rows:
+                return
+        except psycopg.errors.UniqueViolation:
+            pass
+        raise taken_over(run_id)
 
     def leave(self, run_id: str, epoch: int) -> None:
         """Give the lease of a run back."""

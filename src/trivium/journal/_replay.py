@@ -13,7 +13,7 @@ from trivium.journal._codec import Codec
 from trivium.journal._fingerprints import Fingerprint
 from trivium.journal._journal import Journal
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
-from trivium.journal._store import Caller, Entry, Part, RunInfo, RunStatus, Store
+from trivium.journal._store import Caller, Entry, Part, RunInfo, RunStatus, Store, Writing
 
 __all__ = ["ReplayJournal"]
 
@@ -59,6 +59,9 @@ class _ReplayStore:
         is_durable: bool = False,
         chains: Sequence[Sequence[Part]] = (),
     ) -> None:
+        """Write nothing."""
+
+    def transact(self, run_id: str, epoch: int, act: Callable[[Any], Writing]) -> None:
         """Write nothing."""
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import time
 from asyncio import CancelledError
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
@@ -20,6 +19,7 @@ from trivium.commander.lowlevel import (
     TaskNode,
     claim_key,
     current,
+    drive,
     driver_neutral,
     emit,
     is_blocking,
@@ -32,19 +32,21 @@ from trivium.commander.lowlevel import (
     sources_of,
     wait,
 )
-from trivium.exceptions import DivergedError, RunAliveError, RunPausedError, ToolError
+from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
+from trivium.journal._claims import Claims
 from trivium.journal._codec import Codec, digest_of, notes_in, with_notes
 from trivium.journal._events import Fork, ForkedEvent
-from trivium.journal._fingerprints import Fingerprint, Fingerprints, changed_lines
-from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, chain_of
+from trivium.journal._fingerprints import Fingerprint, Fingerprints
+from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing, chain_of
 from trivium.policies import NOTHING, Sources
 
 __all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
 
 T = TypeVar("T")
-EffectKind: TypeAlias = Literal["read", "idempotent", "once"]
-"""The effect of an act on the world: none; the same for any number of times; or one that must happen once."""
+EffectKind: TypeAlias = Literal["read", "idempotent", "transactional", "once"]
+"""The effect of an act on the world: none; the same for any number of times; one in the transaction of the journal; or
+one that must happen once."""
 
 Reconcile: TypeAlias = Callable[[], Any]
 """Finds out whether an act has happened whose outcome is not known: returns the outcome, or raises LookupError."""
@@ -70,24 +72,6 @@ class HasState(Protocol):
         ...
 
 
-class _Record:
-    """What an earlier attempt has recorded of one node."""
-
-    __slots__ = ("asked", "claimed", "digest", "end", "key", "name", "outcome", "start")
-
-    def __init__(self, entry: Entry) -> None:
-        self.key, self.name, self.digest = entry.node, entry.name, entry.digest
-        self.asked = entry.body if entry.kind in ("call", "intent") else ""
-        self.outcome: tuple[EntryKind, str] | None = None
-        """The kind and the body of its latest record, where that is no beginning."""
-        self.start, self.end = entry.seq, 1 << 62
-        self.claimed = False
-
-    def overlaps(self, other: _Record) -> bool:
-        """Return whether both ran at the same time."""
-        return self.start < other.end and other.start < self.end
-
-
 class DurableRun:
     """One attempt of a run: made by a journal, and the `journal` of the scope of all its nodes.
 
@@ -106,15 +90,15 @@ class DurableRun:
         self._chains: list[list[Part]] = []
         """What the records that wait refer to."""
         self._store, self._codec = store, codec
-        self._lock = RLock()
+        self._claims = Claims(run_id)
         self._last: Entry | None = None
-        self._by_key: dict[str, _Record] = {}
-        self._siblings: defaultdict[tuple[str, str], list[_Record]] = defaultdict(list)
-        self._taken: set[str] = set()
         self._located: set[str] = set()
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
         self._failed: list[tuple[Exception, TaskNode]] = []
         self._waiting: list[Entry] = []
+        self._writing = RLock()
+        self._transactions: dict[TaskNode, object] = {}
+        """The nodes whose acts are in a transaction, each with its connection."""
         self._begun: str | None = None
         """The JSON of what the run began with, in an attempt after the first."""
         self._entered: set[tuple[int, Hashable]] = set()
@@ -128,77 +112,9 @@ class DurableRun:
         if entry.kind == "node":
             self._located.add(entry.node)
             return
-        record = self._by_key.get(entry.node)
-        if record is None:
-            record = self._by_key[entry.node] = _Record(entry)
-            self._siblings[entry.parent, entry.name].append(record)
-        if entry.kind == "intent":  # again, of what is tried once more
-            record.outcome = None
-        elif entry.kind != "call":
-            if entry.kind == "outcome":
-                self._fingerprints.add(notes_in(entry.body)[1])
-            record.outcome = entry.kind, entry.body
-            record.end = entry.seq
-
-    # ---- claims
-    def claim(self, node: TaskNode, digest: str, asked: object, *, is_strict: bool = True) -> _Record | None:
-        """Claim the record of a node, which takes its key; None for a node that has none.
-
-        It is the one of its key, if its digest is the same; else the first of its siblings of that name whose digest
-        is the same, which nobody has claimed.
-
-        Args:
-            node: the node, which has just started.
-            digest: the digest of what it is asked.
-            asked: what it is asked, as JSON's own values, for the error.
-            is_strict: whether another digest at its key is an error wherever it stands.
-
-        Raises:
-            DivergedError: the record of its key is that of something else.
-        """
-        with self._lock:
-            key = key_of(node)
-            own = self._by_key.get(key)
-            if own is not None and own.digest == digest and not own.claimed:
-                return self._take(own)
-            above = parent_of(node)
-            siblings = self._siblings[key_of(above) if above is not None else "", node_name(node)]
-            for each in siblings:
-                if not each.claimed and each.digest == digest:
-                    claim_key(node, each.key)
-                    return self._take(each)
-            if own is not None or key in self._taken:
-                if own is not None and (
-                    is_strict or not any(own.overlaps(each) for each in siblings if each is not own)
-                ):
-                    raise self._diverged(node, own, asked)
-                own_key, number = key, 0
-                while key in self._taken or key in self._by_key:
-                    number += 1
-                    key = f"{own_key}~{number}"
-                claim_key(node, key)
-            self._taken.add(key)
-            return None
-
-    def _take(self, record: _Record) -> _Record:
-        record.claimed = True
-        self._taken.add(record.key)
-        return record
-
-    def _diverged(self, node: TaskNode, record: _Record, asked: object) -> DivergedError:
-        path = node.path if isinstance(node, CallNode) else node_name(node)
-        changes = f"now it asks: …{json.dumps(asked, indent=1, ensure_ascii=False, sort_keys=True)[-500:]}"
-        if record.asked:
-            recorded: object = json.loads(record.asked)
-            was = cast("dict[str, object]", recorded)["asked"] if isinstance(recorded, dict) else recorded
-            changes = "\n".join(changed_lines(was, asked))
-        return DivergedError(
-            f"{path} does not ask what the run {self.id!r} has recorded there. Code between effects must do the same "
-            "in every attempt: take the time, random numbers and ids from this_call(), or give the new program a new "
-            f"run id.\n{changes}",
-            self.id,
-            path,
-        )
+        self._claims.read(entry)
+        if entry.kind == "outcome":
+            self._fingerprints.add(notes_in(entry.body)[1])
 
     # ---- calls
     @driver_neutral
@@ -218,6 +134,8 @@ class DurableRun:
             RunAliveError: the caller is at work on it, and would wait for itself.
             DivergedError: something else was asked here.
         """
+        if self.transaction_of(node) is not None:
+            return await act()
         encoded = self._codec.encode(asked)
         digest = digest_of(encoded)
         is_new = state is not None and self._is_new(node, state)
@@ -228,7 +146,7 @@ class DurableRun:
                 if self._begun is None:
                     self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
                 return await act()
-        record = self.claim(node, digest, encoded, is_strict=False)
+        record = self._claims.claim(node, digest, encoded, is_strict=False)
         if record is None:
             self._waiting.append(
                 self._entry("call", node, digest, self._body(node, encoded, state if is_new else None))
@@ -365,10 +283,13 @@ class DurableRun:
             ToolError: an earlier attempt was broken off in an act that must not be repeated.
             Exception: the error of the act, also where it is recorded.
         """
+        if self.transaction_of(node) is not None:
+            self._check_transactional(node, effect)
+            return await act()
         codec = self._codec.also(types, bases)
         encoded = codec.encode(asked)
         digest = digest_of(encoded)
-        record = self.claim(node, digest, encoded)
+        record = self._claims.claim(node, digest, encoded)
         outcome = None if record is None or record.outcome is None or not is_settled(record.outcome) else record.outcome
         above = parent_of(node)
         if made_of is not None and above is not None:
@@ -378,7 +299,9 @@ class DurableRun:
             return self._recorded(node, outcome, codec)
         if self._fingerprints.change is not None:
             raise self._fingerprints.change
-        if effect not in _REPEATABLE:
+        if effect == "transactional":
+            act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
+        elif effect not in _REPEATABLE:
             if record is not None and record.outcome is None:
                 return await self._reconciled(node, digest, reconcile)
             intent = self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False))
@@ -399,24 +322,63 @@ class DurableRun:
             body = with_notes(self._codec.dump_error(error), sources_of(node) - before)
             self._write(self._entry("error", node, digest, body))
             raise
+        if effect == "transactional":
+            return value
         return await self._beside_loop(partial(self._keep, node, digest, value, codec, before))
+
+    def transaction_of(self, node: TaskNode) -> object:
+        """Return the connection of the transaction in which a node is; None: it is in none."""
+        found = (self._transactions.get(each) for each in node.ancestor_chain) if self._transactions else ()
+        return next((each for each in found if each is not None), None)
+
+    def _transact(self, node: CallNode, digest: str, act: Callable[[], Awaitable[T]], codec: Codec) -> T:
+        """Perform an act in a transaction of the store, which also has its outcome: both are written, or none."""
+        kept: list[tuple[str, Writing]] = []
+
+        def perform(connection: object) -> Writing:
+            before, self._transactions[node] = sources_of(node), connection
+            try:
+                body = codec.dump(drive(cast("Coroutine[Any, Any, T]", act())))
+            finally:
+                del self._transactions[node]
+            written = self._numbered(self._entry("outcome", node, digest, self._noted(node, body, before)))
+            kept.append((body, written))
+            return written
+
+        with self._writing:
+            self._store.transact(self.id, self.epoch, perform)
+            body, written = kept[0]
+            self._note_written(written, 1)
+        return codec.load(body)
+
+    def _check_transactional(self, node: CallNode, effect: EffectKind | None) -> None:
+        if effect not in _REPEATABLE and effect != "transactional":
+            raise ConfigurationError(
+                f"{node.path} stands in a transaction, and may be repeated with it: give it the effect read, "
+                "idempotent or transactional, or call it outside"
+            )
 
     def value(self, name: str, make: Callable[[], T]) -> T:
         """Return a value that the program takes from outside, such as the time; a later attempt gets the same."""
         with CallNode(name, current.get()) as node:
-            record = self.claim(node, name, name)
+            if self.transaction_of(node) is not None:
+                return make()
+            record = self._claims.claim(node, name, name)
             if record is not None and record.outcome is not None:
                 return self._recorded(node, record.outcome, self._codec)
             return self._keep(node, name, make(), self._codec)
 
     def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
         body = codec.dump(value)
+        self._write(self._entry("outcome", node, digest, self._noted(node, body, before)))
+        return codec.load(body)
+
+    def _noted(self, node: TaskNode, body: str, before: Sources) -> str:
+        """Return the body of an outcome, with what was read for it and the agents that are new."""
         agents = self._fingerprints.take_new()
         self._chains += agents.values()
         read = sources_of(node) - before
-        noted = with_notes(body, read, {name: chain[-1].digest for name, chain in agents.items()})
-        self._write(self._entry("outcome", node, digest, noted))
-        return codec.load(body)
+        return with_notes(body, read, {name: chain[-1].digest for name, chain in agents.items()})
 
     def _recorded(self, node: TaskNode, outcome: tuple[EntryKind, str], codec: Codec) -> Any:
         """Return or raise what is recorded; the node has read what was read for it."""
@@ -449,7 +411,7 @@ class DurableRun:
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:
         above = parent_of(node)
         parent = "" if above is None else key_of(above)
-        if kind != "begin" and above is not None and parent not in self._taken and parent not in self._located:
+        if kind != "begin" and above is not None and parent not in self._claims.taken and parent not in self._located:
             self._located.add(parent)
             self._waiting.append(self._entry("node", above, "", ""))
         return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())
@@ -461,14 +423,22 @@ class DurableRun:
 
     def _write(self, *entries: Entry, is_durable: bool = False) -> None:
         """Write what waits, and then these, all or none."""
-        with self._lock:
-            last, numbered, waiting = self._last, list[Entry](), tuple(self._waiting)
-            chains = tuple(self._chains)
-            for entry in (*waiting, *entries):
-                number, link = (0, "") if last is None else (last.seq, last.link)
-                last = entry._replace(seq=number + 1).linked(link)
-                numbered.append(last)
-            if numbered:
-                self._store.append(self.id, self.epoch, numbered, is_durable=is_durable, chains=chains)
-            self._last = last
-            del self._waiting[: len(waiting)], self._chains[: len(chains)]  # other threads add some
+        with self._writing:
+            written = self._numbered(*entries)
+            if written.entries:
+                self._store.append(self.id, self.epoch, written.entries, is_durable=is_durable, chains=written.chains)
+                self._note_written(written, len(entries))
+
+    def _numbered(self, *entries: Entry) -> Writing:
+        """Return what waits, and then these, with their numbers and links."""
+        last, numbered, chains = self._last, list[Entry](), tuple(self._chains)
+        for entry in (*self._waiting, *entries):
+            number, link = (0, "") if last is None else (last.seq, last.link)
+            last = entry._replace(seq=number + 1).linked(link)
+            numbered.append(last)
+        return Writing(numbered, chains)
+
+    def _note_written(self, written: Writing, new: int) -> None:
+        """Note that records are written, all but so many of which had waited."""
+        self._last = written.entries[-1]
+        del self._waiting[: len(written.entries) - new], self._chains[: len(written.chains)]  # other threads add some

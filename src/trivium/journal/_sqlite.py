@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,8 @@ from trivium.journal._store import (
     Part,
     RunInfo,
     RunStatus,
+    UndoneError,
+    Writing,
     check_input,
     checked_entries,
     checked_parts,
@@ -143,17 +145,37 @@ class SQLiteRunStore:
     ) -> None:
         """Add records to a run, all or none; see `Store.append`."""
         self._leases.find(run_id, epoch)
-        rows = [(run_id, each.seq, epoch, *each[1:]) for each in entries]
         with self._writing(run_id, is_durable) as database:
-            self._update(database, run_id, epoch, "head = ?", entries[-1].link)
-            try:
-                database.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            except sqlite3.IntegrityError:
-                raise taken_over(run_id) from None
-            for chain in chains:
-                database.execute("INSERT OR IGNORE INTO head VALUES (?, ?)", (run_id, chain[-1].digest))
-                new = missing_parts(chain, partial(_known_of, database))
-                database.executemany("INSERT INTO part VALUES (?, ?, ?)", new)
+            self._append(database, run_id, epoch, Writing(entries, chains))
+
+    def transact(self, run_id: str, epoch: int, act: Callable[[sqlite3.Connection], Writing]) -> None:
+        """Call a function within a transaction; see `Store.transact`."""
+        self._leases.find(run_id, epoch)
+        try:
+            with self._writing(run_id, is_durable=True) as database:
+                self._update(database, run_id, epoch, "epoch = epoch")
+                database.set_authorizer(_no_end)
+                try:
+                    written = act(database)
+                except BaseException as error:
+                    raise UndoneError(error) from None
+                finally:
+                    database.set_authorizer(None)
+                self._append(database, run_id, epoch, written)
+        except UndoneError as undone:
+            raise undone.error from None
+
+    def _append(self, database: sqlite3.Connection, run_id: str, epoch: int, written: Writing) -> None:
+        self._update(database, run_id, epoch, "head = ?", written.entries[-1].link)
+        rows = [(run_id, each.seq, epoch, *each[1:]) for each in written.entries]
+        try:
+            database.executemany("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        except sqlite3.IntegrityError:
+            raise taken_over(run_id) from None
+        for chain in written.chains:
+            database.execute("INSERT OR IGNORE INTO head VALUES (?, ?)", (run_id, chain[-1].digest))
+            new = missing_parts(chain, partial(_known_of, database))
+            database.executemany("INSERT INTO part VALUES (?, ?, ?)", new)
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
         """Note that a run has ended; see `Store.end`."""
@@ -230,6 +252,11 @@ class SQLiteRunStore:
             database.execute("COMMIT")
             if is_durable:
                 database.execute("PRAGMA synchronous = NORMAL")
+
+
+def _no_end(action: int, *_: object) -> int:
+    """Refuse to end a transaction before its records are written."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
 
 
 def _known_of(database: sqlite3.Connection, digests: list[str]) -> set[str]:

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from trivium.commander.lowlevel import is_blocking, place_of_caller
 from trivium.exceptions import JournalDamagedError, JournalVersionError, RunAliveError, RunInputError, RunTakenOverError
 
 __all__ = [
-    "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "Part", "RunInfo", "RunStatus", "Store", "chain_of",
-    "check_input", "checked_entries", "checked_parts", "damaged", "missing_parts", "newer_version", "own_process",
-    "taken_over",
+    "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "Part", "RunInfo", "RunStatus", "Store",
+    "UndoneError", "Writing", "chain_of", "check_input", "checked_entries", "checked_parts", "damaged",
+    "missing_parts", "newer_version", "own_process", "taken_over",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -76,6 +76,21 @@ class Part(NamedTuple):
     digest: str
     before: str
     body: str
+
+
+class Writing(NamedTuple):
+    """Records to write, and the chains that they refer to."""
+
+    entries: Sequence[Entry]
+    chains: Sequence[Sequence[Part]] = ()
+
+
+class UndoneError(Exception):
+    """Carries the error of a transaction's function past the handlers of the database's own errors."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def chain_of(bodies: Iterable[str]) -> list[Part]:
@@ -193,6 +208,20 @@ class Store(Protocol):
         Raises:
             RunTakenOverError: the run has a later epoch, others have written these numbers, or this process is a
                 child of the one that began it.
+        """
+        ...
+
+    def transact(self, run_id: str, epoch: int, act: Callable[[Any], Writing]) -> None:
+        """Call a function within a transaction, and add the records that it returns in the same one.
+
+        Args:
+            run_id: the run.
+            epoch: the epoch of the writer.
+            act: gets the connection to the database, by which it can read and write, but not end the transaction.
+
+        Raises:
+            RunTakenOverError: as for `append`.
+            Exception: the error of the function; nothing is written then.
         """
         ...
 

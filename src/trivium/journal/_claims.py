@@ -1,0 +1,121 @@
+"""What the nodes of an attempt claim of the record of an earlier one."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from threading import RLock
+from typing import cast
+
+from trivium.commander.lowlevel import CallNode, TaskNode, claim_key, key_of, node_name, parent_of
+from trivium.exceptions import DivergedError
+from trivium.journal._fingerprints import changed_lines
+from trivium.journal._store import Entry, EntryKind
+
+__all__ = ["Claims", "Record"]
+
+
+class Record:
+    """What an earlier attempt has recorded of one node."""
+
+    __slots__ = ("asked", "claimed", "digest", "end", "key", "name", "outcome", "start")
+
+    def __init__(self, entry: Entry) -> None:
+        self.key, self.name, self.digest = entry.node, entry.name, entry.digest
+        self.asked = entry.body if entry.kind in ("call", "intent") else ""
+        self.outcome: tuple[EntryKind, str] | None = None
+        """The kind and the body of its latest record, where that is no beginning."""
+        self.start, self.end = entry.seq, 1 << 62
+        self.claimed = False
+
+    def overlaps(self, other: Record) -> bool:
+        """Return whether both ran at the same time."""
+        return self.start < other.end and other.start < self.end
+
+
+class Claims:
+    """The records of a run, each of which one node of an attempt claims when it starts.
+
+    Args:
+        run_id: the run.
+
+    Attributes:
+        taken: the keys of the nodes that have started.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self.taken: set[str] = set()
+        self._run_id, self._lock = run_id, RLock()
+        self._by_key: dict[str, Record] = {}
+        self._siblings: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
+
+    def read(self, entry: Entry) -> None:
+        """Note a record of an earlier attempt."""
+        record = self._by_key.get(entry.node)
+        if record is None:
+            record = self._by_key[entry.node] = Record(entry)
+            self._siblings[entry.parent, entry.name].append(record)
+        if entry.kind == "intent":  # again, of what is tried once more
+            record.outcome = None
+        elif entry.kind != "call":
+            record.outcome = entry.kind, entry.body
+            record.end = entry.seq
+
+    def claim(self, node: TaskNode, digest: str, asked: object, *, is_strict: bool = True) -> Record | None:
+        """Claim the record of a node, which takes its key; None for a node that has none.
+
+        It is the one of its key, if its digest is the same; else the first of its siblings of that name whose digest
+        is the same, which nobody has claimed.
+
+        Args:
+            node: the node, which has just started.
+            digest: the digest of what it is asked.
+            asked: what it is asked, as JSON's own values, for the error.
+            is_strict: whether another digest at its key is an error wherever it stands.
+
+        Raises:
+            DivergedError: the record of its key is that of something else.
+        """
+        with self._lock:
+            key = key_of(node)
+            own = self._by_key.get(key)
+            if own is not None and own.digest == digest and not own.claimed:
+                return self._take(own)
+            above = parent_of(node)
+            siblings = self._siblings[key_of(above) if above is not None else "", node_name(node)]
+            for each in siblings:
+                if not each.claimed and each.digest == digest:
+                    claim_key(node, each.key)
+                    return self._take(each)
+            if own is not None or key in self.taken:
+                if own is not None and (
+                    is_strict or not any(own.overlaps(each) for each in siblings if each is not own)
+                ):
+                    raise self._diverged(node, own, asked)
+                own_key, number = key, 0
+                while key in self.taken or key in self._by_key:
+                    number += 1
+                    key = f"{own_key}~{number}"
+                claim_key(node, key)
+            self.taken.add(key)
+            return None
+
+    def _take(self, record: Record) -> Record:
+        record.claimed = True
+        self.taken.add(record.key)
+        return record
+
+    def _diverged(self, node: TaskNode, record: Record, asked: object) -> DivergedError:
+        path = node.path if isinstance(node, CallNode) else node_name(node)
+        changes = f"now it asks: …{json.dumps(asked, indent=1, ensure_ascii=False, sort_keys=True)[-500:]}"
+        if record.asked:
+            recorded: object = json.loads(record.asked)
+            was = cast("dict[str, object]", recorded)["asked"] if isinstance(recorded, dict) else recorded
+            changes = "\n".join(changed_lines(was, asked))
+        return DivergedError(
+            f"{path} does not ask what the run {self._run_id!r} has recorded there. Code between effects must do the "
+            "same in every attempt: take the time, random numbers and ids from this_call(), or give the new program a "
+            f"new run id.\n{changes}",
+            self._run_id,
+            path,
+        )
