@@ -119,13 +119,11 @@ class CallNode(TaskNode):
         return self._from_outside("new_id", lambda: uuid4().hex)
 
     def _from_outside(self, name: str, make: Callable[[], T]) -> T:
-        journal = self._scope.journal
-        return make() if journal is None else journal.value(name, make)
+        return make() if self._scope.journal is None else self._scope.journal.value(name, make)
 
     def queues_below(self) -> list[list[CallNode]]:
         """Return the queues of sessions in which this call and those below it wait."""
-        calls = [node for node in self._subtree() if isinstance(node, CallNode)]
-        return [each.awaits[0] for each in calls if each.awaits is not None]
+        return [each.awaits[0] for each in self._subtree() if isinstance(each, CallNode) and each.awaits is not None]
 
 
 def this_call() -> CallNode:
