@@ -30,13 +30,11 @@ class Fingerprints:
         parts: returns what is stored under a digest.
         accepts: whether an agent that was changed goes on.
 
-    Attributes:
-        change: the change of an agent whose earlier answers this attempt has used: nothing new may be asked.
     """
 
     def __init__(self, run_id: str, parts: Callable[[str], Sequence[Part]], accepts: bool) -> None:
         self.accepts = accepts
-        self.change: AgentChangedError | None = None
+        self._change: AgentChangedError | None = None
         self._run_id, self._parts = run_id, parts
         self._known = defaultdict[str, list[str]](list)
         self._calls = set[str]()
@@ -71,10 +69,19 @@ class Fingerprints:
             return
         if known and is_recorded and not self.accepts:
             before = json.loads(self._parts(known[-1])[-1].body)
-            self.change = self.change or self._changed(name, before, now)
+            self._change = self._change or self._changed(name, before, now)
             return
         known.append(digest)
         self._new[name] = chain
+
+    def check(self) -> None:
+        """Check that no agent was changed of which this attempt has used earlier answers: something new is asked.
+
+        Raises:
+            AgentChangedError: one was.
+        """
+        if self._change is not None:
+            raise self._change
 
     def _changed(self, name: str, before: Fingerprint, now: Fingerprint) -> AgentChangedError:
         parts = tuple(_differing(before, now))

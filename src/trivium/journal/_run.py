@@ -291,14 +291,12 @@ class DurableRun:
         digest = digest_of(encoded)
         record = self._claims.claim(node, digest, encoded)
         outcome = None if record is None or record.outcome is None or not is_settled(record.outcome) else record.outcome
-        above = parent_of(node)
-        if made_of is not None and above is not None:
+        if made_of is not None and (above := parent_of(node)) is not None:
             is_recorded = outcome is not None and outcome[0] == "outcome"
             self._fingerprints.compare(key_of(above), node_name(above), is_recorded, made_of)
         if outcome is not None:
             return self._recorded(node, outcome, codec)
-        if self._fingerprints.change is not None:
-            raise self._fingerprints.change
+        self._fingerprints.check()
         if effect == "transactional":
             act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
         elif effect not in _REPEATABLE:
@@ -322,9 +320,8 @@ class DurableRun:
             body = with_notes(self._codec.dump_error(error), sources_of(node) - before)
             self._write(self._entry("error", node, digest, body))
             raise
-        if effect == "transactional":
-            return value
-        return await self._beside_loop(partial(self._keep, node, digest, value, codec, before))
+        keep = partial(self._keep, node, digest, value, codec, before)
+        return value if effect == "transactional" else await self._beside_loop(keep)
 
     def transaction_of(self, node: TaskNode) -> object:
         """Return the connection of the transaction in which a node is; None: it is in none."""
