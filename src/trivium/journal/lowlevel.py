@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from trivium.journal._codec import Codec, digest_of
     from trivium.journal._journal import attempt_of
     from trivium.journal._postgres import PostgresRunStore
+    from trivium.journal._reads import recorded_read
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Store
 
-__all__ = ["Codec", "PostgresRunStore", "SQLiteRunStore", "Store", "attempt_of", "digest_of"]
+__all__ = ["Codec", "PostgresRunStore", "SQLiteRunStore", "Store", "attempt_of", "digest_of", "recorded_read"]
 
 _HOMES = {
     "Codec": "_codec",
@@ -22,5 +23,6 @@ _HOMES = {
     "Store": "_store",
     "attempt_of": "_journal",
     "digest_of": "_codec",
+    "recorded_read": "_reads",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.journal")

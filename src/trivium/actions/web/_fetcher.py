@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from socket import SOCK_STREAM
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from trivium.actions.web._addresses import Host, allowed, host_problem, is_literal, is_public
 from trivium.actions.web._cache import Recent, SharedCalls
 from trivium.actions.web._pages import Download, Page, Unpacker, printable, read_page, wrong_encoding, wrong_type
-from trivium.commander import driver_neutral, invoke, step, sync_method
-from trivium.commander.lowlevel import change_scope, running_loop
+from trivium.commander import current, driver_neutral, invoke, step, sync_method
+from trivium.commander.lowlevel import change_scope, running_loop, scope_of
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
@@ -23,6 +23,7 @@ from trivium.exceptions import (
     FetchStatusError,
     FetchTimeoutError,
 )
+from trivium.journal.lowlevel import recorded_read
 from trivium.llms.http import exchange
 from trivium.schema.lowlevel import checked, positive
 
@@ -118,7 +119,8 @@ class Fetcher:
             FetchTooLargeError: it is larger than `max_bytes`.
         """
         begin = self._checked(url)
-        return await self._pages.get(str(begin), partial(self._fetch, begin, wrong_type, read_page))
+        act = partial(self._pages.get, str(begin), partial(self._fetch, begin, wrong_type, read_page))
+        return await _recorded("page", begin, act)
 
     fetch = sync_method(fetch_async)
 
@@ -129,7 +131,8 @@ class Fetcher:
         Raises:
             FetchError: as `fetch_async`, except for the content type.
         """
-        return await self._fetch(self._checked(url), accept_any_type, unchanged)
+        begin = self._checked(url)
+        return await _recorded("download", begin, partial(self._fetch, begin, accept_any_type, unchanged))
 
     download = sync_method(download_async)
 
@@ -276,6 +279,16 @@ def accept_any_type(_url: str, _status: int, _header: str) -> None:
 def unchanged(download: Download) -> Download:
     """Return a download as it is."""
     return download
+
+
+@driver_neutral
+async def _recorded(name: str, url: URL, act: Callable[[], Awaitable[T]]) -> T:
+    """Fetch something, or return what the journal of the run has; what others have fetched meanwhile does not count."""
+    node = current.get()
+    if node is None or scope_of(node).journal is None:
+        return await act()
+    with step(name) as place:
+        return await recorded_read(place, str(url), act, (Page, Download))
 
 
 async def look_up(host: str, port: int) -> list[str]:

@@ -14,6 +14,7 @@ from trivium.actions._strict import is_json_array, is_json_object
 from trivium.commander import driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import change_scope, time_left
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
+from trivium.journal.lowlevel import digest_of, recorded_read
 from trivium.llms.http import back_off, exchange, seconds_to_wait
 
 if TYPE_CHECKING:
@@ -180,7 +181,8 @@ class Remote:
         try:
             with step(f"remote:{self.service}") as node:
                 change_scope(node, timeout=self._timeout)
-                return await self._tries(request, node)
+                asked = digest_of([request.method, request.url, request.params, str(request.content)])  # has secrets
+                return await recorded_read(node, asked, partial(self._tries, request, node))
         except DeadlineExceededError:
             raise self._error(f"gave no complete answer in {self._timeout:g} s: try again, or raise timeout") from None
 

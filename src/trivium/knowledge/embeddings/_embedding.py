@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, for_each, invoke, sync_method
-from trivium.commander.lowlevel import change_scope, emit
+from trivium.commander.lowlevel import change_scope, emit, scope_of
 from trivium.events import JSONObject
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, EmbeddingError
+from trivium.journal.lowlevel import recorded_read
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -125,7 +127,11 @@ class EmbeddingModel:
         node = CallNode("embed", current.get())
         change_scope(node, listeners=tuple(listeners))
         with node:
-            return await _Call(self, node, len(complete), purpose).run(pieces)
+            act = partial(_Call(self, node, len(complete), purpose).run, pieces)
+            if purpose == "passage" or scope_of(node).journal is None:  # passages are in a store, which knows them
+                return await act()
+            kept = await recorded_read(node, [self.name, purpose, complete], partial(_bytes_of, act))
+            return numpy.frombuffer(kept, numpy.float32).reshape(len(complete), self.dimensions).copy()
 
     embed = sync_method(embed_async)
 
@@ -149,6 +155,10 @@ class EmbeddingModel:
             return self.embed(texts).tolist()
 
         return embed
+
+
+async def _bytes_of(act: Callable[[], Awaitable[Vectors]]) -> bytes:
+    return (await act()).tobytes()
 
 
 class _Piece(NamedTuple):

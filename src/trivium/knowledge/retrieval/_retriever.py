@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from trivium.commander import driver_neutral, gather, invoke, step, sync_method
 from trivium.exceptions import ConfigurationError
+from trivium.journal.lowlevel import recorded_read
 from trivium.knowledge.retrieval._dense import DenseSearch
 from trivium.knowledge.retrieval._fusion import reciprocal_rank_fusion
 from trivium.knowledge.retrieval._lexical import LexicalSearch
 from trivium.knowledge.retrieval._neighbours import Neighbours
 from trivium.knowledge.stores import Hit, Where
+from trivium.schema import DocMetaData, Document
 from trivium.schema.lowlevel import checked
 
 if TYPE_CHECKING:
@@ -104,23 +106,28 @@ class Retriever:
             raise ConfigurationError(f"k is the maximum number of passages, 0 or more, not {k}")
         if not k:
             return []
-        with step("retrieve"):
-            questions = [question] if self._rewrite is None else await _run(self._rewrite, question)
-            count = max(self._candidates, k * self._spare)
-            works = [partial(_run, search, each, count, where) for each in questions for search in self._searches]
-            rankings = await gather(*works)
-            hits: list[Hit] = await _run(self._fuse, rankings) if len(rankings) > 1 else rankings[0]
-            wanted = taken = k * self._spare
-            passages: list[Hit] = await _run(self._passages, question, hits[:taken])
-            while len(passages) < wanted and taken < len(hits):  # passages that touch were merged: take more chunks
-                taken *= 2
-                passages = await _run(self._passages, question, hits[:taken])
-            passages = list(passages[:wanted])
-            for refine in self._then:
-                passages = list(await _run(refine, question, passages))
-            return passages[:k]
+        with step("retrieve") as node:
+            asked, act = [question, k, where], partial(self._retrieve, question, k, where)
+            return await recorded_read(node, asked, act, (Hit,), (Document, DocMetaData))
 
     retrieve = sync_method(retrieve_async)
+
+    @driver_neutral
+    async def _retrieve(self, question: str, k: int, where: Where) -> list[Hit]:
+        questions = [question] if self._rewrite is None else await _run(self._rewrite, question)
+        count = max(self._candidates, k * self._spare)
+        works = [partial(_run, search, each, count, where) for each in questions for search in self._searches]
+        rankings = await gather(*works)
+        hits: list[Hit] = await _run(self._fuse, rankings) if len(rankings) > 1 else rankings[0]
+        wanted = taken = k * self._spare
+        passages: list[Hit] = await _run(self._passages, question, hits[:taken])
+        while len(passages) < wanted and taken < len(hits):  # passages that touch were merged: take more chunks
+            taken *= 2
+            passages = await _run(self._passages, question, hits[:taken])
+        passages = list(passages[:wanted])
+        for refine in self._then:
+            passages = list(await _run(refine, question, passages))
+        return passages[:k]
 
 
 @driver_neutral
