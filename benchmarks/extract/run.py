@@ -1,8 +1,11 @@
 """Extract fields from documents whose answers are known, and score them: run it with `make bench-extract`.
 
-``python run.py [--model default] [--set labelled|prose|python|perl|all] [--limit N] [--every N] [--output DIR]``
+``python run.py [--model default] [--set labelled|prose|python|perl|open|reserved|all] [--limit N] [--every N]
+[--output DIR] [--corpus CLONE]``
 
-A document that has its line in DIR is not read again, so a run that was stopped goes on where it was.
+"open" and "reserved" are the two parts of the invoices of the ZUGFeRD corpus, CLONE of github.com/ZUGFeRD/corpus; "all"
+has them where CLONE is given. A document that has its line in DIR is not read again, so a run that was stopped goes on
+where it was. The lines also have the tokens of the model's answers, from which `calibrate.py` learns the confidence.
 """
 
 from __future__ import annotations
@@ -12,52 +15,96 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from trivium import RunRecord, Task
+from trivium import Document, RunRecord, Task
+from trivium.exceptions import InfiniteLoopError
 from trivium.extraction import Case, Field, extraction_task, parse_fields
 from trivium.knowledge import read
+from trivium.llms import TokenLogprob
 
 HERE = Path(__file__).resolve().parent
+
+
+class Set(NamedTuple):
+    """Documents and what is true of them."""
+
+    truth: Path
+    fields: Path
+    texts: Path
+
+
 SETS = {
-    "labelled": ("debian", "labelled"),
-    "prose": ("debian", "prose"),
-    "python": ("unlabelled/python", "texts"),
-    "perl": ("unlabelled/perl", "texts"),
+    name: Set(HERE / folder / "truth.json", HERE / folder / "fields.txt", HERE / folder / texts)
+    for name, folder, texts in (
+        ("labelled", "debian", "labelled"),
+        ("prose", "debian", "prose"),
+        ("python", "unlabelled/python", "texts"),
+        ("perl", "unlabelled/perl", "texts"),
+    )
 }
+INVOICES = ("open", "reserved")
 Line = dict[str, Any]
+
+
+class RecordingCase(Case):
+    """A case that also keeps the model's answers, each with the probabilities of its tokens."""
+
+    def __init__(self, document: Document, fields: Sequence[Field]) -> None:
+        super().__init__(document, fields)
+        self.answers: list[Line] = []
+
+    def check(self, proposed: Mapping[str, Any], tokens: Sequence[TokenLogprob] = ()) -> list[str]:
+        """Keep the answer, and check it."""
+        rounded = [(each.token, round(each.logprob, 3), [(t, round(p, 3)) for t, p in each.top]) for each in tokens]
+        self.answers.append({"proposed": dict(proposed), "tokens": rounded})
+        return super().check(proposed, tokens)
 
 
 def main() -> int:
     """Run as the command line says."""
     parser = argparse.ArgumentParser(description="Measure extraction on documents whose answers are known.")
     parser.add_argument("--model", default="default", help="model of the store, or any that an agent takes")
-    parser.add_argument("--set", choices=[*SETS, "all"], default="all")
+    parser.add_argument("--set", choices=[*SETS, *INVOICES, "all"], default="all")
+    parser.add_argument("--corpus", type=Path, help="a clone of github.com/ZUGFeRD/corpus")
     parser.add_argument("--limit", type=int, help="the first N documents of each set only")
     parser.add_argument("--every", type=int, default=1, help="each Nth document only")
     parser.add_argument(
         "--output", type=Path, default=HERE.parents[1] / "out" / "extract", help="folder of what was found"
     )
     options = parser.parse_args()
+    sets = dict(SETS)
+    for part in INVOICES if options.corpus else ():
+        sets[part] = write_invoices(options.corpus, part, options.output / part)
+    chosen = slice(None, options.limit, options.every)
     summary = [
-        run_set(name, options.model, options.output, slice(None, options.limit, options.every))
-        for name in (SETS if options.set == "all" else [options.set])
+        run_set(name, sets[name], options.model, options.output, chosen)
+        for name in (sets if options.set == "all" else [options.set])
     ]
     print("\n" + "\n".join(summary))
     return 0
 
 
-def run_set(name: str, model: str, output: Path, chosen: slice) -> str:
+def write_invoices(corpus: Path, part: str, folder: Path) -> Set:
+    """Write the invoices of a part and their truth into a folder, if they are not there."""
+    if not (folder / "truth.json").exists():
+        command = [sys.executable, str(HERE / "zugferd" / "corpus.py"), str(corpus), part, str(folder)]
+        subprocess.run(command, check=True)
+    return Set(folder / "truth.json", HERE / "zugferd" / "fields.txt", folder)
+
+
+def run_set(name: str, texts_and_truth: Set, model: str, output: Path, chosen: slice) -> str:
     """Read the documents of one set, print its tables, and sum them up in a line."""
-    folder, texts = (HERE / part for part in (SETS[name][0], "/".join(SETS[name])))
-    truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+    truth_file, fields_file, texts = texts_and_truth
+    truth = json.loads(truth_file.read_text(encoding="utf-8"))
     names = sorted(truth)[chosen]
-    target = output / model.replace("/", "_").replace(":", "_")
+    target = output / Path(model).stem.replace(":", "_")
     target.mkdir(parents=True, exist_ok=True)
     results, part = target / f"{name}.jsonl", target / f"{name}.truth.json"
-    fields = parse_fields((folder / "fields.txt").read_text(encoding="utf-8"))
+    fields = parse_fields(fields_file.read_text(encoding="utf-8"))
     extract(fields, model, [texts / each for each in names], results)
     part.write_text(json.dumps({each: truth[each] for each in names}), encoding="utf-8")
     command = [sys.executable, str(HERE / "score.py"), str(part), str(results), "--texts", str(texts)]
@@ -87,11 +134,11 @@ def extract(fields: tuple[Field, ...], model: str, files: list[Path], results: P
 
 def read_one(task: Task, fields: tuple[Field, ...], file: Path) -> Line:
     """Run the task on one document."""
-    case, record, started = Case(read(file), fields), RunRecord(), time.monotonic()
-    message = task.run(case.question(), session_id=str(file), context=case, listeners=[record])
-    found: Mapping[str, Any] = case.result() if message is None else message.content
+    case, record, started = RecordingCase(read(file), fields), RunRecord(), time.monotonic()
+    with suppress(InfiniteLoopError):  # the model repeats the same wrong answer: its right values stay
+        task.run(case.question(), session_id=str(file), context=case, listeners=[record])
     cost = {"seconds": round(time.monotonic() - started, 1), "tokens": record.roots[0].tokens}
-    return {**found, "source": file.name, **cost, "questions": case.questions}
+    return {**case.result(), "source": file.name, **cost, "questions": case.questions, "answers": case.answers}
 
 
 def known(results: Path) -> dict[str, Line]:

@@ -17,7 +17,7 @@ How a field counts:
 
 Two values are the same after Unicode NFC, collapse of spaces, case folding and
 stripping of surrounding quotes and punctuation.  URLs may differ by surrounding
-``<>`` and a closing slash; dates count by ISO value, numbers by value.
+``<>`` and a closing slash, IBANs by spaces; dates count by ISO value, numbers by value.
 
 The text of a PDF, DOCX, HTML or e-mail file is not the file's bytes: evidence is
 checked there only if FOLDER has the text beside it, as ``<filename>.txt``.
@@ -42,6 +42,7 @@ Fields = Mapping[str, Any]
 
 EDGE = " \t\n\"'`´‘’“”„«»‹›.,;:!?()[]{}<>*_|"
 URL = re.compile(r"^[a-z][a-z0-9+.-]*://\S+$", re.IGNORECASE)
+IBAN = re.compile(r"^[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}$")
 NOT_PLAIN = {".pdf", ".docx", ".html", ".htm", ".eml"}
 NUMBER = re.compile(r"^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$|^[+-]?\d+(?:\.\d+)?$")
 
@@ -58,6 +59,8 @@ def normal_value(value: Any) -> str:
     """Return the form in which a text value is compared."""
     text = re.sub(r"^the ", "", normal_text(str(value)))
     bare = text.strip("<> ")
+    if IBAN.match(bare):
+        return bare.replace(" ", "")
     if URL.match(bare):
         return bare.rstrip("/")
     return text.strip(EDGE) or text

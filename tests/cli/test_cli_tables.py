@@ -10,6 +10,11 @@ from shutil import which
 from typing import Any
 
 import pytest
+from rich.console import Console
+
+from trivium.cli._records import CSV
+from trivium.cli._views import records_view
+from trivium.extraction import parse_fields
 
 from ._command import Command, script_of
 
@@ -92,3 +97,42 @@ def test_libreoffice_opens_the_spreadsheet(invoice: Command):
     subprocess.run(command, cwd=invoice.folder, check=True, capture_output=True, timeout=120)
     rows = list(csv.DictReader(io.StringIO((invoice.folder / "converted" / "out.csv").read_text())))
     assert [row["items.goods"] for row in rows] == ["=Lamp", "Desk"]
+
+
+def test_the_confidence_of_each_value_is_a_column_where_the_model_tells_it():
+    fields = parse_fields("number, total: money, seller: {name}")
+    empty = {"value": None, "page": None, "line": None, "quote": None}
+    number = {"value": "7", "page": None, "line": 1, "quote": "7", "confidence": 0.25}
+    total = {"value": {"amount": 3, "currency": "EUR"}, "page": 1, "line": 2, "quote": "EUR 3", "confidence": 0.9}
+    record = {"source": "a.txt", "fields": {"number": number, "total": total, "seller": empty}, "refused": {}}
+    form = CSV(fields, confidence=True)
+    (row,) = csv.DictReader(io.StringIO(form.header + form.write(record)))
+    assert (row["number_confidence"], row["total_confidence"], row["seller.name_confidence"]) == ("0.25", "0.9", "")
+    plain = CSV(fields[:2], confidence=True)
+    two = {**record, "fields": {"number": number, "total": total}}
+    assert plain.read(plain.header + plain.write(two)) == [two]
+    assert "number_confidence" not in CSV(fields).header
+
+
+def test_doubtful_values_are_listed_the_least_certain_first_with_alternatives():
+    place = {"page": None, "line": 1, "quote": "x"}
+    other = {"value": "2024-06-02", **place}
+    entries = [
+        {"value": "2024-05-01", **place, "confidence": 0.6, "alternatives": [other]},
+        {"value": "4711", **place, "confidence": 0.4},
+        {"value": "Ada", **place, "confidence": 0.97},
+    ]
+    record = {"source": "a.txt", "fields": dict(zip(("due", "number", "name"), entries, strict=True)), "refused": {}}
+    console = Console(file=io.StringIO(), width=100)
+    console.print(records_view([record], list(record["fields"]), console))
+    text = console.file.getvalue()
+    assert "line 1, 97% sure" in text
+    assert text.index("40% sure  a.txt, number: 4711") < text.index("60% sure  a.txt, due: 2024-05-01; or 2024-06-02")
+    assert "sure  a.txt, name" not in text
+
+
+def test_a_least_confidence_needs_a_model_that_tells_probabilities(invoice: Command):
+    arguments = ["extract", "bill.txt", "--fields", FIELDS, "--model", "scripted:answers.json"]
+    ended = invoice(*arguments, "--min-confidence", "0.5")
+    assert ended.status == 2
+    assert "--min-confidence needs the probabilities of tokens" in ended.err

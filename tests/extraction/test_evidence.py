@@ -140,6 +140,55 @@ def test_a_document_that_writes_months_first_is_read_so() -> None:
     assert ask("due: date", "03/01/2024", source).value == "2024-03-01"
 
 
+@pytest.mark.parametrize(
+    ("field", "proposed", "text", "value", "quote"),
+    [
+        ("country (of the seller)", "DE", "Seller: Acme, Deutschland", "DE", "Deutschland"),
+        ("country", "DE", "Rue de Lyon, DE-10115 Berlin", "DE", "DE"),
+        ("country", "DE", "Rue de Lyon, Allemagne", "DE", "Allemagne"),
+        ("Land", "Germany", "Sitz: Deutschland", "Deutschland", "Deutschland"),
+        ("country", "us", "in the United States.", "US", "United States"),
+        ("language", "fr", "The text is in French.", "FR", "French"),
+        ("language", "French", "Langue : Français", "Français", "Français"),
+        ("currency", "EUR", "90 €", "EUR", "€"),
+    ],
+)
+def test_codes_are_supported_by_names_of_what_they_mean(
+    field: str, proposed: str, text: str, value: str, quote: str
+) -> None:
+    evidence = ask(field, proposed, SourceText(text))
+    assert isinstance(evidence, Evidence), evidence
+    assert (evidence.value, evidence.quote) == (value, quote)
+
+
+@pytest.mark.parametrize(
+    ("field", "proposed", "text", "found"),
+    [
+        ("total: money", "529,87", "Betrag in EUR\nSumme 529,87", {"amount": 529.87, "currency": "EUR"}),
+        ("total: money", "529,87", "EUR oder CHF\nSumme 529,87", {"amount": 529.87, "currency": None}),
+        ("total: money", "30", "Netto 20 EUR\nMenge 30", {"amount": 30, "currency": None}),
+        ("number", "Rechnung 181301674", "Rechnung 181301674 vom 3.", "181301674"),
+        ("order_number", "Bestellung Nr. A-17", "Ihre Bestellung Nr. A-17", "A-17"),
+        ("number", "RE 2017/05", "Rechnung RE 2017/05", "RE 2017/05"),
+        ("title", "Invoice 4711", "Invoice 4711", "Invoice 4711"),
+        ("iban", "DE88 2008 0000 0970 3757 00", "an DE88 2008 0000 0970 3757 00", "DE88 2008 0000 0970 3757 00"),
+        ("iban", "DE123456789", "USt-Id DE123456789", "is not an IBAN"),
+        ("contract_number", "GLN", "GLN 17", "has no digit"),
+    ],
+)
+def test_the_shape_of_a_value_is_that_of_its_field(field: str, proposed: str, text: str, found: object) -> None:
+    judged = ask(field, proposed, SourceText(text))
+    assert judged.reason.endswith(found) if isinstance(judged, Refusal) else judged.value == found
+
+
+@pytest.mark.parametrize(
+    ("field", "proposed", "text"),
+    [("country", "FR", "Sitz: Deutschland"), ("town", "DE", "Deutschland"), ("language", "FR", "La France")],
+)
+def test_codes_are_not_supported_by_other_names(field: str, proposed: str, text: str) -> None:
+    assert isinstance(ask(field, proposed, SourceText(text)), Refusal)
+
+
 def test_an_unstated_currency_is_taken_only_from_the_text() -> None:
     assert ask("total: money", "50 EUR", SourceText("Amounts in €. Total 50")).value["currency"] == "EUR"
     assert ask("total: money", "50 EUR", SourceText("Total 50")).value["currency"] is None

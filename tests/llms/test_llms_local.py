@@ -23,7 +23,7 @@ from trivium.exceptions import (
     ModelError,
     ModelNotFoundError,
 )
-from trivium.llms import Delta, Finish, LocalModel, ModelProtocol, ModelStore, Request, ToolCallPart
+from trivium.llms import Delta, Finish, LocalModel, Logprobs, ModelProtocol, ModelStore, Request, ToolCallPart
 from trivium.llms.local._engine import Engine, physical_cores
 from trivium.schema import ToolSpec, Usage
 
@@ -87,6 +87,16 @@ def test_holds_answers_to_a_schema_without_layout(small: LocalModel) -> None:
     deltas = list(small.stream(asked("Zoe has the number 42. Extract name and number.", output_schema=schema)))
     assert json.loads(text_of(deltas)) == {"name": "Zoe", "number": 42}
     assert "\n" not in text_of(deltas)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("asked_for", [{"logprobs": True, "top_logprobs": 2}, {"logprobs": 2}])
+def test_tells_the_probability_of_each_token(small: LocalModel, asked_for: dict[str, Any]) -> None:
+    request = asked("Weather in Paris?", tools=[WEATHER], tool_choice="weather", parameters=asked_for)
+    deltas = list(small.stream(request))
+    tokens = [token for delta in deltas if isinstance(delta, Logprobs) for token in delta.tokens]
+    assert json.loads("".join(token.token for token in tokens)) == call_of(deltas)[1]
+    assert all(token.logprob <= 0 and len(token.top) == 2 for token in tokens)
 
 
 @pytest.mark.model

@@ -1,6 +1,7 @@
 """The PDFs of the ZUGFeRD corpus, and their division: a part is reserved for measuring, and is never looked at.
 
-``python benchmarks/extract/zugferd/corpus.py REPOSITORY`` writes ``split.json``. REPOSITORY is a clone of
+``python benchmarks/extract/zugferd/corpus.py REPOSITORY`` writes ``split.json``, and ``… REPOSITORY open FOLDER`` the
+files of one part with their texts and their truth into a folder. REPOSITORY is a clone of
 github.com/ZUGFeRD/corpus (invoices that many programs wrote, each with the invoice as XML in it); nothing of it is
 stored here. The division is by the hash of a file alone: files of equal content are on one side.
 """
@@ -13,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 SPLIT = Path(__file__).with_name("split.json")
 RESERVED = 8
@@ -38,6 +40,31 @@ def pdfs(repository: Path, part: str = "") -> Iterator[tuple[str, bytes]]:
             yield path, data
 
 
+def write_set(repository: Path, part: str, folder: Path) -> None:
+    """Write the PDFs of a part whose truth is known into a folder, each with its text beside it, and `truth.json`.
+
+    The XML stays in the PDFs, which trivium reads by their pages alone.
+    """
+    from truth import fields_of
+
+    from trivium.exceptions import DocumentError
+    from trivium.knowledge import read
+
+    folder.mkdir(parents=True, exist_ok=True)
+    truth: dict[str, Any] = {}
+    for path, data in pdfs(repository, part):
+        name = f"{hashlib.sha256(data).hexdigest()[:8]}-{Path(path).name}"
+        (folder / name).write_bytes(data)
+        try:
+            text = read(folder / name).content
+        except DocumentError:
+            continue
+        if (fields := fields_of(data, text)) is not None:
+            truth[name] = fields
+            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    (folder / "truth.json").write_text(json.dumps(truth, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
 def is_reserved(data: bytes) -> bool:
     """Tell the side of a file by its content."""
     return int(hashlib.sha256(data).hexdigest()[0], 16) < RESERVED
@@ -48,8 +75,11 @@ def _git(repository: Path, *arguments: str) -> bytes:
 
 
 def main() -> None:
-    """Write the division."""
+    """Write the division, or the files of one part."""
     repository = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        write_set(repository, sys.argv[2], Path(sys.argv[3]))
+        return
     sides: dict[str, dict[str, str]] = {"open": {}, "reserved": {}}
     for path, data in pdfs(repository):
         sides["reserved" if is_reserved(data) else "open"][path] = hashlib.sha256(data).hexdigest()[:16]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 from xml.etree import ElementTree
 
-__all__ = ["Truth", "money_forms", "truth_of"]
+__all__ = ["Truth", "fields_of", "money_forms", "truth_of"]
 
 
 class Truth(NamedTuple):
@@ -22,6 +22,11 @@ class Truth(NamedTuple):
 
 def truth_of(data: bytes) -> Truth | None:
     """Read the XML in a PDF; None if it has none that can be read, or none without number and seller."""
+    root = _invoice_of(data)
+    return None if root is None else _truth(root)
+
+
+def _invoice_of(data: bytes) -> ElementTree.Element | None:
     import pypdf
 
     try:
@@ -36,7 +41,7 @@ def truth_of(data: bytes) -> Truth | None:
         except ElementTree.ParseError:
             continue
         if (found := _truth(root)).number and found.seller:
-            return found
+            return root
     return None
 
 
@@ -56,7 +61,11 @@ def _texts(root: ElementTree.Element, path: str) -> list[str]:
 
     def walk(element: ElementTree.Element, above: tuple[str, ...]) -> None:
         here = (*above, element.tag.rpartition("}")[2])
-        if "/".join(here).endswith(f"/{path}") and element.text and element.text.strip():
+        if (
+            "/".join(here).endswith(path if "Summation/" in path else f"/{path}")
+            and element.text
+            and element.text.strip()
+        ):
             found.append(" ".join(element.text.split()))
         for child in element:
             walk(child, here)
@@ -81,3 +90,67 @@ def money_forms(amount: str) -> list[str]:
     for group, point in ((".", ","), (",", "."), (" ", ","), ("'", ".")):
         forms.append(re.sub("[,.]", lambda found, a=group, b=point: a if found[0] == "," else b, grouped))
     return list(dict.fromkeys(forms))
+
+
+_ABSENT = {
+    "due_date": r"fällig|faellig|zahlbar|zahlung|\bdue\b|payment|pay by|\bbis\b|échéance|echeance|paiement|scadenza",
+    "iban": r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){10,}",
+    "order_number": r"bestell|auftrag|order|commande|ordine|pedido|\bp\.?o\.?\b|referen[zc]|référence",
+    "contract_number": r"vertrag|contra[ct]|police|\bpolicy|vers(?:icherungs)?[- ]?nr|vertr",
+    "discount": r"rabatt|discount|skonto|remise|nachla|abschlag|abzug|abzüge|sconto|allowance|bonus|gutschr|deduct",
+    "tracking_number": r"track|sendung|paket|colis|shipment|parcel|liefer|delivery|livraison|fracht|versand",
+}
+"""Words of which a document has one if it states a field; where none is, nor the field in the XML, it states none."""
+
+
+def fields_of(data: bytes, text: str) -> dict[str, Any] | None:
+    """Return the values of the fields of `fields.txt`; None: the document does not state it; left out: not known."""
+    root = _invoice_of(data)
+    if root is None:
+        return None
+    currency = _text(root, "InvoiceCurrencyCode")
+    found: dict[str, Any] = {
+        "number": _text(root, "ExchangedDocument/ID") or _text(root, "HeaderExchangedDocument/ID"),
+        "date": _day(_text(root, "ExchangedDocument/IssueDateTime/DateTimeString"))
+        or _day(_text(root, "HeaderExchangedDocument/IssueDateTime/DateTimeString")),
+        "seller": _text(root, "SellerTradeParty/Name"),
+        "buyer": _text(root, "BuyerTradeParty/Name"),
+        "total": _money(_text(root, "GrandTotalAmount"), currency),
+        "tax": _money(_text(root, "Summation/TaxTotalAmount"), currency),
+        "currency": currency,
+        "due_date": _day(_text(root, "SpecifiedTradePaymentTerms/DueDateDateTime/DateTimeString")),
+        "iban": _text(root, "PayeePartyCreditorFinancialAccount/IBANID"),
+        "order_number": _text(root, "BuyerOrderReferencedDocument/IssuerAssignedID")
+        or _text(root, "BuyerOrderReferencedDocument/ID"),
+        "contract_number": _text(root, "ContractReferencedDocument/IssuerAssignedID")
+        or _text(root, "ContractReferencedDocument/ID"),
+        "discount": _money(_text(root, "Summation/AllowanceTotalAmount"), currency),
+    }
+    stated: dict[str, Any] = {}
+    for name, value in found.items():
+        if value and (name not in _ABSENT or _stands(value, text)):
+            stated[name] = value
+    for name, words in _ABSENT.items():
+        if not found.get(name) and not re.search(words, text, 0 if name == "iban" else re.IGNORECASE):
+            stated[name] = None
+    return stated
+
+
+def _stands(value: Any, text: str) -> bool:
+    """Tell whether a value that programs seldom print in full stands in a text, however it is spaced."""
+    if isinstance(value, dict):
+        amount = float(cast("dict[str, Any]", value)["amount"])
+        return amount != 0 and any(form in text for form in money_forms(str(amount)))
+    day = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", str(value))
+    if day:
+        year, month, date = day.groups()
+        return re.search(rf"\b0?{int(date)}\.\s?0?{int(month)}\.\s?(?:{year}|{year[2:]})|{value}", text) is not None
+    return "".join(str(value).split()).casefold() in "".join(text.split()).casefold()
+
+
+def _money(amount: str, currency: str) -> dict[str, Any] | None:
+    return {"amount": float(amount), "currency": currency} if amount and float(amount) else None
+
+
+def _day(digits: str) -> str:
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}" if re.fullmatch(r"\d{8}", digits) else ""

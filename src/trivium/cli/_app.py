@@ -34,6 +34,7 @@ An interrupted run continues where it ended: give the same --output again.
 Exit status: 0; 1 if a file failed or the run stopped; 2 for a wrong option;
   130 after Ctrl-C. --debug shows a traceback."""
 _MODEL = "A name of `trivium models list`, a .gguf, openai:NAME; else $TRIVIUM_MODEL, else default, on this machine."
+_MIN_CONFIDENCE = "Leave out values that are less likely right, from 0 to 1; else as it was measured."
 _AT_ONCE = "Documents processed at once; each record is written when it is done."
 _START = """\b
 Start here:
@@ -215,6 +216,7 @@ def _extract_command(
     tree: Annotated[bool, typer.Option("--tree", help="Show the run tree with time and tokens.")] = False,
     at_once: Annotated[int | None, _option(_AT_ONCE, "N", min=1)] = None,
     tries: Annotated[int, typer.Option(min=1, metavar="N", help="The number of times that values are asked for.")] = 2,
+    min_confidence: Annotated[float | None, _option(_MIN_CONFIDENCE, "P", min=0.0, max=1.0)] = None,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
     max_scans: Annotated[int, typer.Option(min=0, metavar="N", help="The most pages of a scan that OCR reads.")] = 200,
@@ -239,6 +241,7 @@ def _extract_command(
         tree=tree,
         at_once=at_once,
         tries=tries,
+        min_confidence=min_confidence,
         max_megabytes=max_megabytes,
         max_seconds=max_seconds,
         max_scans=max_scans,

@@ -15,7 +15,7 @@ Record: TypeAlias = dict[str, Any]
 
 PLACES = ("page", "line", "quote")
 _EMPTY: Mapping[str, Any] = dict.fromkeys(("value", *PLACES))
-_KINDS = {"page": "integer", "line": "integer"}
+_KINDS = {"page": "integer", "line": "integer", "confidence": "number"}
 
 
 class Columns:
@@ -26,27 +26,30 @@ class Columns:
 
     Args:
         fields: the fields of each record.
+        confidence: a column with the confidence of each value, too.
 
     Attributes:
         kinds: the kind of the values of each column, by its name.
         names: the names of the columns.
+        places: the columns that each value has beside it.
 
     >>> from trivium.extraction import parse_fields
     >>> Columns(parse_fields("rent: money")).names
     ['source', 'rent', 'rent_currency', 'rent_page', 'rent_line', 'rent_quote', 'refused']
     """
 
-    def __init__(self, fields: Sequence[Field]) -> None:
+    def __init__(self, fields: Sequence[Field], *, confidence: bool = False) -> None:
         self._fields = tuple(fields)
+        self.places = (*PLACES, "confidence") if confidence else PLACES
         self._rows = [field.name for field in fields if field.kind == "list" and field.columns]
         self.kinds: dict[str, str] = {"source": "text"}
         if self._rows:
             self.kinds["row"] = "integer"
         for field in fields:
             for part in field.columns:
-                self.kinds.update(_columns_of(f"{field.name}.{part.name}", part))
+                self.kinds.update(self._columns_of(f"{field.name}.{part.name}", part))
             if not field.columns:
-                self.kinds.update(_columns_of(field.name, field))
+                self.kinds.update(self._columns_of(field.name, field))
         self.names = [*self.kinds, "refused"]
 
     def rows(self, record: Record) -> Iterator[list[Any]]:
@@ -55,25 +58,23 @@ class Columns:
         count = max([1, *(len(entries[name].get("parts", ())) for name in self._rows)])
         refused = json.dumps(record["refused"], ensure_ascii=False) if record["refused"] else None
         for row in range(count):
-            cells = [cell for field in self._fields for cell in _cells_of(field, entries[field.name], row)]
+            cells = [cell for field in self._fields for cell in self._cells_of(field, entries[field.name], row)]
             yield [record["source"], *([row + 1] if self._rows else []), *cells, refused]
 
+    def _columns_of(self, name: str, field: Field) -> dict[str, str]:
+        currency = {f"{name}_currency": "text"} if field.kind == "money" else {}
+        kind = "number" if field.kind == "money" else field.kind
+        return {name: kind, **currency, **{f"{name}_{part}": _KINDS.get(part, "text") for part in self.places}}
 
-def _columns_of(name: str, field: Field) -> dict[str, str]:
-    currency = {f"{name}_currency": "text"} if field.kind == "money" else {}
-    kind = "number" if field.kind == "money" else field.kind
-    return {name: kind, **currency, **{f"{name}_{part}": _KINDS.get(part, "text") for part in PLACES}}
-
-
-def _cells_of(field: Field, entry: Mapping[str, Any], row: int) -> Iterator[Any]:
-    """Yield the cells of a field in one row; of line items those of the item that stands there."""
-    if not field.columns:
-        value = entry["value"]
-        yield from (value or {"amount": None, "currency": None}).values() if field.kind == "money" else (value,)
-        yield from (entry[part] for part in PLACES)
-        return
-    found: Any = entry.get("parts", ())
-    groups: Sequence[Mapping[str, Any]] = found if field.kind == "list" else [found or {}]
-    parts = groups[row] if row < len(groups) else groups[0] if field.kind == "group" else {}
-    for part in field.columns:
-        yield from _cells_of(part, parts.get(part.name, _EMPTY), row)
+    def _cells_of(self, field: Field, entry: Mapping[str, Any], row: int) -> Iterator[Any]:
+        """Yield the cells of a field in one row; of line items those of the item that stands there."""
+        if not field.columns:
+            value = entry["value"]
+            yield from (value or {"amount": None, "currency": None}).values() if field.kind == "money" else (value,)
+            yield from (entry.get(part) for part in self.places)
+            return
+        found: Any = entry.get("parts", ())
+        groups: Sequence[Mapping[str, Any]] = found if field.kind == "list" else [found or {}]
+        parts = groups[row] if row < len(groups) else groups[0] if field.kind == "group" else {}
+        for part in field.columns:
+            yield from self._cells_of(part, parts.get(part.name, _EMPTY), row)

@@ -51,6 +51,7 @@ class ExtractOptions:
     tree: bool
     at_once: int | None
     tries: int
+    min_confidence: float | None
     max_megabytes: int
     max_seconds: float
     max_scans: int
@@ -108,7 +109,7 @@ def _fields_of(options: ExtractOptions) -> tuple[Field, ...]:
     raise ConfigurationError("no fields are named: give --fields 'tenant, rent: money, starts: date', or --schema FILE")
 
 
-def _target(options: ExtractOptions, fields: Sequence[Field]) -> RecordFile | None:
+def _target(options: ExtractOptions, fields: Sequence[Field], confidence: bool) -> RecordFile | None:
     if options.json and options.output is None and options.format in ("csv", "table"):
         raise ConfigurationError(f"--json writes JSON lines: leave out --format {options.format}, or --json")
     if options.output is None:
@@ -120,8 +121,8 @@ def _target(options: ExtractOptions, fields: Sequence[Field]) -> RecordFile | No
             "jsonl or csv"
         )
     if shape not in ("jsonl", "csv") or (shape == "csv" and any(field.columns for field in fields)):
-        return TableFile(options.output, fields, shape=shape, restart=options.restart)
-    return RecordFile(options.output, fields, as_csv=shape == "csv", restart=options.restart)
+        return TableFile(options.output, fields, shape=shape, restart=options.restart, confidence=confidence)
+    return RecordFile(options.output, fields, as_csv=shape == "csv", restart=options.restart, confidence=confidence)
 
 
 class _Run:
@@ -131,11 +132,17 @@ class _Run:
         self.options, self.fields = options, fields
         self.names = [field.name for field in fields]
         self.model: ModelProtocol = choose_model(options.model, options.base_url)
-        self.target = _target(options, fields)
+        confidence = isinstance(self.model, LocalModel)  # the other models tell no probabilities of a tool call
+        if options.min_confidence is not None and not confidence:
+            raise ConfigurationError(
+                f"--min-confidence needs the probabilities of tokens, which {self.model.name} does not tell: leave it "
+                "out, or use the embedded model (--model default)"
+            )
+        self.target = _target(options, fields, confidence)
         self.report = Report(options.report, self.names) if options.report is not None else None
         self.cases: dict[str, Case] = {}
         self.tally, self.patience, self.record = Tally(), Patience(), RunRecord()
-        self.form = CSV(fields) if options.shape() == "csv" else JSONLines(fields)
+        self.form = CSV(fields, confidence=confidence) if options.shape() == "csv" else JSONLines(fields)
         if options.shape() == "csv":
             sys.stdout.write(self.form.header)
 
@@ -156,7 +163,7 @@ class _Run:
 
                 document = self.read(path, show_page)
                 self.warn_of_unread(document)
-                case = Case(document, self.fields, tries=options.tries)
+                case = Case(document, self.fields, tries=options.tries, min_confidence=options.min_confidence)
                 if self.report is not None:
                     self.cases[source_of(path)] = case
                 return case

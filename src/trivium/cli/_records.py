@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from trivium.cli._columns import PLACES, Columns, Record
+from trivium.cli._columns import Columns, Record
 from trivium.cli._kinds import is_value_of, kind_text, read_cell
 from trivium.exceptions import ConfigurationError, OutputError
 from trivium.extraction import Field
@@ -68,11 +68,17 @@ class JSONLines:
 class CSV:
     """Records as rows of CSV, in plain columns: the rows of `Columns`.
 
-    Arguments and attributes are those of `JSONLines`.
+    Args:
+        fields: the fields of each record.
+        confidence: a column with the confidence of each value, too.
+
+    Attributes:
+        header: the text before the first record.
+        beginning: the text with which a file of records begins.
     """
 
-    def __init__(self, fields: Sequence[Field]) -> None:
-        self._fields, self._columns = tuple(fields), Columns(fields)
+    def __init__(self, fields: Sequence[Field], *, confidence: bool = False) -> None:
+        self._fields, self._columns = tuple(fields), Columns(fields, confidence=confidence)
         self.header = self.beginning = _csv_line(self._columns.names)
 
     def write(self, record: Record) -> str:
@@ -105,17 +111,19 @@ class CSV:
         at = 1
         for field in self._fields:
             is_money = header[at + 1 : at + 2] == [f"{field.name}_currency"]
-            end = at + 4 + is_money
-            places = [f"{field.name}_{part}" for part in PLACES]
-            if header[at : at + 1] != [field.name] or header[end - 3 : end] != places:
+            places = [f"{field.name}_{part}" for part in self._columns.places]
+            end = at + 1 + is_money + len(places)
+            if header[at : at + 1] != [field.name] or header[end - len(places) : end] != places:
                 raise ValueError("these are other columns")
             value = read_cell(field, cells[at])
             if is_money and cells[at]:
                 value = {"amount": json.loads(cells[at]), "currency": cells[at + 1] or None}
-            page, line, quote = cells[end - 3 : end]
+            page, line, quote, *rest = cells[end - len(places) : end]
             numbers = {"page": int(page) if page else None, "line": int(line) if line else None}
             quoted = read_cell(field, quote) if field.kind == "list" else quote or None
             entries[field.name] = {"value": value, **numbers, "quote": quoted}
+            if any(rest):
+                entries[field.name]["confidence"] = float(rest[0])
             at = end
         if at != len(header) - 1:
             raise ValueError("these are other columns")
@@ -145,6 +153,7 @@ class RecordFile:
         fields: the fields of each record.
         as_csv: CSV instead of JSON lines.
         restart: start again instead of continuing.
+        confidence: a column of CSV with the confidence of each value, too.
 
     Attributes:
         finished: the records in the file, by source.
@@ -155,10 +164,18 @@ class RecordFile:
         OutputError: the file cannot be read or written.
     """
 
-    def __init__(self, path: Path, fields: Sequence[Field], *, as_csv: bool = False, restart: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        fields: Sequence[Field],
+        *,
+        as_csv: bool = False,
+        restart: bool = False,
+        confidence: bool = False,
+    ) -> None:
         self.path, self._fields = path, tuple(fields)
         self.result = path
-        self._form = CSV(fields) if as_csv else JSONLines(fields)
+        self._form = CSV(fields, confidence=confidence) if as_csv else JSONLines(fields)
         self.finished: dict[str, Record] = {}
         with self.storage():
             with path.open("ab"):

@@ -13,8 +13,9 @@ from trivium.cli._records import Record, advice_for
 from trivium.cli._report_page import SCRIPT, STYLE
 from trivium.cli._screen import printable
 from trivium.cli._tally import is_refusal
-from trivium.cli._views import value_text
+from trivium.cli._views import confidence_text, value_text
 from trivium.exceptions import OutputError
+from trivium.extraction import DOUBTFUL
 from trivium.parsing import Box, Locator, PagedDocument, ReadLimits
 from trivium.parsing.lowlevel import page_pictures
 from trivium.schema import Document
@@ -41,6 +42,7 @@ class _Value(NamedTuple):
     text: str
     remark: str
     anchor: str
+    confidence: float = 1.0
 
 
 class Report:
@@ -73,7 +75,7 @@ class Report:
         values = [_value(name, record, f"e{number}-{at}") for at, name in enumerate(self._names)]
         shown = _view(document, record, values, spans, limits)
         refused, doubtful = (sum(value.state == state for value in values) for state in _STATES[:2])
-        in_order = sorted(values, key=lambda value: _STATES.index(value.state))
+        in_order = sorted(values, key=lambda value: (_STATES.index(value.state), value.confidence))
         rows = "".join(_row(value, shown) for value in in_order)
         source = _text(record["source"])
         article = (
@@ -136,13 +138,22 @@ def _value(name: str, record: Record, anchor: str) -> _Value:
     entry, reason = record["fields"][name], record["refused"].get(name, "")
     if entry["value"] is None:
         refused = bool(reason) and is_refusal(reason)
-        return _Value(name, "refused" if refused else "not stated", "", reason if refused else "", anchor)
+        remark = "; ".join(filter(None, [reason, _others(entry)])) if refused else ""
+        return _Value(name, "refused" if refused else "not stated", "", remark, anchor)
     place = f"page {entry['page']}, line {entry['line']}" if entry["page"] else f"line {entry['line']}"
     read: float | None = entry.get("ocr_confidence")
+    sure: float = entry.get("confidence", 1.0)
     remarks = [place, f"left out: {reason}" if reason else "", "" if read is None else f"OCR {read:.0%}"]
-    is_doubtful = bool(reason) or (read is not None and read < _DOUBTFUL)
+    remarks += [confidence_text(entry), _others(entry)]
+    is_doubtful = bool(reason) or (read is not None and read < _DOUBTFUL) or sure < DOUBTFUL
     remark = "; ".join(filter(None, remarks))
-    return _Value(name, "doubtful" if is_doubtful else "backed", value_text(entry["value"]), remark, anchor)
+    return _Value(name, "doubtful" if is_doubtful else "backed", value_text(entry["value"]), remark, anchor, sure)
+
+
+def _others(entry: Mapping[str, Any]) -> str:
+    """Write the alternatives of a doubtful value, each with its line."""
+    others = [f"{value_text(each['value'])} (line {each['line']})" for each in entry.get("alternatives", ())]
+    return f"or {', '.join(others)}" if others else ""
 
 
 def _link(value: _Value, shown: str) -> str:

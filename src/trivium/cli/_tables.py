@@ -31,6 +31,7 @@ class TableFile(RecordFile):
         fields: the fields of each record.
         shape: "xlsx", "parquet" or "csv".
         restart: start again instead of continuing.
+        confidence: a column with the confidence of each value, too.
 
     Raises:
         ConfigurationError: there is such a file, and not the records of which it was made.
@@ -38,7 +39,9 @@ class TableFile(RecordFile):
         OutputError: a file cannot be read or written.
     """
 
-    def __init__(self, path: Path, fields: Sequence[Field], *, shape: str, restart: bool = False) -> None:
+    def __init__(
+        self, path: Path, fields: Sequence[Field], *, shape: str, restart: bool = False, confidence: bool = False
+    ) -> None:
         package, extra = _NEEDS.get(shape, ("", ""))
         if package and importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, extra)
@@ -48,18 +51,18 @@ class TableFile(RecordFile):
                 f"{path} exists without {records.name}, its records; give another --output, or --restart"
             )
         super().__init__(records, fields, restart=restart)
-        self.result, self._shape = path, shape
+        self.result, self._shape, self._confidence = path, shape, confidence
 
     def finish(self) -> None:
         """Write the table, completely or not at all."""
         part = self.result.with_name(f"{self.result.name}.part")
         with self.storage():
             if self._shape == "csv":
-                form = CSV(self._fields)
+                form = CSV(self._fields, confidence=self._confidence)
                 text = form.header + "".join(map(form.write, self.finished.values()))
                 part.write_bytes(text.encode("utf-8", "replace"))
             else:
-                columns = Columns(self._fields)
+                columns = Columns(self._fields, confidence=self._confidence)
                 rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
                 (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
             os.replace(part, self.result)

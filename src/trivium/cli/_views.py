@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import cast
+from typing import Any, cast
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -16,9 +16,10 @@ from rich.tree import Tree
 from trivium.cli._records import Record
 from trivium.cli._screen import one_line, printable
 from trivium.cli._tally import is_refusal
+from trivium.extraction import DOUBTFUL
 from trivium.observers import RecordedNode, format_usage
 
-__all__ = ["records_view", "run_tree", "value_text"]
+__all__ = ["confidence_text", "records_view", "run_tree", "value_text"]
 
 _MOST_REASONS = 20
 _TALLEST_ROW = 6
@@ -30,7 +31,7 @@ def records_view(records: Sequence[Record], names: Sequence[str], console: Conso
     wide = Measurement.get(console, console.options.update(width=10_000), table)
     if wide.minimum > console.width or wide.maximum > _TALLEST_ROW * console.width:
         return _list(records, names)
-    return Group(table, *_reasons(records))
+    return Group(table, *_reasons(records), *_doubts(records))
 
 
 def _labels(records: Sequence[Record]) -> list[str]:
@@ -55,10 +56,36 @@ def _cell(entry: dict[str, object], reason: str | None, *, in_list: bool = False
     """Write a value with its place, or the reason for which it was refused; a table has the reasons below it."""
     if entry["value"] is not None:
         place = f"page {entry['page']}, line {entry['line']}" if entry["page"] else f"line {entry['line']}"
+        place += confidence_text(entry, ", ")
         return Text.assemble(value_text(entry["value"]), (f"  ({place})" if in_list else f"\n{place}", "dim"))
     if not reason or not is_refusal(reason):
         return Text("—", style="dim")
     return Text.assemble(("refused: ", "yellow"), (one_line(reason), "dim")) if in_list else Text("refused", "yellow")
+
+
+def confidence_text(entry: Mapping[str, Any], before: str = "") -> str:
+    """Write the confidence of a value, if it has any."""
+    given: float | None = entry.get("confidence")
+    return "" if given is None else f"{before}{given:.0%} sure"
+
+
+def _doubts(records: Sequence[Record]) -> list[Text]:
+    """Return the doubtful values that were given, the least certain first."""
+    found = [
+        (entry["confidence"], f"{label}, {one_line(name)}: {one_line(value_text(entry['value']))}{_others(entry)}")
+        for record, label in zip(records, _labels(records), strict=True)
+        for name, entry in record["fields"].items()
+        if entry["value"] is not None and entry.get("confidence", 1.0) < DOUBTFUL
+    ]
+    lines = [Text.assemble((f"{given:.0%} sure  ", "yellow"), line) for given, line in sorted(found)]
+    if len(lines) > _MOST_REASONS + 1:
+        lines[_MOST_REASONS:] = [Text(f"and {len(lines) - _MOST_REASONS} more doubtful values", style="dim")]
+    return lines
+
+
+def _others(entry: Mapping[str, Any]) -> str:
+    values = [one_line(value_text(each["value"])) for each in entry.get("alternatives", ())]
+    return f"; or {', '.join(values)}" if values else ""
 
 
 def _reasons(records: Sequence[Record]) -> list[Text]:
@@ -83,7 +110,7 @@ def _list(records: Sequence[Record], names: Sequence[str]) -> RenderableType:
         for name, entry in record["fields"].items():
             grid.add_row(Text("  " + one_line(name)), _cell(entry, record["refused"].get(name), in_list=True))
         parts += [Text(label, style="bold"), grid, Text()]
-    return Group(*parts[:-1])
+    return Group(*parts[:-1], *_doubts(records))
 
 
 def is_rows(items: Sequence[object]) -> bool:

@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trivium.extraction._evidence import (
+from trivium.extraction._alternatives import alternatives
+from trivium.extraction._confidence import Certainty, calibration, certainties, confidence, signs
+from trivium.extraction._evidence import find_evidence
+from trivium.extraction._fields import Field
+from trivium.extraction._findings import (
     NOT_STATED,
     Evidence,
     Finding,
     GroupEvidence,
     ListEvidence,
     Refusal,
-    find_evidence,
+    evidence_in,
 )
-from trivium.extraction._fields import Field
 from trivium.extraction._source import SourceText
+from trivium.llms import TokenLogprob
 from trivium.parsing import Locator, PagedDocument, PassageIndex, split
 from trivium.schema import Document
 
-__all__ = ["Case"]
+__all__ = ["DOUBTFUL", "Case"]
 
 _PASSAGE = 500
 _BUDGET = 3600
 
+
+DOUBTFUL = 0.8
+"""The confidence below which a value is worth a look."""
 
 _TASK = (
     "Fill in this record from the document. Copy each value as it stands there; "
@@ -40,6 +47,8 @@ class Case:
         budget: characters of the document that one question may hold; of a longer document, the passages
             that matter to the fields are read.
         tries: the number of requests to the model, the first included.
+        min_confidence: the confidence below which a value is not given, from 0 to 1; default: as it was calibrated.
+            A model that tells no probabilities of its tokens gives no confidence, and all its values are given.
 
     Example:
         >>> from trivium.extraction import parse_fields
@@ -50,12 +59,22 @@ class Case:
         'EUR 900'
     """
 
-    def __init__(self, document: Document, fields: Sequence[Field], *, budget: int = _BUDGET, tries: int = 2) -> None:
+    def __init__(
+        self,
+        document: Document,
+        fields: Sequence[Field],
+        *,
+        budget: int = _BUDGET,
+        tries: int = 2,
+        min_confidence: float | None = None,
+    ) -> None:
         self.document, self.fields, self.budget = document, tuple(fields), budget
         self.tries_left, self.questions = tries, 0
         self._source = SourceText(document.content)
         self._locator = Locator(document)
         self._findings: dict[str, Finding] = {}
+        self._certain: dict[str, Certainty] = {}
+        self._least = calibration().threshold if min_confidence is None else min_confidence
 
     def question(self) -> str:
         """Write the question to the model: the document (of a long one an excerpt), the task, and the fields."""
@@ -82,21 +101,25 @@ class Case:
         chosen = PassageIndex(passages).select(queries, budget=rest, always_first=2)
         return "\n[…]\n".join(passage.text.strip("\n") for passage in sorted({*chosen, passages[-1]}))
 
-    def check(self, proposed: Mapping[str, Any]) -> list[str]:
+    def check(self, proposed: Mapping[str, Any], tokens: Sequence[TokenLogprob] = ()) -> list[str]:
         """Look up each proposed value in the document, and keep those that it supports.
 
         Args:
             proposed: values by field name, as the model gave them.
+            tokens: the tokens of the model's answer, with their probabilities, if they are known.
 
         Returns:
             A line for each value that the document does not support.
         """
         self.tries_left -= 1
         self.questions += 1
+        certain = certainties(tokens)
         for field in self.fields:
             known = self._findings.get(field.name)
             if known is None or isinstance(known, Refusal):
                 self._findings[field.name] = find_evidence(field, proposed.get(field.name), self._source)
+                if field.name in certain:
+                    self._certain[field.name] = certain[field.name]
         return [
             f"{name}: {finding.reason}"
             for name, finding in self._findings.items()
@@ -108,30 +131,65 @@ class Case:
 
         A group has `parts`, the entry of each of its values; a list of groups has `parts` for each of its items.
         Evidence on pages (PDF, images) also has its `boxes`: page, left, top, right and bottom, in points from its
-        upper left corner; and `ocr_confidence`, from 0 to 1, if it was read by OCR.
+        upper left corner; and `ocr_confidence`, from 0 to 1, if it was read by OCR. If the model tells how likely its
+        tokens were, a value has its `confidence`, the probability that it is right, and a doubtful one has
+        `alternatives`, other values of the document, each with its place. A value below the least confidence is
+        refused, and is the first of the alternatives.
         """
         fields: dict[str, Any] = {}
         refused: dict[str, str] = {}
         for field in self.fields:
-            finding = self._findings.get(field.name, Refusal("it was not asked for"))
-            fields[field.name] = self._entry(finding)
+            finding, given = (
+                self._findings.get(field.name, Refusal("it was not asked for")),
+                self.confidence(field.name),
+            )
+            if given is not None and given < self._least:
+                fields[field.name] = {**self._entry(Refusal("")), **self._doubt(field, finding, given)}
+                refused[field.name] = f"it is doubtful: the confidence of {_short(finding)} is {given:.2f}"
+                continue
+            fields[field.name] = {**self._entry(finding), **self._doubt(field, finding, given)}
             if isinstance(finding, Refusal):
                 refused[field.name] = finding.reason
             elif not isinstance(finding, Evidence) and finding.refusals:
                 refused[field.name] = "; ".join(each.reason for each in finding.refusals)
         return {"source": self.document.metadata.source, "fields": fields, "refused": refused}
 
+    def confidence(self, name: str) -> float | None:
+        """Return the probability that the value of a field is right; of a list or group, the mean of its values."""
+        each = [confidence(every) for every in self.signs(name)]
+        return round(sum(each) / len(each), 3) if each else None
+
+    def signs(self, name: str) -> list[dict[str, float]]:
+        """Return the signs of the confidence of each value of a field; none if the model told no probabilities."""
+        certain = self._certain.get(name)
+        if certain is None:
+            return []
+        field = next(field for field in self.fields if field.name == name)
+        others = [each for other, rest in self._findings.items() if other != name for each in evidence_in(rest)]
+        return [signs(field, each, certain, others, self._source) for each in evidence_in(self._findings[name])]
+
+    def _doubt(self, field: Field, finding: Finding, given: float | None) -> dict[str, Any]:
+        """Return the confidence of a value; of a doubtful one also the alternatives."""
+        if given is None:
+            return {}
+        if given >= DOUBTFUL:
+            return {"confidence": given}
+        own = [finding] if isinstance(finding, Evidence) else []
+        others = [each for each in alternatives(field, self._source, 4) if not own or each.value != own[0].value]
+        shown = [*(own if given < self._least else []), *others[:3]]
+        return {"confidence": given, "alternatives": [self._entry(each) for each in shown]}
+
     def spans(self) -> dict[str, list[tuple[int, int]]]:
         """Return where the evidence of each field stands in the text: its start and its end."""
         found: dict[str, list[tuple[int, int]]] = {}
         for name, finding in self._findings.items():
-            found[name] = [(each.start, each.end) for each in _evidence_in(finding)]
+            found[name] = [(each.start, each.end) for each in evidence_in(finding)]
         return found
 
     def _entry(self, finding: Finding) -> dict[str, Any]:
         if isinstance(finding, Refusal):
             return {"value": None, "page": None, "line": None, "quote": None}
-        found = _evidence_in(finding)
+        found = evidence_in(finding)
         place = self._locator.place(found[0].start)
         quote = _quote_of(finding)
         entry = {"value": finding.value, "page": place.page, "line": place.line, "quote": quote}
@@ -155,13 +213,6 @@ class Case:
         return {"boxes": [list(box) for box in boxes], **({"ocr_confidence": min(read)} if read else {})}
 
 
-def _evidence_in(finding: Finding) -> list[Evidence]:
-    """Return all evidence of a finding, in its order."""
-    if isinstance(finding, ListEvidence):
-        return [each for item in finding.items for each in _evidence_in(item)]
-    return finding.found if isinstance(finding, GroupEvidence) else [finding] if isinstance(finding, Evidence) else []
-
-
 def _quote_of(finding: Evidence | GroupEvidence | ListEvidence | Refusal) -> Any:
     if isinstance(finding, ListEvidence):
         return [_quote_of(item) for item in finding.items]
@@ -173,3 +224,8 @@ def _quote_of(finding: Evidence | GroupEvidence | ListEvidence | Refusal) -> Any
 def _as_part(part: Field) -> str:
     about = ": ".join(filter(None, [part.kind if part.kind != "text" else "", part.description]))
     return f"{part.name} ({about})" if about else part.name
+
+
+def _short(finding: Finding) -> str:
+    line = " ".join(str(_quote_of(finding)).split())
+    return f'"{line if len(line) <= 80 else line[:79] + "…"}"'

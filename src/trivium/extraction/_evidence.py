@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, cast
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 from trivium.extraction._currencies import CODES
 from trivium.extraction._dates import parse_dates
 from trivium.extraction._fields import MAX_ITEMS, Field, Kind
+from trivium.extraction._findings import NOT_STATED, Evidence, Finding, GroupEvidence, ListEvidence, Refusal
 from trivium.extraction._money import Money, proposed_money
 from trivium.extraction._normal_form import Span, display, normalise
 from trivium.extraction._numbers import NUMBER_WORDS, plain_number, proposed_numbers
-from trivium.extraction._shapes import asks_currency, misfit, name_before, trim
+from trivium.extraction._shapes import (
+    STOP_WORDS,
+    asks_currency,
+    distinguishing_words,
+    misfit,
+    name_before,
+    names_asked,
+    trim,
+)
 from trivium.extraction._source import SourceText
 
 __all__ = ["NOT_STATED", "Evidence", "Finding", "GroupEvidence", "ListEvidence", "Refusal", "find_evidence"]
-
-NOT_STATED = "the document does not state it"
-"""The reason of a refusal if nothing was proposed: there is nothing to ask again about."""
 
 _ABSENT = frozenset(
     phrase
@@ -39,95 +44,9 @@ _MANY = 200
 
 _WRAPPING = " \t\r\n\"'`*<>()[]{}.,;:“”„‘’«»…"
 _PAIRS = frozenset(['""', "''", "``", "<>", "“”", "„“", "‘’", "«»"])
-_STOP_WORD_LINES = """
-the a an and or of to in on at is are was were be been has have had it its this that these those for with by from
-as not no yes any all may shall will can der die das und le la les et un une el los il
-"""
-_STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
 _YES = "true yes ja oui si sí sì sim tak ano igen da wahr vrai vero"
 _NO = "false no nein non nee nej nei não nie ne nem nu falsch faux falso"
 _ANSWERS = {word: value for value, words in ((True, _YES), (False, _NO)) for word in words.split()}
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A value that is in the source: `text[start:end] == quote`, always.
-
-    Args:
-        value: the value in its normal form, ready for JSON.
-        quote: the words of the source, unchanged.
-        start: the offset at which the quote begins in the source.
-        end: the offset at which it ends.
-    """
-
-    value: Any
-    quote: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupEvidence:
-    """Values that belong together, at least one of them in the source; each of the others has a refusal.
-
-    Args:
-        parts: the evidence or the refusal of each part of the group.
-    """
-
-    parts: Mapping[str, Evidence | Refusal]
-
-    @property
-    def found(self) -> list[Evidence]:
-        """The evidence of the parts that are in the source."""
-        return [part for part in self.parts.values() if isinstance(part, Evidence)]
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """The value of each part; None if it has none."""
-        return {name: part.value if isinstance(part, Evidence) else None for name, part in self.parts.items()}
-
-    @property
-    def refusals(self) -> tuple[Refusal, ...]:
-        """One for each proposed value that was not accepted."""
-        return tuple(
-            Refusal(f"{name}: {part.reason}")
-            for name, part in self.parts.items()
-            if isinstance(part, Refusal) and part.reason != NOT_STATED
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ListEvidence:
-    """A list with at least one item in the source; the others are left out, each with a refusal.
-
-    Args:
-        items: the items that are in the source, without repetition, in the proposed order.
-        refusals: one for each item, or value of an item, that was left out, and one if the list was full, so that
-            more may be missing.
-    """
-
-    items: tuple[Evidence | GroupEvidence, ...]
-    refusals: tuple[Refusal, ...] = ()
-
-    @property
-    def value(self) -> list[Any]:
-        """The values of the items."""
-        return [item.value for item in self.items]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The reason for which a proposed value is not accepted, in words for the model and the user.
-
-    Args:
-        reason: one short line.
-    """
-
-    reason: str
-
-
-Finding: TypeAlias = Evidence | GroupEvidence | ListEvidence | Refusal
-"""The judgement of a proposed value."""
 
 
 def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding:
@@ -194,17 +113,10 @@ class _Search:
         """Choose the span that is nearest to the anchor, or else to the words of the field."""
         self.places = max(self.places, spans, key=len)
         if self.anchor is None:
-            return self.source.nearest(spans, self.near)
+            return self.source.nearest(spans, distinguishing_words(self.field))
         anchor = self.anchor.span
         free = [span for span in spans if not any(span[0] < end and start < span[1] for start, end in self.used)]
         return min(free or spans, key=lambda span: self.source.gap(anchor, span))
-
-    @cached_property
-    def near(self) -> list[str]:
-        """The words of the field's name and description that can distinguish occurrences."""
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.field.name)
-        words = re.findall(r"[^\W_]{3,}", f"{name} {self.field.description}".casefold())
-        return [word for word in dict.fromkeys(words) if word not in _STOP_WORDS][:12]
 
     def find(self, proposed: str) -> Span | None:
         """Find a text as it is proposed, or without the quotes, brackets and stops around it."""
@@ -259,16 +171,32 @@ def verify_text(search: _Search, proposed: object) -> Finding:
     words = items[0] if len(items) == 1 else None
     if isinstance(words, bool) or not isinstance(words, str | int | float):
         return Refusal(f"{_quote(proposed)} is not text")
+    if (found := _by_meaning(search, str(words))) is not None:
+        return found
     span = search.find(str(words))
     if span is None:
-        code = str(words).strip().upper()
-        units = search.source.currencies_equal(code) if code in CODES and asks_currency(search.field) else ()
-        return search.evidence(code, *units) if units else _not_in_text(proposed)
+        return _not_in_text(proposed)
     field, text = search.field, search.source.text
     span = name_before(field, text, trim(field, text, span))
     value = display(text[slice(*span)])
     wrong = misfit(field, value)
     return Refusal(f"{_quote(value)} {wrong}") if wrong else search.evidence(value, span)
+
+
+def _by_meaning(search: _Search, words: str) -> Evidence | None:
+    """Return evidence of a code by a sign or a name of the same, and of a name by one in another language."""
+    field, source, code = search.field, search.source, words.strip().upper()
+    names = names_asked(field, words)
+    is_code = code in names[:1] or (code in CODES and asks_currency(field))
+    if not is_code and (not names or search.find(words)):
+        return None
+    spans = source.words_equal(code) if is_code else []  # in these letters: not the word "de" as the country DE
+    spans = spans or [span for name in names[1:] for span in source.find_all(name)]
+    spans = spans or ([] if names else source.currencies_equal(code))
+    if not spans:
+        return None
+    found = search.evidence(code, *spans)
+    return found if is_code else replace(found, value=display(found.quote))
 
 
 def verify_number(search: _Search, proposed: object) -> Finding:
@@ -328,7 +256,12 @@ def verify_money(search: _Search, proposed: object) -> Finding:
 
 
 def _settle_currency(wanted: Sequence[str], stated: Sequence[str], source: SourceText) -> tuple[str, ...]:
-    """Return the codes beside an amount; the model may choose or add a code that is written anywhere."""
+    """Return the codes beside an amount; the model may choose or add a code that is written anywhere.
+
+    A text that writes one currency, and none beside its amounts, has its amounts in that.
+    """
+    if not stated and not wanted and not source.writes_currencies and len(source.currencies) == 1:
+        return tuple(source.currencies)
     is_settled = len(stated) == 1 or (stated and not wanted)
     if not is_settled and len(wanted) == 1 and wanted[0] in source.currencies:
         return tuple(wanted)
@@ -346,7 +279,7 @@ def verify_choice(search: _Search, proposed: object) -> Finding:
     choice = _choice_of(search.field, proposed) if isinstance(proposed, str) else None
     if choice is None:
         return Refusal(f"{_quote(proposed)} is not one of {', '.join(search.field.choices)}")
-    source, near, words = search.source, search.near, _with_spaces(choice)
+    source, near, words = search.source, distinguishing_words(search.field), _with_spaces(choice)
     if spans := source.find_all(choice) or source.find_all(words):
         return search.evidence(choice, *spans)
     span = source.find_words(words.split(), near)
@@ -366,7 +299,7 @@ def verify_boolean(search: _Search, proposed: object) -> Finding:
     if not isinstance(quote, str) or not re.search(r"[^\W_]", quote):
         return Refusal(f"no quote was given for {str(value).lower()}: quote the words of the text that say so")
     words = re.findall(r"[^\W_]+", normalise(quote))
-    if sum(map(len, words)) < 4 or _STOP_WORDS.issuperset(words):
+    if sum(map(len, words)) < 4 or STOP_WORDS.issuperset(words):
         return Refusal(f"the quote {_quote(quote)} says too little: quote it with the words around it")
     span = search.find(quote)
     return search.evidence(value, span) if span else Refusal(f"the quote {_quote(quote)} is not in the text")

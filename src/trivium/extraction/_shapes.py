@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from trivium.extraction._fields import Field
+from trivium.extraction._places import COUNTRIES, LANGUAGES
 
-__all__ = ["asks_currency", "misfit", "name_before", "trim"]
+__all__ = ["STOP_WORDS", "asks_currency", "distinguishing_words", "misfit", "name_before", "names_asked", "trim"]
 
 _EMAIL = r"(?:mailto:)?[^\s<>()\[\],;:@]+@[^\s<>()\[\],;@]+"
 _MAILBOX = re.compile(rf"""["']?(?P<name>[^<>"@]*[^\W\d_][^<>"@]*?)["']?[\s,]*[<(\[]{_EMAIL}[>)\]]?""")
@@ -16,11 +17,36 @@ _NOT_ASKED = re.compile(r"\b(?:without|excluding|except|not|no)\b[^.;:]*", re.IG
 _ASKS_EMAIL = re.compile(r"\be-?mails?\b|\bmail\b|\bmailbox\b|\bcontact", re.IGNORECASE)
 _ASKS_URL = re.compile(r"\bur[li]s?\b|\blinks?\b|\bweb\b|\bweb ?(?:site|page)s?\b|\bhome ?page\b", re.IGNORECASE)
 _ASKS_CURRENCY = re.compile(r"\bcurrenc|\bwährung|\bdevise\b|\bvaluta\b|\b(?:moneda|moeda)\b", re.IGNORECASE)
+_ASKS_COUNTRY = re.compile(r"\bcountr(?:y|ies)\b|\bnation\b|\bland\b|\bpays\b|\bpaís\b|\bpaese\b", re.IGNORECASE)
+_ASKS_LANGUAGE = re.compile(r"\blanguage|\bsprache|\blangue\b|\bidioma\b|\blingua\b|\btaal\b", re.IGNORECASE)
+_ASKS_IBAN = re.compile(r"\biban\b", re.IGNORECASE)
+_IS_IBAN = re.compile(r"(?:iban\W*)?[a-z]{2}\d{2}(?:\W?[a-z0-9]){11,30}", re.IGNORECASE)
+_ASKS_NUMBER = re.compile(r"(?:\b|_)(?:numbers?|no|nr|numéro|numero)\Z|nummer\Z", re.IGNORECASE)
+_WORDS_BEFORE = re.compile(r"(?:(?:[^\W\d_]*[^\W\dA-Z_]{3,}|[Nn][ro]|n°|#)[.:#]*[ \t]+)+(?=\S*\d)")
+"""Words, not codes in capitals, before a word with digits: "Invoice 4711"."""
+
 _ASKS_NAME = re.compile(r"\bnames?\b|\btitle\b|\bwho\b", re.IGNORECASE)
+
+_STOP_WORD_LINES = """
+the a an and or of to in on at is are was were be been has have had it its this that these those for with by from
+as not no yes any all may shall will can der die das und le la les et un une el los il
+"""
+STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
+
+
+def distinguishing_words(field: Field) -> list[str]:
+    """Return the words of a field's name and description that can distinguish occurrences of its value.
+
+    >>> distinguishing_words(Field("dueDate", description="the last day to pay"))
+    ['due', 'date', 'last', 'day', 'pay']
+    """
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", field.name)
+    words = re.findall(r"[^\W_]{3,}", f"{name} {field.description}".casefold())
+    return [word for word in dict.fromkeys(words) if word not in STOP_WORDS][:12]
 
 
 def trim(field: Field, text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """Trim a span to the answer of the field: without the address of a mailbox, without a label.
+    """Trim a span to the answer of the field: without the address of a mailbox, a label, or words before a number.
 
     Args:
         field: the field.
@@ -37,6 +63,8 @@ def trim(field: Field, text: str, span: tuple[int, int]) -> tuple[int, int]:
     """
     label = re.compile(rf"{re.escape(field.name)}(?:\s*:\s*(?=\S)|[\s.#]+(?=\d))", re.IGNORECASE).match(text, *span)
     start = label.end() if label else span[0]
+    if _ASKS_NUMBER.search(field.name) and (words := _WORDS_BEFORE.match(text, start, span[1])):
+        start = words.end()
     mailbox = _MAILBOX.fullmatch(text, start, span[1])
     if mailbox is None or _asks(_ASKS_EMAIL, field):
         return start, span[1]
@@ -66,6 +94,10 @@ def misfit(field: Field, value: str) -> str | None:
     """
     if _asks(_ASKS_URL, field) and (" " in value or not re.search(r"\w[./:]\w", value)):
         return "is not a URL"
+    if _asks(_ASKS_IBAN, field) and not _IS_IBAN.fullmatch(value):
+        return "is not an IBAN"
+    if _ASKS_NUMBER.search(field.name) and not any(map(str.isdigit, value)):
+        return "has no digit"
     if not _asks(_ASKS_NAME, field):
         return None
     if _IS_EMAIL.fullmatch(value) and not _asks(_ASKS_EMAIL, field):
@@ -82,6 +114,20 @@ def asks_currency(field: Field) -> bool:
     (True, False)
     """
     return _asks(_ASKS_CURRENCY, field)
+
+
+def names_asked(field: Field, value: str) -> tuple[str, ...]:
+    """Return the code and all names of a country or language, if the field asks for one and the value is one of them.
+
+    >>> names_asked(Field("country"), "Deutschland")[:2]
+    ('DE', 'Germany')
+    """
+    wanted = " ".join(value.split()).casefold()
+    for asks, table in ((_ASKS_COUNTRY, COUNTRIES), (_ASKS_LANGUAGE, LANGUAGES)):
+        for code, names in table.items() if _asks(asks, field) else ():
+            if wanted == code.casefold() or wanted in map(str.casefold, names):
+                return (code, *names)
+    return ()
 
 
 def _asks(pattern: re.Pattern[str], field: Field) -> bool:

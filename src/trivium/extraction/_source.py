@@ -114,10 +114,6 @@ class SourceText:
         """
         if len(spans) == 1:
             return spans[0]
-        for word in near:
-            if word not in self._anchors:  # the ends of words, so that a label before its value is close to it
-                found = self._search(normalise(word), begins_only=True)
-                self._anchors[word] = [self._form.original_span(*each)[1] for each in found]
 
         def distance(span: Span) -> int:
             total = 0
@@ -128,8 +124,15 @@ class SourceText:
                 total += min(before, after, _FAR)
             return total
 
-        anchors = [positions for word in near if (positions := self._anchors[word])]
+        anchors = [positions for word in near if (positions := self.ends_of(word))]
         return min(spans[:_ENOUGH], key=distance)
+
+    def ends_of(self, word: str) -> Sequence[int]:
+        """Return where the words end that begin with a word: a label before its value is close to it."""
+        if word not in self._anchors:
+            found = self._search(normalise(word), begins_only=True)
+            self._anchors[word] = [self._form.original_span(*each)[1] for each in found]
+        return self._anchors[word]
 
     def gap(self, span: Span, other: Span) -> int:
         """Return the characters between two spans; a line end between them counts as many.
@@ -197,6 +200,10 @@ class SourceText:
         """Return all spans of a currency, written by its code, or by a sign or word that first means it."""
         units = re.finditer(unit_pattern(), self.text)
         return [unit.span() for unit in units if code in currencies_of(unit[0])[:1]]
+
+    def words_equal(self, word: str) -> list[Span]:
+        """Return all spans of a word in exactly these letters, so that the country IT is not the word "it"."""
+        return [found.span() for found in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", self.text)]
 
     @cached_property
     def currencies(self) -> set[str]:

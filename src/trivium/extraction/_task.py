@@ -12,6 +12,8 @@ from trivium.commander import this_call
 from trivium.extraction._case import Case
 from trivium.extraction._fields import Field
 from trivium.extraction._record import record_message
+from trivium.llms import LocalModel
+from trivium.schema import Message
 from trivium.tasks import Task
 
 __all__ = ["Checker", "extraction_task"]
@@ -19,6 +21,9 @@ __all__ = ["Checker", "extraction_task"]
 
 _TOKENS, _LIST_TOKENS, _ROWS_TOKENS = 120, 1000, 3000
 """The most tokens of an answer for one value, for one list, and for one list of groups."""
+
+_LIKELIEST = 5
+"""The likeliest tokens at each place of the answer, beside the one that stands there."""
 
 _INSTRUCTION = (
     "You read a document and take facts out of it. Copy words exactly as they stand in the document. "
@@ -32,10 +37,10 @@ _SIGNAL = re.compile(r"DONE|__PASS__|__SEND__")
 class Checker(Agent):
     """Accepts a value only if it is in the document; returns the others to the extractor while tries are left."""
 
-    def record(self, record: ToolMessage) -> str | FinalResultTool:
+    def record(self, record: ToolMessage, message: Message) -> str | FinalResultTool:
         """Handle the extractor's record."""
         case: Case = this_call().context
-        complaints = case.check(record.arguments())
+        complaints = case.check(record.arguments(), message.logprobs)
         if complaints and case.tries_left > 0:
             return _SIGNAL.sub(lambda found: found[0].lower(), _CORRECT + "\n".join(complaints))
         return FinalResultTool(content=case.result())
@@ -64,6 +69,8 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
     record = record_message(fields)
     parameters = {"max_tokens": 300 + sum(map(_tokens, fields))}
     extractor = ChatAgent(model, name="extractor", system_message=_INSTRUCTION, parameters=parameters)
+    if isinstance(extractor.model, LocalModel):  # others give none of a tool call, or refuse the parameter
+        extractor.parameters = {**parameters, "logprobs": _LIKELIEST}
     extractor.enable_message(record, handle=False, force=True)
     checker = Checker(name="checker")
     checker.enable_message(record, use=False)

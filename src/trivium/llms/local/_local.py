@@ -6,21 +6,23 @@ import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from trivium.exceptions import ConfigurationError, ContextOverflowError, EngineError, ModelError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
-from trivium.llms._protocol import Delta, Finish, Request
+from trivium.llms._protocol import Delta, Finish, Logprobs, Request
 from trivium.llms.local._constraints import Constraint, Envelope, chat_messages, constraint
 from trivium.llms.local._engine import Engine, EngineSettings, Meanwhile, load_engine, physical_cores
 from trivium.llms.local._store import ModelStore
+from trivium.llms.wire._answers import logprobs_of
 from trivium.schema import Usage
 from trivium.schema.lowlevel import checked
 
 __all__ = ["LocalModel"]
 
 MAX_TOKENS = 1024
+_Piece: TypeAlias = str | Logprobs | Usage | Finish
 
 
 class LocalModel(ChatModel):
@@ -97,7 +99,7 @@ class LocalModel(ChatModel):
         self._engine = load_engine(settings, self.while_loading)
         return self._engine
 
-    def _text(self, chunks: Iterator[dict[str, Any]]) -> Iterator[str | Usage | Finish]:
+    def _text(self, chunks: Iterator[dict[str, Any]]) -> Iterator[_Piece]:
         for chunk in chunks:
             if "prompt_progress" in chunk:
                 yield ""  # a sign of life, at which a stopped run ends
@@ -106,6 +108,8 @@ class LocalModel(ChatModel):
             for choice in chunk.get("choices") or ():
                 if text := choice["delta"].get("content"):
                     yield text
+                if (found := choice.get("logprobs")) and (tokens := logprobs_of(found.get("content"))) is not None:
+                    yield tokens
                 if reason := choice.get("finish_reason"):
                     yield Finish(reason)
             if usage := chunk.get("usage"):
@@ -128,6 +132,9 @@ def _body(request: Request, form: Constraint, parameters: Mapping[str, object]) 
     chosen = common_names(parameters, request.parameters)
     if "repetition_penalty" in chosen:
         chosen["repeat_penalty"] = chosen.pop("repetition_penalty")
+    wanted = chosen.get("logprobs")
+    if isinstance(wanted, int) and not isinstance(wanted, bool):  # as older interfaces have it: the number of tokens
+        chosen = {"top_logprobs": wanted, **chosen, "logprobs": True}
     body: dict[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS, **chosen}
     body["messages"] = chat_messages(request.messages, form)
     body["stream_options"] = {"include_usage": True}
@@ -137,7 +144,7 @@ def _body(request: Request, form: Constraint, parameters: Mapping[str, object]) 
     return body
 
 
-def deltas(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator[Delta]:
+def deltas(pieces: Iterator[_Piece], form: Constraint) -> Iterator[Delta]:
     """Yield the deltas for the caller: text as it arrives, tool calls out of their envelope, usage before finish."""
     if form.tool is not None:
         reader: _Plain | Envelope = Envelope(form, form.tool)
@@ -145,8 +152,8 @@ def deltas(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator
         reader = _Plain() if form.reply is None else Envelope(form)
     finish, usage = Finish("stop"), None
     for piece in _checked(pieces, form):
-        if piece == "":
-            yield ""
+        if piece == "" or isinstance(piece, Logprobs):
+            yield piece
         elif isinstance(piece, Finish):
             finish = piece
         elif isinstance(piece, Usage):
@@ -159,7 +166,7 @@ def deltas(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator
     yield Finish("tool_calls") if reader.called and finish.reason == "stop" else finish
 
 
-def _checked(pieces: Iterator[str | Usage | Finish], form: Constraint) -> Iterator[str | Usage | Finish]:
+def _checked(pieces: Iterator[_Piece], form: Constraint) -> Iterator[_Piece]:
     """Refuse an answer whose first letters show that the engine dropped the schema: it does not say so."""
     beginning = "" if form.schema and ("properties" in form.schema or form.reply is not None) else "free"
     for piece in pieces:

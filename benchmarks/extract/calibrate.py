@@ -1,0 +1,291 @@
+"""Learn the confidence of values from documents whose truth is known, and measure it on others.
+
+``python calibrate.py learn DIR --sets open,python,perl`` writes ``src/trivium/extraction/calibration.json`` from what
+``run.py --output DIR`` found there. ``python calibrate.py measure DIR --sets reserved`` writes ``docs/confidence.md``
+with its figures, from documents that were not learned from. DIR has a folder for each model.
+
+The model is a logistic regression of a few signs (`trivium.extraction._confidence`); its penalty is one standard
+normal prior for each sign, scaled to unit variance. The threshold is the highest at which, cross-validated by
+document, at most `LOST` of the right values are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from score import outcome_of
+
+from trivium import Document
+from trivium.extraction import Case, parse_fields
+from trivium.knowledge import read
+from trivium.llms import TokenLogprob
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TARGET = ROOT / "src" / "trivium" / "extraction" / "calibration.json"
+PAGE, FIGURES = ROOT / "docs" / "confidence.md", ROOT / "docs" / "confidence"
+LOST = 0.03
+FOLDS = 8
+PRIOR = 1.0
+
+
+class Place(NamedTuple):
+    """A field of a document: its outcome, and the signs of its value, if it has one."""
+
+    model: str
+    document: str
+    field: str
+    outcome: str
+    signs: dict[str, float]
+    confidence: float = 1.0
+
+
+def places_of(folder: Path, names: Iterable[str]) -> Iterator[Place]:
+    """Yield each field whose truth is known, of all documents that were read with any model."""
+    from run import SETS, Set
+
+    for model in sorted(path for path in folder.iterdir() if path.is_dir()):
+        for name in names:
+            results = model / f"{name}.jsonl"
+            if not results.exists():
+                continue
+            own = Set(folder / name / "truth.json", HERE / "zugferd" / "fields.txt", folder / name)
+            files = SETS.get(name, own)
+            truth = json.loads(files.truth.read_text(encoding="utf-8"))
+            fields = parse_fields(files.fields.read_text(encoding="utf-8"))
+            for line in map(json.loads, results.read_text(encoding="utf-8").splitlines()):
+                case = case_of(line, read(files.texts / line["source"]), fields)
+                for field, wanted in truth[line["source"]].items():
+                    got = case.result()["fields"][field]["value"]
+                    signs = case.signs(field)[0] if got is not None and case.signs(field) else {}
+                    yield Place(model.name, line["source"], field, outcome_of(wanted, got), signs)
+
+
+def case_of(line: dict[str, Any], document: Document, fields: Sequence[Any]) -> Case:
+    """Judge the recorded answers of a model again, as they came."""
+    case = Case(document, fields, min_confidence=0)
+    for answer in line["answers"]:
+        if "proposed" in answer:
+            tokens = [TokenLogprob(token, p, tuple(map(tuple, top))) for token, p, top in answer["tokens"]]
+            case.check(answer["proposed"], tokens)
+    return case
+
+
+def fit(places: Sequence[Place]) -> tuple[dict[str, float], float]:
+    """Return weights and intercept of the logistic model of the values that were given."""
+    names = list(places[0].signs)
+    table = np.array([[place.signs[name] for name in names] for place in places])
+    right = np.array([place.outcome == "exact" for place in places], float)
+    mean, scale = table.mean(0), table.std(0) + 1e-9
+    columns = np.hstack([np.ones((len(table), 1)), (table - mean) / scale])
+    penalty = np.diag([1e-6, *[PRIOR] * len(names)])
+    weights = np.zeros(columns.shape[1])
+    for _ in range(50):  # Newton's method
+        chance = 1 / (1 + np.exp(-columns @ weights))
+        slope = columns.T @ (chance - right) + penalty @ weights
+        curve = (columns * (chance * (1 - chance))[:, None]).T @ columns + penalty
+        weights -= np.linalg.solve(curve, slope)
+    plain = weights[1:] / scale
+    return dict(zip(names, map(float, plain), strict=True)), float(weights[0] - plain @ mean)
+
+
+def predicted(places: Sequence[Place], weights: dict[str, float], intercept: float) -> list[Place]:
+    """Return the values with their confidence."""
+    odds = [intercept + sum(weight * place.signs[name] for name, weight in weights.items()) for place in places]
+    return [place._replace(confidence=float(1 / (1 + np.exp(-each)))) for place, each in zip(places, odds, strict=True)]
+
+
+def cross_validated(places: Sequence[Place]) -> list[Place]:
+    """Return the values with the confidence that is learned from other documents."""
+    documents = sorted({place.document for place in places})
+    found: list[Place] = []
+    for fold in range(FOLDS):
+        held = set(documents[fold::FOLDS])
+        rest = [place for place in places if place.document not in held]
+        found += predicted([place for place in places if place.document in held], *fit(rest))
+    return found
+
+
+def threshold_of(given: Sequence[Place]) -> float:
+    """Return the highest threshold, in steps of a hundredth, at which at most `LOST` of the right values are lost."""
+    right = sorted(place.confidence for place in given if place.outcome == "exact")
+    return int(100 * right[int(LOST * len(right))]) / 100
+
+
+def learn(folder: Path, sets: Sequence[str]) -> None:
+    """Write the calibration."""
+    places = list(places_of(folder, sets))
+    given = [place for place in places if place.signs]
+    checked = cross_validated(given)
+    weights, intercept = fit(given)
+    threshold = threshold_of(checked)
+    models = sorted({place.model for place in given})
+    documents = len({(place.model, place.document) for place in given})
+    made = (
+        f"benchmarks/extract/calibrate.py learn: {len(given)} values of {documents} documents ({', '.join(sets)}) by "
+        f"{', '.join(models)}"
+    )
+    rounded = {name: round(weight, 4) for name, weight in weights.items()}
+    content = {"weights": rounded, "intercept": round(intercept, 4), "threshold": threshold, "made": made}
+    TARGET.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(TARGET.read_text(encoding="utf-8"))
+    for model in models:
+        print(
+            f"{model}, cross-validated: {summary([p for p in checked if p.model == model], places, model, threshold)}"
+        )
+
+
+class Figures(NamedTuple):
+    """What a threshold does."""
+
+    present: int
+    exact: int
+    exact_before: int
+    wrong: int
+    absent: int
+    invented: int
+    invented_before: int
+
+    def __str__(self) -> str:
+        lost = self.exact_before - self.exact
+        return (
+            f"exact {self.exact} of {self.present} ({self.exact / max(1, self.present):.1%}), wrong {self.wrong}; "
+            f"invented {self.invented} of {self.absent} ({self.invented / max(1, self.absent):.0%}), without threshold "
+            f"{self.invented_before}; right values lost {lost} of {self.exact_before} "
+            f"({lost / max(1, self.exact_before):.1%})"
+        )
+
+
+def summary(given: Sequence[Place], places: Sequence[Place], model: str, threshold: float) -> Figures:
+    """Count what a threshold does to the values of a model."""
+    own = [place for place in places if place.model == model]
+    kept = [place.outcome for place in given if place.confidence >= threshold]
+    absent = sum(place.outcome in ("empty", "invented") for place in own)
+    before = [place.outcome for place in given]
+    return Figures(
+        len(own) - absent,
+        kept.count("exact"),
+        before.count("exact"),
+        kept.count("wrong"),
+        absent,
+        kept.count("invented"),
+        before.count("invented"),
+    )
+
+
+def measure(folder: Path, sets: Sequence[str]) -> None:
+    """Write the page of the docs with its figures."""
+    known = json.loads(TARGET.read_text(encoding="utf-8"))
+    places = list(places_of(folder, sets))
+    given = predicted([place for place in places if place.signs], known["weights"], known["intercept"])
+    lines = list(page(given, places, known, sets))
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    FIGURES.mkdir(exist_ok=True)
+    (FIGURES / "reliability.svg").write_text(reliability(given), encoding="utf-8")
+    (FIGURES / "risk-coverage.svg").write_text(risk_coverage(given, known["threshold"]), encoding="utf-8")
+    print("\n".join(lines))
+
+
+def page(given: Sequence[Place], places: Sequence[Place], known: dict[str, Any], sets: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield "# The confidence of a value, in figures\n"
+    yield "Written by `python benchmarks/extract/calibrate.py measure`. Learned by:"
+    yield f"`{known['made']}`."
+    yield f"Measured on other documents ({', '.join(sets)}), with the default threshold of {known['threshold']:.2f}:\n"
+    yield "| model | documents | fields | exact, all given | exact | wrong | invented, all given | invented | lost |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for model in sorted({place.model for place in places}):
+        own = [place for place in given if place.model == model]
+        found = summary(own, places, model, known["threshold"])
+        documents = len({place.document for place in places if place.model == model})
+        lost = found.exact_before - found.exact
+        yield (
+            f"| {model} | {documents} | {found.present} | {found.exact_before / found.present:.1%} | "
+            f"{found.exact / found.present:.1%} | {found.wrong} | {found.invented_before} of {found.absent} | "
+            f"**{found.invented} of {found.absent}** | {lost} of {found.exact_before} right values |"
+        )
+    yield "\n*Fields* are those that the truth holds, *invented* are values given where it has none, *lost* are right"
+    yield "values below the threshold. The confidence is the probability that a value is right:\n"
+    yield "![Reliability](confidence/reliability.svg)\n"
+    yield "Left of the line the confidence says too much, right of it too little; the numbers are values.\n"
+    yield "![Risk and coverage](confidence/risk-coverage.svg)\n"
+    yield "If only the most certain values are given, how many of them are wrong? The mark is the default threshold.\n"
+    yield "## The signs\n"
+    yield "| sign | weight |\n| --- | --- |"
+    for name, weight in known["weights"].items():
+        yield f"| {name} | {weight:+.2f} |"
+
+
+def reliability(given: Sequence[Place]) -> str:
+    """Draw the share of right values over the confidence, in tenths."""
+    points: list[str] = []
+    for tenth in range(10):
+        inside = [place for place in given if tenth == min(9, int(place.confidence * 10))]
+        if inside:
+            x = sum(place.confidence for place in inside) / len(inside)
+            y = sum(place.outcome == "exact" for place in inside) / len(inside)
+            points.append(_dot(x, y, f"{len(inside)}"))
+    line = f'<path d="M{_x(0)} {_y(0)} L{_x(1)} {_y(1)}" stroke="#888" stroke-dasharray="4 4" fill="none"/>'
+    return _chart(line + "".join(points), "confidence", "share of right values")
+
+
+def risk_coverage(given: Sequence[Place], threshold: float) -> str:
+    """Draw the share of wrong values among the most certain ones, over their share of all."""
+    ranked = sorted(given, key=lambda place: -place.confidence)
+    path: list[str] = []
+    wrong, mark = 0, ""
+    for count, place in enumerate(ranked, 1):
+        wrong += place.outcome != "exact"
+        path.append(f"{'L' if path else 'M'}{_x(count / len(ranked))} {_y(wrong / count)}")
+        if place.confidence >= threshold:
+            mark = _dot(count / len(ranked), wrong / count, f"{threshold:.2f}")
+    curve = f'<path d="{" ".join(path)}" stroke="#0b57d0" stroke-width="2" fill="none"/>'
+    return _chart(curve + mark, "share of all values that is given", "share of them that is wrong")
+
+
+def _x(value: float) -> str:
+    return f"{60 + 420 * value:.1f}"
+
+
+def _y(value: float) -> str:
+    return f"{320 - 290 * value:.1f}"
+
+
+def _dot(x: float, y: float, label: str) -> str:
+    text = f'<text x="{_x(x)}" y="{float(_y(y)) - 9:.1f}" text-anchor="middle">{label}</text>'
+    return f'<circle cx="{_x(x)}" cy="{_y(y)}" r="5" fill="#0b57d0"/>{text}'
+
+
+def _chart(content: str, across: str, up: str) -> str:
+    ticks = "".join(
+        f'<text x="{_x(at)}" y="340" text-anchor="middle">{at:.0%}</text>'
+        f'<text x="52" y="{float(_y(at)) + 4:.1f}" text-anchor="end">{at:.0%}</text>'
+        for at in (0, 0.25, 0.5, 0.75, 1)
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 375" font-family="system-ui, sans-serif" '
+        f'font-size="12"><rect width="500" height="375" fill="#fff"/><path d="M{_x(0)} {_y(1)} V{_y(0)} H{_x(1)}" '
+        f'stroke="#333" fill="none"/>{ticks}<text x="270" y="363" text-anchor="middle">{across}</text>'
+        f'<text x="60" y="18">{up}</text>{content}</svg>\n'
+    )
+
+
+def main() -> None:
+    """Run as the command line says."""
+    parser = argparse.ArgumentParser(description="Learn and measure the confidence of values.")
+    parser.add_argument("task", choices=["learn", "measure"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--sets", default="open", help="as of run.py, separated by commas")
+    options = parser.parse_args()
+    {"learn": learn, "measure": measure}[options.task](options.folder, options.sets.split(","))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE))
+    main()

@@ -1,0 +1,117 @@
+"""The confidence of values: from the tokens of the answer to what is left out of a record."""
+
+from __future__ import annotations
+
+import json
+from math import isclose, log
+from typing import Any
+
+import pytest
+
+from trivium import Document
+from trivium.extraction import Case, extraction_task, parse_fields
+from trivium.extraction._confidence import calibration, certainties
+from trivium.llms import LocalModel, ModelStore, TokenLogprob
+
+FIELDS = parse_fields("number, date: date, total: money (to pay)")
+TEXT = "Invoice 4711 of 3 May 2024, due 2 June 2024.\nNet EUR 80, to pay EUR 96."
+ANSWER = {"number": "4711", "date": "3 May 2024", "total": "EUR 80"}
+
+
+def tokens_of(answer: dict[str, Any], doubt: str = "", least: float = -0.001) -> list[TokenLogprob]:
+    """Write an answer in tokens of a model that is sure but for one value, which it would rather leave out."""
+    tokens = [TokenLogprob("{", 0.0)]
+    for name, value in answer.items():
+        none = -0.1 if name == doubt else -12.0
+        first = least if name == doubt else -0.001
+        tokens += [TokenLogprob(f"{', ' if len(tokens) > 1 else ''}{json.dumps(name)}:", 0.0)]
+        text = json.dumps(value, ensure_ascii=False)
+        tokens += [TokenLogprob(f" {text[:1]}", first, ((f" {text[:1]}", first), (" null", none)))]
+        tokens += [TokenLogprob(each, first) for each in text[1:]]
+    return [*tokens, TokenLogprob("}", 0.0)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["4711", 'a "quoted" \\ word', "", None, True, 3.5, -1, ["a", "b"], {"quote": "a, b", "value": False}, "ü €"],
+)
+def test_the_tokens_of_a_value_are_found_in_any_answer(value: Any) -> None:
+    answer = {"a": "before", 'odd "name", with: marks': value, "z": 1}
+    certain = certainties(tokens_of(answer, 'odd "name", with: marks', -2.0))
+    assert list(certain) == list(answer)
+    assert isclose(certain['odd "name", with: marks'].mean, -2.0)
+    assert certain['odd "name", with: marks'].least == -2.0
+    assert certain["a"].least == certain["z"].least == -0.001
+
+
+def test_the_odds_of_a_value_are_those_against_null() -> None:
+    certain = certainties(tokens_of(ANSWER, "date"))
+    assert certain["date"].stated < 0 < 10 < certain["number"].stated
+    unlisted = TokenLogprob(" 4", -0.7, ((" 4", log(0.5)), (" 5", log(0.1))))
+    assert isclose(certainties([TokenLogprob('{"a":', 0.0), unlisted, TokenLogprob("}", 0.0)])["a"].stated, log(9))
+
+
+@pytest.mark.parametrize("end", [0, 1, 8, 20])
+def test_an_answer_that_was_cut_off_has_the_values_before(end: int) -> None:
+    assert set(certainties(tokens_of(ANSWER)[:end])) <= {"number", "date"}
+
+
+def result_of(doubt: str = "", **settings: Any) -> dict[str, Any]:
+    case = Case(Document(content=TEXT), FIELDS, **settings)
+    case.check(ANSWER, tokens_of(ANSWER, doubt, -3.0))
+    return case.result()
+
+
+def test_a_value_that_the_model_would_rather_leave_out_is_less_likely_right() -> None:
+    sure = result_of(min_confidence=0)["fields"]["total"]["confidence"]
+    unsure = result_of("total", min_confidence=0)["fields"]["total"]["confidence"]
+    assert 0 <= unsure < sure / 2 <= 0.5
+
+
+def test_below_the_least_confidence_a_value_is_refused_and_shown_with_the_others() -> None:
+    record = result_of("total", min_confidence=0.6)
+    assert record["fields"]["date"]["value"] == "2024-05-03"
+    entry = record["fields"]["total"]
+    assert (entry["value"], entry["quote"]) == (None, None)
+    assert record["refused"] == {"total": f'it is doubtful: the confidence of "EUR 80" is {entry["confidence"]:.2f}'}
+    assert [each["value"]["amount"] for each in entry["alternatives"]] == [80, 96]
+    assert entry["alternatives"][1]["line"] == 2
+
+
+def test_a_doubtful_value_that_is_given_has_other_values_of_its_kind_beside_it() -> None:
+    entry = result_of("date", min_confidence=0)["fields"]["date"]
+    assert entry["value"] == "2024-05-03"
+    assert [each["quote"] for each in entry["alternatives"]] == ["2 June 2024"]
+
+
+def test_without_probabilities_there_is_no_confidence_and_nothing_is_left_out() -> None:
+    case = Case(Document(content=TEXT), FIELDS, min_confidence=1)
+    case.check(ANSWER)
+    record = case.result()
+    assert record["refused"] == {}
+    assert not any("confidence" in entry for entry in record["fields"].values())
+
+
+def test_the_default_is_that_of_the_calibration() -> None:
+    assert 0 < calibration().threshold < 0.5
+    assert calibration().made
+    given = result_of("total")["fields"]["total"]
+    assert (given["value"] is None) == (given["confidence"] < calibration().threshold)
+
+
+@pytest.fixture(scope="module")
+def small() -> LocalModel:
+    if not ModelStore().path("small").is_file():
+        pytest.fail("fetch the model first: `trivium models fetch small`")
+    return LocalModel("small")
+
+
+@pytest.mark.model
+def test_a_real_model_is_less_sure_of_what_is_not_stated(small: LocalModel) -> None:
+    fields = parse_fields("number, date: date, iban")
+    task = extraction_task(fields, small)
+    case = Case(Document(content="Invoice 4711 of 3 May 2024 by Ada Ltd, total EUR 90."), fields, min_confidence=0)
+    task.run(case.question(), context=case)
+    found = case.result()["fields"]
+    assert found["number"]["confidence"] > 0.5 < found["date"]["confidence"]
+    assert found["iban"].get("confidence", 0) < min(found["number"]["confidence"], found["date"]["confidence"])
