@@ -133,6 +133,7 @@ def learn(folder: Path, sets: Sequence[str]) -> None:
     )
     rounded = {name: round(weight, 4) for name, weight in weights.items()}
     content = {"weights": rounded, "intercept": round(intercept, 4), "threshold": threshold, "made": made}
+    content["sets"] = list(sets)
     TARGET.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(TARGET.read_text(encoding="utf-8"))
     for model in models:
@@ -183,7 +184,9 @@ def measure(folder: Path, sets: Sequence[str]) -> None:
     """Write the page of the docs with its figures."""
     known = json.loads(TARGET.read_text(encoding="utf-8"))
     places = list(places_of(folder, sets))
-    given = predicted([place for place in places if place.signs], known["weights"], known["intercept"])
+    given = [place for place in places if place.signs]
+    learned = [name for name in sets if name in known["sets"]]
+    given = cross_validated(given) if learned else predicted(given, known["weights"], known["intercept"])
     lines = list(page(given, places, known, sets))
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     FIGURES.mkdir(exist_ok=True)
@@ -197,7 +200,8 @@ def page(given: Sequence[Place], places: Sequence[Place], known: dict[str, Any],
     yield "# The confidence of a value, in figures\n"
     yield "Written by `python benchmarks/extract/calibrate.py measure`. Learned by:"
     yield f"`{known['made']}`."
-    yield f"Measured on other documents ({', '.join(sets)}), with the default threshold of {known['threshold']:.2f}:\n"
+    on = "the same documents, cross-validated" if set(sets) & set(known["sets"]) else "other documents"
+    yield f"Measured on {on} ({', '.join(sets)}), with the default threshold of {known['threshold']:.2f}:\n"
     yield "| model | documents | fields | exact, all given | exact | wrong | invented, all given | invented | lost |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for model in sorted({place.model for place in places}):

@@ -50,13 +50,15 @@ class Calibration(NamedTuple):
         weights: the weight of each sign, by its name.
         intercept: the log odds where all signs are zero.
         threshold: the confidence below which a value is not given, unless the user says otherwise.
-        made: how, and from which documents.
+        made: how it was made.
+        sets: the sets of documents from which it was learned.
     """
 
     weights: Mapping[str, float]
     intercept: float
     threshold: float
     made: str
+    sets: tuple[str, ...]
 
 
 @cache
