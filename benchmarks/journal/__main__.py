@@ -45,10 +45,9 @@ RACES = """## Two processes that begin one run
 One of them performs the effect, the other one waits for it; both have its result."""
 DAMAGE = """## Files that are cut off or edited
 
-A program runs again with a damaged copy of the file. Either a typed error says so, or the result is the same. There is
-one exception: SQLite reads the log that a killed process leaves behind as far as it is whole, as after a power failure,
-so damage within that log takes the run back to an earlier state without an error, and acts after that are repeated. A
-log that is only cut off within its last record repeats none."""
+A program runs again with a damaged copy of the file. Either a typed error says so, or the result is the same, or the
+run goes on from an earlier state and repeats nothing that must happen once: SQLite reads the log that a killed process
+leaves behind as far as it is whole, as after a power failure, and what must happen once is noted beside the file."""
 COSTS = """## Costs
 
 The least of five rounds. An effect is one record, one that must happen once two. Without a loop, a record is written in

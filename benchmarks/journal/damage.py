@@ -7,9 +7,9 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from journal._places import Place
 from journal._programs import Stateless, look
@@ -22,7 +22,7 @@ from trivium.testing import call_tool
 
 __all__ = ["HEAD", "rows"]
 
-HEAD = ("what was done to the file", "files", "noticed", "without harm", "an earlier state", "that paid again", "wrong")
+HEAD = ("what was done to the file", "files", "noticed", "without harm", "an earlier state", "wrong")
 
 
 Change: TypeAlias = Callable[[bytearray], None]
@@ -42,15 +42,13 @@ def rows(place: Place, count: int) -> Iterable[tuple[object, ...]]:
         damages: tuple[tuple[str, Path, str, Iterable[Change]], ...] = (
             ("a file, cut off at each byte of its last record", ended, "", map(_cut, range(1, last + 200, every))),
             ("a file, cut off at every 16th byte", ended, "", map(_cut, range(16, size, 16 * every))),
-            (
-                "the log after a crash, cut off at each byte of its last record",
-                broken,
-                "-wal",
-                map(_cut, range(1, FRAMES, every)),
-            ),
+            ("the log after a crash, cut off within its last record", broken, LOG, map(_cut, range(1, FRAMES, every))),
+            ("the log after a crash, cut off anywhere", broken, LOG, map(_cut_at, edits)),
+            ("the log after a crash, deleted", broken, LOG, [bytearray.clear]),
             ("a file, 1 to 16 random bytes edited", ended, "", map(_edit, edits)),
             ("a file after a crash, 1 to 16 random bytes edited", broken, "", map(_edit, edits)),
             ("its log after a crash, 1 to 16 random bytes edited", broken, LOG, map(_edit, edits)),
+            ("its notes of acts after a crash, 1 to 16 random bytes edited", broken, "-acts", map(_edit, edits)),
         )
         for what, path, end, changes in damages:
             wanted = _run(Journal(_copied(path)))[0]
@@ -60,7 +58,7 @@ def rows(place: Place, count: int) -> Iterable[tuple[object, ...]]:
 def _row(what: str, found: Iterator[str]) -> tuple[object, ...]:
     counts = Counter(found)
     total = counts.total()
-    fine = [counts.pop(name, 0) for name in ("noticed", "harmless", "earlier", "earlier, which paid again")]
+    fine = [counts.pop(name, 0) for name in ("noticed", "harmless", "earlier")]
     return what, total, *fine, f"WRONG {dict(counts)}" if counts else 0
 
 
@@ -84,8 +82,8 @@ def _break_off(path: Path) -> None:
     """Have a process end within the run, after it has paid and said so."""
 
     class Store(SQLiteRunStore):
-        def append(self, run_id: str, epoch: int, entries: list[Entry], *, is_durable: bool = False) -> None:  # type: ignore[override]
-            super().append(run_id, epoch, entries, is_durable=is_durable)
+        def append(self, run_id: str, epoch: int, entries: Sequence[Entry], **options: Any) -> None:
+            super().append(run_id, epoch, entries, **options)
             if any((each.kind, each.name) == ("outcome", "tool:pay") for each in entries):
                 os._exit(9)
 
@@ -103,6 +101,13 @@ def _cut(by: int) -> Change:
     return cut
 
 
+def _cut_at(seed: int) -> Change:
+    def cut(data: bytearray) -> None:
+        del data[random.Random(seed).randrange(len(data)) :]
+
+    return cut
+
+
 def _edit(seed: int) -> Change:
     def edit(data: bytearray) -> None:
         chance = random.Random(seed)
@@ -114,7 +119,7 @@ def _edit(seed: int) -> Change:
 
 def _copied(path: Path) -> Path:
     copy = path.parent / "copy.db"
-    for end in ("", "-wal", "-shm"):
+    for end in ("", "-wal", "-shm", "-acts"):
         Path(f"{copy}{end}").unlink(missing_ok=True)
         if end != "-shm" and Path(f"{path}{end}").exists():
             shutil.copy(f"{path}{end}", f"{copy}{end}")
@@ -137,5 +142,5 @@ def _tried(path: Path, end: str, wanted: str, change: Change) -> str:
     finally:
         journal.close()
     if end and (paid or said != wanted):  # SQLite reads its log as far as it is whole, as after a power failure
-        return "earlier, which paid again" if paid else "earlier"
+        return "paid again" if paid else "earlier"
     return "paid again" if paid else "harmless" if said == wanted else f"another result: {said}"

@@ -8,15 +8,18 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from _disks import mounted
 from journal._places import sqlite_place
 from trivium.exceptions import JournalDamagedError, JournalError, JournalVersionError
-from trivium.journal import Journal, _sqlite, step
+from trivium.journal import Entry, Journal, _sqlite, step
+from trivium.journal.lowlevel import SQLiteRunStore
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,9 +134,61 @@ def test_what_was_changed_by_hand_is_noticed_or_does_no_harm(tmp_path: Path, cha
     assert ran == [1]
 
 
+def _killed_after_paying(path: Path, paid: list[int]) -> None:
+    """A run that has paid when its process is killed, and whose log is lost then."""
+
+    class Store(SQLiteRunStore):
+        def append(self, run_id: str, epoch: int, entries: Sequence[Entry], **options: Any) -> None:
+            super().append(run_id, epoch, entries, **options)
+            if any((each.kind, each.name) == ("outcome", "pay") for each in entries):
+                os._exit(9)
+
+    child = os.fork()
+    if child == 0:
+        _pay(Journal(Store(path)), paid)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    Path(f"{path}-wal").unlink()
+
+
+def _pay(journal: Journal, paid: list[int]) -> None:
+    with journal.run("a"):
+        step("pay", paid.append, 3)
+
+
+def test_a_log_that_is_lost_after_a_crash_repeats_nothing_that_must_happen_once(tmp_path: Path):
+    path, paid, notes = tmp_path / "runs.db", list[int](), tmp_path / "runs.db-acts"
+    _killed_after_paying(path, paid)
+    journal = Journal(path)
+    with pytest.raises(JournalDamagedError, match=r"record 1 of the run 'a' is missing.*runs\.db-acts"):
+        _pay(journal, paid)
+    assert paid == []
+    with journal.run("b"):  # others go on
+        step("pay", paid.append, 4)
+    assert len(notes.read_text().splitlines()) == 2
+    journal.forget("a")
+    _pay(journal, paid)
+    assert paid == [4, 3]
+    journal.close()  # all stands in the file: no notes are needed
+    assert not notes.exists()
+    _pay(journal, paid)
+    assert paid == [4, 3]
+
+
+def test_notes_do_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("trivium.journal._acts._LARGEST", 1000)
+    journal, paid = Journal(tmp_path / "runs.db"), list[int]()
+    with journal.run("a"):
+        for at in range(100):
+            step("pay", paid.append, at)
+            notes = tmp_path / "runs.db-acts"
+            assert not notes.exists() or notes.stat().st_size < 1200
+    journal.close()
+
+
 def test_files_that_are_damaged_and_races_end_well():
     """A part of what benchmarks/journal does."""
-    for part, rows in (("damage", 6), ("races", 2)):
+    for part, rows in (("damage", 9), ("races", 2)):
         command = [sys.executable, "benchmarks/journal", part, "--count", "60"]
         ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
         assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -20,6 +20,7 @@ from trivium.exceptions import (
     JournalError,
     UnknownRunError,
 )
+from trivium.journal._acts import ActNotes
 from trivium.journal._store import (
     VERSION,
     Caller,
@@ -91,6 +92,7 @@ class SQLiteRunStore:
         self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
         self._lock, self._pid = Lock(), os.getpid()
         self._leases, self._token = Leases[bool](), uuid4().hex
+        self._acts = ActNotes(self.path)
 
     @property
     def place(self) -> str:
@@ -99,6 +101,8 @@ class SQLiteRunStore:
 
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
+        if self._acts.exist():
+            self._clear_notes()
         self._connections.close()
 
     def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
@@ -108,6 +112,7 @@ class SQLiteRunStore:
             query = "SELECT root, digest, status, epoch, owner, head FROM run WHERE id = ?"
             row = database.execute(query, (run_id,)).fetchone()
             holder, epoch, entries = None, 1, self._entries(database, run_id, row and row[5])
+            self._acts.check(run_id, entries)
             if row is not None and not isinstance(row[3], int):
                 raise damaged(run_id, f"the run {run_id!r} is damaged or was changed")
             if row is None:
@@ -147,6 +152,23 @@ class SQLiteRunStore:
         self._leases.find(run_id, epoch)
         with self._writing(run_id, is_durable) as database:
             self._append(database, run_id, epoch, Writing(entries, chains))
+        if is_durable:
+            self._note(run_id, entries[-1])
+
+    def _note(self, run_id: str, record: Entry) -> None:
+        with _typed_errors(self.path, run_id):
+            if self._acts.add(run_id, record):
+                self._clear_notes()
+
+    def _clear_notes(self) -> None:
+        """Write all records into the main file, and clear the notes of acts if nobody writes further ones meanwhile."""
+        with suppress(sqlite3.Error, OSError), self._connections.use() as database:
+            database.execute("PRAGMA busy_timeout = 0")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            database.execute("BEGIN IMMEDIATE")
+            self._acts.clear()
+            database.execute("ROLLBACK")
+            database.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     def transact(self, run_id: str, epoch: int, act: Callable[[sqlite3.Connection], Writing]) -> None:
         """Call a function within a transaction; see `Store.transact`."""
@@ -164,6 +186,7 @@ class SQLiteRunStore:
                 self._append(database, run_id, epoch, written)
         except UndoneError as undone:
             raise undone.error from None
+        self._note(run_id, written.entries[-1])
 
     def _append(self, database: sqlite3.Connection, run_id: str, epoch: int, written: Writing) -> None:
         self._update(database, run_id, epoch, "head = ?", written.entries[-1].link)
@@ -225,6 +248,8 @@ class SQLiteRunStore:
                 database.execute(_SWEEP)
             database.execute("DELETE FROM entry WHERE run = ?", (run_id,))
             database.execute("DELETE FROM run WHERE id = ?", (run_id,))
+        with _typed_errors(self.path, run_id):
+            self._acts.forget(run_id)
 
     def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None) -> list[Entry]:
         return checked_entries(map(Entry._make, database.execute(_ENTRIES, (run_id,))), head, run_id)
