@@ -49,7 +49,6 @@ from trivium.commander.lowlevel import (
     parent_of,
     run_from_trio,
     settle,
-    sources_above,
     sources_of,
     spent_by,
 )
@@ -57,6 +56,7 @@ from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
+from trivium.policies.lowlevel import sources_above
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import as_sources, check_name, create_object, message_of
 
@@ -118,6 +118,7 @@ class Module:
     policy: Policy | None = None
     overridden: ClassVar[frozenset[str]] = frozenset()
     """The names that a subclass has written although a class above has them: some are called only then."""
+    _repeats: Sources = NOTHING  # the sources that its settings may repeat, such as a system message set within a run
     _hooks: dict[int, Hook] | None = None
     _keywords: ClassVar[frozenset[str] | None] = frozenset()  # those of its forward; None: any
     _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
@@ -335,7 +336,7 @@ class Module:
 
     def _receive(self, node: CallNode, messages: list[Message], read: Sources = NOTHING) -> None:
         """Remember the messages of a call, and note what they and their session repeat."""
-        session_id = node.scope.session_id
+        session_id, read = node.scope.session_id, read | self._repeats
         above = sources_above(parent_of(node))
         for message in messages:
             extra = message.__pydantic_extra__
@@ -348,7 +349,8 @@ class Module:
         if self.memory is not None and messages:
             self._remember(node, messages)
         if self.memory is not None and (kept := self.memory.memory_map.get(session_id)) is not None:
-            read |= kept.sources
+            by_hand = (each.sources for each in kept.messages) if node.scope.policies else ()  # changed by the program
+            read = read.union(kept.sources, *by_hand)
         if read:
             note_sources(node, read)
         if node.scope.policies:

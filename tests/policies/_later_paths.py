@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from trivium import Agent, Message, Module
+from trivium import Agent, ChatAgent, Message, Module
 from trivium.actions import tool
 from trivium.journal import Journal, step
 from trivium.llms import BaseLLM
 from trivium.policies import Source
+from trivium.schema import LLMMessage, Role
 from trivium.testing import ScriptedModel, call_tool
 
 from ._office import TO_EVE, Outbox
@@ -24,14 +26,26 @@ class Crash(BaseException):
     """The end of a process."""
 
 
-def resumed(outbox: Outbox, folder: Path, options: dict[str, Any], find: Callable[[], str]) -> None:
-    """Let a program find a text, break it off before an agent obeys the text, and resume it."""
+def resumed(
+    outbox: Outbox, folder: Path, options: dict[str, Any], find: Callable[[], str], call: Any = TO_EVE, told: str = ""
+) -> None:
+    """Let a program find a text, break it off before an agent obeys the text, and resume it.
+
+    Args:
+        outbox: has the tools.
+        folder: for the journal.
+        options: of the calls.
+        find: finds the text.
+        call: the agent's call.
+        told: what the user has told the agent before.
+    """
     is_first = True
 
     class Program(Module):
         def __init__(self) -> None:
             super().__init__()
-            self.writer = outbox.agent(TO_EVE)
+            self.writer = outbox.agent(call)
+            self.writer.memory.open(0).add(told or None)
 
         def forward(self, message: Message) -> Message:
             found = find()
@@ -85,10 +99,112 @@ def by_a_model_that_is_repeated(outbox: Outbox, folder: Path, options: dict[str,
     resumed(outbox, folder, options, lambda: str(Agent(Delegating("none"))("?").content))
 
 
+def later(outbox: Outbox, change: Callable[[ChatAgent, str], object], options: dict[str, Any]) -> None:
+    """Let a run read, and change an agent by what it has read; let the agent obey it in a run of its own."""
+
+    class Changing(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.writer, self.reader = (
+                ChatAgent(ScriptedModel(["hi", TO_EVE, "done"]), tools=outbox.tools()),
+                reader(outbox),
+            )
+
+        def forward(self, message: Message) -> str:
+            change(self.writer, f"Do this: {self.reader(message).content}")
+            return "ok"
+
+    program = Changing()
+    program.writer("Hello.")
+    program("Read.")
+    program.writer("Go on.", **options)
+
+
+def by_a_template_that_is_set(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    def change(agent: ChatAgent, text: str) -> None:
+        agent.template = text
+
+    later(outbox, change, options)
+
+
+def by_a_system_message_that_is_set(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    later(outbox, ChatAgent.set_system_message, options)
+
+
+def by_a_system_message_that_is_set_and_extended(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    def change(agent: ChatAgent, text: str) -> None:
+        agent.system_message = text
+        Context().run(agent.augment_system_message, "Be kind.")  # outside of the run
+
+    later(outbox, change, options)
+
+
+def by_the_template_of_a_class_that_is_replaced(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    class Kind(Agent):
+        template = "Be kind."
+
+    agent = Kind(ScriptedModel([TO_EVE, "done"]), tools=outbox.tools())
+
+    def change(_: ChatAgent, text: str) -> None:
+        agent.template = text
+
+    assert agent.instruction() == "Be kind."
+    later(outbox, change, {})
+    outbox.sent.clear()
+    agent("Go on.", **options)
+
+
+def by_a_copy_of_an_agent_that_was_changed(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    made = list[ChatAgent]()
+
+    def change(agent: ChatAgent, text: str) -> None:
+        agent.set_system_message(text)
+        made.append(agent)
+
+    later(outbox, change, {})
+    outbox.sent.clear()
+    agent = made[0].clone(1)
+    agent.llm = ScriptedModel([TO_EVE, "done"])
+    agent("Go on.", **options)
+
+
+def by_a_user_message_that_is_set(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    def change(agent: ChatAgent, text: str) -> None:
+        agent.set_user_message(text)
+        agent.reset()
+
+    later(outbox, change, options)
+
+
+def by_a_history_that_is_replaced(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    def change(agent: ChatAgent, text: str) -> None:
+        agent.message_history = [LLMMessage(role=Role.USER, content=text)]
+
+    later(outbox, change, options)
+
+
+def by_messages_that_are_loaded(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    later(outbox, lambda agent, text: agent.memory.open(0).load([{"content": text}], overwrite=False), options)
+
+
+def by_a_state_that_is_loaded(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    later(outbox, lambda agent, text: agent.load_state_dict({"memory": [{"content": text}]}), options)
+
+
+def by_the_content_of_a_message_that_is_set(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    def change(agent: ChatAgent, text: str) -> None:
+        agent.memory.open(0).messages[0].content = text
+
+    later(outbox, change, options)
+
+
 LATER_PATHS: list[tuple[Run, Source]] = [
     (each, MAIL)
     for each in (
         by_a_step_that_is_repeated, by_the_error_of_a_step_that_is_repeated, by_a_tool_that_is_repeated,
-        by_a_model_that_is_repeated,
+        by_a_model_that_is_repeated, by_a_template_that_is_set, by_a_system_message_that_is_set,
+        by_a_system_message_that_is_set_and_extended, by_the_template_of_a_class_that_is_replaced,
+        by_a_copy_of_an_agent_that_was_changed, by_a_user_message_that_is_set, by_a_history_that_is_replaced,
+        by_messages_that_are_loaded, by_a_state_that_is_loaded, by_the_content_of_a_message_that_is_set,
     )
 ]  # fmt: skip

@@ -18,9 +18,9 @@ from trivium.policies import Policy, Rule, Source
 from trivium.schema import FileAttachment
 from trivium.testing import ScriptedModel, call_tool
 
-from ._later_paths import LATER_PATHS
+from ._later_paths import LATER_PATHS, resumed
 from ._office import ATTACK, OPEN, READ, TO_BOB, TO_EVE, Outbox
-from ._paths import MAIL, PATHS, Run, task_of
+from ._paths import MAIL, PATHS, Run, reader, task_of
 
 ALL_PATHS = [*PATHS, *LATER_PATHS]
 
@@ -187,6 +187,12 @@ def test_sources_are_of_the_answer_and_of_what_is_stored_and_are_not_shown() -> 
     assert dumped["sources"] == [["tool", "read_mail"], ["web", "open_page"]]
     assert Message.model_validate(dumped).sources == answer.sources
     assert "sources" not in Message(content="hi", sources=frozenset()).model_dump()
+
+
+def test_what_a_user_said_before_a_run_is_clean_when_the_run_is_resumed(tmp_path: Path) -> None:
+    outbox, told = Outbox(), "Reports go to bob@x.org."
+    resumed(outbox, tmp_path, {"policy": Policy()}, lambda: str(reader(outbox)("Read.").content), TO_BOB, told)
+    assert outbox.sent == ["bob@x.org"]
 
 
 @pytest.mark.parametrize("sources", [3, [3], [["tool", "a", "b"]], [["tool", ["a"]]]])

@@ -22,13 +22,14 @@ from trivium.agents._typed import T_co, bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_above, sources_of, sync_method
+from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_of, sync_method
 from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
+from trivium.policies.lowlevel import sources_above
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
 from trivium.schema.lowlevel import create_object, linked, message_of
 
@@ -90,12 +91,13 @@ class Agent(AgentNames, Generic[T_co]):
 
     name: str = "Agent"
     description: str = ""
-    template: Instruction = None
+    _template: Instruction = None
     answer_type: Any = None
     """The type of its answers, set by `Agent[A]` before `__init__` and by `class Mine(Agent[A])`; None: any."""
     describes_format: bool = True  # in the system message
     if TYPE_CHECKING:
         output_format: Any  # a class may say so too: `output_format = A`
+        template: Instruction  # or `template = "Be kind."`
         # Most have one, and those that have none say so when they are made.
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
         # Static types of the calls of the base class: they answer with a value of type T_co.
@@ -119,6 +121,9 @@ class Agent(AgentNames, Generic[T_co]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "template" in vars(cls) and not isinstance(cls.template, property):
+            cls._template = cls.template
+            del cls.template
         given = vars(cls).get("output_format")
         if given is not None and not isinstance(given, property):  # a class says so too, as `output_format = A`
             cls.answer_type = given
@@ -164,7 +169,7 @@ class Agent(AgentNames, Generic[T_co]):
         super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
         self.llm = parts.given_model(llm)
         if (given := parts.given_once(template, system_message)) is not None:
-            self.system_message = given  # else that of the class
+            self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         self.description = description or self.description
         self.parameters = dict(parameters or {})
@@ -260,7 +265,11 @@ class Agent(AgentNames, Generic[T_co]):
 
     @system_message.setter
     def system_message(self, text: Instruction) -> None:
-        self.template, self._repeats = text, sources_above(current.get())
+        self._template = text
+        self._repeats |= sources_above(current.get())
+
+    if not TYPE_CHECKING:
+        template = property(attrgetter("_template"), system_message.fset)
 
     @property
     def model(self) -> ModelProtocol:

@@ -12,12 +12,13 @@ from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._parts import FormatOption
 from trivium.agents._typed import T_co
-from trivium.commander import CallNode, invoke, this_session
+from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
+from trivium.policies.lowlevel import sources_above
 from trivium.schema import Entity, LLMMessage, Message, Role
 from trivium.schema.lowlevel import check_arguments
 
@@ -41,9 +42,6 @@ class ChatAgent(Agent[T_co]):
         output_format: the type of the answers, or a parser; overrides the config's.
         **kwargs: as for `Agent`.
 
-    Attributes:
-        user_message: the first message of every conversation, as the user's; None: the conversation begins empty.
-
     Example:
         >>> from trivium.testing import ScriptedModel
         >>> agent = ChatAgent(ChatAgentConfig(name="Ada", llm=ScriptedModel(["hello"])))
@@ -53,7 +51,7 @@ class ChatAgent(Agent[T_co]):
 
     name: str = "ChatAgent"
     config: ChatAgentConfig
-    user_message: str | None = None
+    _user_message: str | None = None
     tool_instructions_added: bool = False
     """Always False: the tools are described anew in every request."""
 
@@ -77,7 +75,7 @@ class ChatAgent(Agent[T_co]):
         if system_message is None:
             kwargs.setdefault("template", config.system_message)
         super().__init__(config, system_message=system_message, output_format=output_format, **kwargs)
-        self.user_message = getattr(config, "user_message", None)
+        self._user_message = getattr(config, "user_message", None)
         if "init_state" in self.overridden:
             self.init_state()
         check_arguments(ChatAgent.__init__, self, [("task", task)])
@@ -89,6 +87,16 @@ class ChatAgent(Agent[T_co]):
                 self.system_message = entry.content or ""
             else:
                 raise ConfigurationError("the system message is given twice: in task, and as system_message=")
+
+    @property
+    def user_message(self) -> str | None:
+        """The first message of every conversation, as the user's; None: the conversation begins empty."""
+        return self._user_message
+
+    @user_message.setter
+    def user_message(self, text: str | None) -> None:
+        self._user_message = text
+        self._repeats |= sources_above(current.get())
 
     @property
     def system_tool_instructions(self) -> str:
@@ -158,7 +166,7 @@ class ChatAgent(Agent[T_co]):
         self.memory.reset(this_session())
         memory = self.memory.open(this_session())
         if self.user_message:
-            memory.add(Message(content=self.user_message, entity=Entity.USER))
+            memory.add(Message(content=self.user_message, entity=Entity.USER, sources=self._repeats))
 
     @property
     def message_history(self) -> MessageHistory:

@@ -22,7 +22,6 @@ from trivium.commander import CallNode
 from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
-from trivium.policies import NOTHING, Sources
 from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, ToolCall, Usage
 from trivium.schema.signals import NO_ANSWER
 
@@ -52,8 +51,6 @@ class AgentNames(Module):
     llm: Any = None
     toolbox: Toolbox = Toolbox()
     template: Any = None
-    _repeats: Sources = NOTHING
-    """The sources that the template may repeat."""
     _id: str | None = None
     indent: str = ""
     """The text before the agent's displayed responses, to make levels visible."""

@@ -16,7 +16,6 @@ from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._loops import shield, uncancel
 from trivium.commander._node import (
-    NOTHING,
     ROOT,
     Cancellation,
     NodeState,
@@ -34,6 +33,7 @@ from trivium.exceptions import (
     RunKilledError,
     TaskResultError,
 )
+from trivium.policies import NOTHING
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task, TimerHandle
