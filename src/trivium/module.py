@@ -49,6 +49,7 @@ from trivium.commander.lowlevel import (
     parent_of,
     run_from_trio,
     settle,
+    sources_above,
     sources_of,
     spent_by,
 )
@@ -56,7 +57,6 @@ from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
-from trivium.policies.lowlevel import sources_above
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import as_sources, check_name, create_object, message_of
 
@@ -349,8 +349,7 @@ class Module:
         if self.memory is not None and messages:
             self._remember(node, messages)
         if self.memory is not None and (kept := self.memory.memory_map.get(session_id)) is not None:
-            by_hand = (each.sources for each in kept.messages) if node.scope.policies else ()  # changed by the program
-            read = read.union(kept.sources, *by_hand)
+            read |= kept.sources
         if read:
             note_sources(node, read)
         if node.scope.policies:
@@ -364,8 +363,7 @@ class Module:
             messages: those of the call.
             session_id: the session.
         """
-        managers = [manager for _, manager in self._memories()]
-        kept = [each for manager in managers for each in (manager.get(session_id) or Memory()).messages]
+        kept = [each for _, manager in self._memories() for each in (manager.get(session_id) or Memory()).messages]
         return [str(each.content) for each in (*messages, *kept) if not each.sources]
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:

@@ -191,13 +191,6 @@ def by_a_state_that_is_loaded(outbox: Outbox, folder: Path, options: dict[str, A
     later(outbox, lambda agent, text: agent.load_state_dict({"memory": [{"content": text}]}), options)
 
 
-def by_the_content_of_a_message_that_is_set(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
-    def change(agent: ChatAgent, text: str) -> None:
-        agent.memory.open(0).messages[0].content = text
-
-    later(outbox, change, options)
-
-
 LATER_PATHS: list[tuple[Run, Source]] = [
     (each, MAIL)
     for each in (
@@ -205,6 +198,6 @@ LATER_PATHS: list[tuple[Run, Source]] = [
         by_a_model_that_is_repeated, by_a_template_that_is_set, by_a_system_message_that_is_set,
         by_a_system_message_that_is_set_and_extended, by_the_template_of_a_class_that_is_replaced,
         by_a_copy_of_an_agent_that_was_changed, by_a_user_message_that_is_set, by_a_history_that_is_replaced,
-        by_messages_that_are_loaded, by_a_state_that_is_loaded, by_the_content_of_a_message_that_is_set,
+        by_messages_that_are_loaded, by_a_state_that_is_loaded,
     )
 ]  # fmt: skip

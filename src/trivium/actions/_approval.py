@@ -12,11 +12,10 @@ from trivium.actions._run import reason_of
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step
-from trivium.commander.lowlevel import emit, scope_of, settle
+from trivium.commander.lowlevel import emit, scope_of, settle, sources_above
 from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import PolicyRefusedError, RunPausedError, ToolNotApprovedError
 from trivium.policies import Decision, SinkCall, decide
-from trivium.policies.lowlevel import sources_above
 from trivium.schema.lowlevel import copied
 
 __all__ = ["ApprovalDecision", "ApprovalEvent", "ApprovalRequest", "Denied", "require_permission"]

@@ -22,14 +22,13 @@ from trivium.agents._typed import T_co, bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_of, sync_method
+from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_above, sources_of, sync_method
 from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
-from trivium.policies.lowlevel import sources_above
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
 from trivium.schema.lowlevel import create_object, linked, message_of
 

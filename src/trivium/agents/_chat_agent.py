@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
@@ -13,12 +14,11 @@ from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._parts import FormatOption
 from trivium.agents._typed import T_co
 from trivium.commander import CallNode, current, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
+from trivium.commander.lowlevel import driver_neutral, scope_of, sources_above, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
-from trivium.policies.lowlevel import sources_above
 from trivium.schema import Entity, LLMMessage, Message, Role
 from trivium.schema.lowlevel import check_arguments
 
@@ -52,6 +52,9 @@ class ChatAgent(Agent[T_co]):
     name: str = "ChatAgent"
     config: ChatAgentConfig
     _user_message: str | None = None
+    if TYPE_CHECKING:
+        user_message: str | None
+        """The first message of every conversation, as the user's; None: the conversation begins empty."""
     tool_instructions_added: bool = False
     """Always False: the tools are described anew in every request."""
 
@@ -87,16 +90,6 @@ class ChatAgent(Agent[T_co]):
                 self.system_message = entry.content or ""
             else:
                 raise ConfigurationError("the system message is given twice: in task, and as system_message=")
-
-    @property
-    def user_message(self) -> str | None:
-        """The first message of every conversation, as the user's; None: the conversation begins empty."""
-        return self._user_message
-
-    @user_message.setter
-    def user_message(self, text: str | None) -> None:
-        self._user_message = text
-        self._repeats |= sources_above(current.get())
 
     @property
     def system_tool_instructions(self) -> str:
@@ -195,7 +188,11 @@ class ChatAgent(Agent[T_co]):
 
     def set_user_message(self, msg: str | None) -> None:
         """Set the user's first message in every conversation that begins from now on."""
-        self.user_message = msg
+        self._user_message = msg
+        self._repeats |= sources_above(current.get())
+
+    if not TYPE_CHECKING:  # a check that it is set is no call
+        user_message = property(attrgetter("_user_message"), set_user_message)
 
     def clear_history(self, start: int = -2, end: int = -1) -> None:
         """Forget messages.

@@ -27,7 +27,6 @@ from trivium.exceptions import (
     RecursionTooDeepError,
     RunKilledError,
 )
-from trivium.policies import NOTHING, Sources, lowlevel
 
 if TYPE_CHECKING:
     from trivium.commander._commander import CommanderAsync
@@ -35,8 +34,9 @@ if TYPE_CHECKING:
     from trivium.commander._work import WorkNode
 
 D = TypeVar("D")
+NOTHING: Final[frozenset[Any]] = frozenset()
 _lock = Lock()  # guards the making of a node's tables: never held while anything else runs
-current: ContextVar[TaskNode | None] = lowlevel.current
+current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 """The node whose code runs here, or None outside any run."""
 
 
@@ -126,7 +126,7 @@ class TaskNode:
         self._key: str | None = None
         self._run_id: str | None = None
         self._spent: Any = None
-        self._sources = NOTHING
+        self._sources: frozenset[Any] = NOTHING
         self.exception: BaseException | None = None
         self.result: Any = None
         self._ordinal = 0
@@ -385,7 +385,7 @@ scope_of: Callable[[TaskNode], Scope] = attrgetter("_scope")
 """The session, listeners, budget, deadline and so on of the node."""
 spent_by: Callable[[TaskNode], Any] = attrgetter("_spent")
 """The usage of the node and of everything below that has ended; None where nothing was used."""
-sources_of: Callable[[TaskNode], Sources] = attrgetter("_sources")
+sources_of: Callable[[TaskNode], frozenset[Any]] = attrgetter("_sources")
 """The sources that were read in the node, and in everything below."""
 stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")
 """The node that was cancelled, this one or one above, and the reason; None if none was."""
@@ -467,13 +467,20 @@ def spend(node: TaskNode, usage: Any) -> None:
     node._spent = usage
 
 
-def note_sources(node: TaskNode, sources: Sources) -> None:
+def note_sources(node: TaskNode, sources: frozenset[Any]) -> None:
     """Note what was read, in the node and at once in all above: its words may be handed on before it ends."""
     above: TaskNode | None = node
     while above is not None and not sources <= above._sources:
         with _lock:  # children may run in threads of their own
             above._sources |= sources
         above = above._parent
+
+
+def sources_above(node: TaskNode | None) -> frozenset[Any]:
+    """Return all that was read in the run so far: what the node was given, or makes, may repeat any of it."""
+    while node is not None and node._parent is not None:  # the root knows all
+        node = node._parent
+    return NOTHING if node is None else node._sources
 
 
 def time_left(node: TaskNode) -> float | None:

@@ -16,6 +16,7 @@ from trivium.commander._drivers import ThreadEvent, invoke_in_place, wait
 from trivium.commander._events import QueuedEvent, RetriedEvent
 from trivium.commander._loops import shield, uncancel
 from trivium.commander._node import (
+    NOTHING,
     ROOT,
     Cancellation,
     NodeState,
@@ -33,7 +34,6 @@ from trivium.exceptions import (
     RunKilledError,
     TaskResultError,
 )
-from trivium.policies import NOTHING
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task, TimerHandle

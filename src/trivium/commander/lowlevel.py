@@ -52,6 +52,7 @@ from trivium.commander._node import (
     note_sources,
     parent_of,
     scope_of,
+    sources_above,
     sources_of,
     spend,
     spent_by,
@@ -73,6 +74,6 @@ __all__ = [
     "claim_key", "current", "drive", "driver_neutral", "emit", "enter_worker", "forget_name", "get_item", "invoke",
     "invoke_in_place", "invoke_or_abandon", "is_async", "is_blocking", "is_in_trio", "is_within", "iterate",
     "key_of", "node_name", "note_sources", "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio",
-    "run_in_worker", "run_on_loop", "running_loop", "scope_of", "settle", "shield", "sources_of",
+    "run_in_worker", "run_on_loop", "running_loop", "scope_of", "settle", "shield", "sources_above", "sources_of",
     "spend", "spent_by", "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left", "wait",
 ]  # fmt: skip

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NoReturn, cast
 
-from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of
+from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of, sources_above
 from trivium.exceptions import ArgumentTypeError, MissingEntryError
 from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
 from trivium.policies import NOTHING, Sources
-from trivium.policies.lowlevel import sources_above
 from trivium.schema import Message
 from trivium.schema.lowlevel import as_sources, factory_of
 
@@ -136,9 +135,11 @@ class Memory:
 
     def edit(self, index: int, content: Any) -> None:
         """Replace the content of the message at a position; all that hold the message see it."""
-        message = self.messages[index]
+        message, read = self.messages[index], sources_above(current.get())
         message.content = content
-        self.sources |= message.sources
+        if read:  # the new content may repeat it
+            message.__pydantic_extra__["sources"] = message.sources | read
+            self.sources |= read
         self._notify("edit", [message])
 
     def reset(self) -> None:
@@ -163,7 +164,7 @@ class Memory:
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
         known, read = set(map(id, self.messages)), sources_above(current.get())
         for each in (loaded := self.read(cast("list[Any]", many))):
-            if read and id(each) not in known:
+            if read and id(each) not in known:  # it may repeat what the run has read, as in `add`
                 each.__pydantic_extra__.setdefault("sources", read)
         self.sources = self.sources.union(*(each.sources | each.documents for each in loaded))
         self.messages = Messages(loaded if overwrite else [*self.messages, *loaded])

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
+from pydantic_core import to_jsonable_python
+
 from trivium.exceptions import ConfigurationError
 from trivium.policies._sources import Source, SourceKind, Sources
 from trivium.policies._trusted_text import TrustedText
@@ -197,8 +199,6 @@ def _find_foreign(given: Mapping[str, object], trusted: TrustedText) -> tuple[Ma
     Returns:
         These arguments, and the reason why they count as foreign without a search to its end; else "".
     """
-    from pydantic_core import to_jsonable_python  # the commander, which needs no pydantic, imports this package
-
     try:
         values = to_jsonable_python(given, bytes_mode="base64", fallback=str)
     except (ValueError, RecursionError):

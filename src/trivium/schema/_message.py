@@ -12,7 +12,6 @@ from typing_extensions import TypeVar, deprecated
 
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
 from trivium.policies import Source, Sources
-from trivium.policies.lowlevel import current, sources_above
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._older_names import OlderNames
@@ -227,8 +226,6 @@ stream_state=<AgentStatusCode.END: 0>)
         """Set one value; what is none of the seven fields is taken away by None."""
         if name in type(self).model_fields:
             OlderNames.__setattr__(self, name, value)
-            if name == "content" and (read := sources_above(current.get())):  # it may repeat what the run has read
-                self.__pydantic_extra__["sources"] = self.sources | read
         elif value is None:
             self.__pydantic_extra__.pop(cast("MessageExtra", name), None)
         else:
