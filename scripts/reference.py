@@ -200,7 +200,7 @@ def is_written_here(value: Any) -> bool:
 def form(owner: type, name: str, value: Any) -> str:
     """How a member is used; "" for what is neither a method nor a property."""
     if isinstance(value, property):
-        kind = annotation(inspect.signature(value.fget).return_annotation) if value.fget else ""
+        kind = annotation(_type_of(value))
         return f"{name}: {kind}" if kind else name
     if isinstance(value, classmethod | staticmethod) or inspect.isfunction(value):
         core = getattr(owner, getattr(value, "__driver_neutral__", "") or name)
@@ -214,6 +214,13 @@ def is_private(base: type) -> bool:
         return False
     home = ".".join(part for part in base.__module__.split(".") if not part.startswith("_"))
     return base.__name__ not in getattr(importlib.import_module(home), "__all__", ())
+
+
+def _type_of(member: property) -> Any:
+    """The type of a property; that of what is set where it is read without a call."""
+    if inspect.isfunction(member.fget):
+        return inspect.signature(member.fget).return_annotation
+    return [*inspect.signature(member.fset).parameters.values()][1].annotation if member.fset else None
 
 
 def signature(function: Any, *, is_method: bool = False) -> str:

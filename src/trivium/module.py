@@ -353,18 +353,11 @@ class Module:
         if read:
             note_sources(node, read)
         if node.scope.policies:
-            node.trusted_texts = partial(self.trusted_texts, messages, session_id)
+            node.asked = self, messages
 
-    def trusted_texts(self, messages: Sequence[Message], session_id: Hashable) -> list[str]:
-        """Return the texts that repeat no source, of a call, and of its session here and below: those of the user and
-        the program, and those of a model before it read anything.
-
-        Args:
-            messages: those of the call.
-            session_id: the session.
-        """
-        kept = [each for _, manager in self._memories() for each in (manager.get(session_id) or Memory()).messages]
-        return [str(each.content) for each in (*messages, *kept) if not each.sources]
+    def system_texts(self) -> list[str]:
+        """Return the texts by which the program instructs it; none that may repeat what a run has read."""
+        return []
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self.memory is not None

@@ -168,14 +168,6 @@ def by_a_copy_of_an_agent_that_was_changed(outbox: Outbox, folder: Path, options
     agent("Go on.", **options)
 
 
-def by_a_user_message_that_is_set(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
-    def change(agent: ChatAgent, text: str) -> None:
-        agent.set_user_message(text)
-        agent.reset()
-
-    later(outbox, change, options)
-
-
 def by_a_history_that_is_replaced(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     def change(agent: ChatAgent, text: str) -> None:
         agent.message_history = [LLMMessage(role=Role.USER, content=text)]
@@ -197,7 +189,7 @@ LATER_PATHS: list[tuple[Run, Source]] = [
         by_a_step_that_is_repeated, by_the_error_of_a_step_that_is_repeated, by_a_tool_that_is_repeated,
         by_a_model_that_is_repeated, by_a_template_that_is_set, by_a_system_message_that_is_set,
         by_a_system_message_that_is_set_and_extended, by_the_template_of_a_class_that_is_replaced,
-        by_a_copy_of_an_agent_that_was_changed, by_a_user_message_that_is_set, by_a_history_that_is_replaced,
+        by_a_copy_of_an_agent_that_was_changed, by_a_history_that_is_replaced,
         by_messages_that_are_loaded, by_a_state_that_is_loaded,
     )
 ]  # fmt: skip

@@ -26,7 +26,7 @@ from trivium.mcp import MCPServer
 from trivium.memory import Memory
 from trivium.policies import Source
 from trivium.schema import FileAttachment, LLMMessage, Role
-from trivium.tasks import TaskTool
+from trivium.tasks import TaskTool, agent_response_batch, llm_response_batch, run_batch_tasks
 from trivium.testing import ScriptedModel, call_tool
 
 from ._office import ATTACK, READ, TO_EVE, Outbox
@@ -157,6 +157,23 @@ def by_an_answer_that_is_passed_on(outbox: Outbox, folder: Path, options: dict[s
 def by_an_answer_that_was_written_to_a_file(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     text = reader(outbox)("Read.").model_dump_json()
     outbox.agent(TO_EVE)(Message.model_validate_json(text), **options)
+
+
+def by_a_message_that_holds_an_answer(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    outbox.agent(TO_EVE)(Message(content=reader(outbox)("Read.")), **options)
+
+
+def by_a_batch_of_an_agent(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    writer = outbox.chat_agent(TO_EVE)
+    writer.policy, writer.approve = options.get("policy"), options.get("approve")
+    answers = llm_response_batch(writer, [reader(outbox)("Read.")])
+    agent_response_batch(writer, answers, input_map=lambda answer: answer)
+
+
+def by_a_batch_of_a_task(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    writer = outbox.chat_agent(TO_EVE)
+    writer.policy, writer.approve = options.get("policy"), options.get("approve")
+    run_batch_tasks(task_of(writer), [reader(outbox)("Read.")])
 
 
 def by_a_memory_of_ones_own(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
@@ -423,6 +440,8 @@ PATHS: list[tuple[Run, Source]] = [
     (by_served_agent, Source("server", "far")), (by_documents, Source("document", "letter.txt")),
     (by_file, Source("document", "letter.txt")), (in_a_later_call, MAIL), (after_the_message_was_erased, MAIL),
     (after_saving, MAIL), (by_an_answer_that_is_passed_on, MAIL), (by_an_answer_that_was_written_to_a_file, MAIL),
+    (by_a_message_that_holds_an_answer, MAIL),
+    (by_a_batch_of_an_agent, MAIL), (by_a_batch_of_a_task, MAIL),
     (by_a_memory_of_ones_own, MAIL), (by_agent_as_tool, MAIL), (to_agent_as_tool, MAIL), (by_program, MAIL),
     (by_program_at_once, MAIL), (in_task, MAIL), (by_sub_task, MAIL), (to_sub_task, MAIL), (by_task_as_tool, MAIL),
     (in_a_later_run_of_a_task, MAIL), (by_the_policy_of_a_tasks_agent, MAIL), (by_a_rewound_message, MAIL),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -15,7 +15,9 @@ from trivium.commander import CallNode, Event, driver_neutral, invoke, step
 from trivium.commander.lowlevel import emit, scope_of, settle, sources_above
 from trivium.events import JSONObject, on_one_line, to_json_value
 from trivium.exceptions import PolicyRefusedError, RunPausedError, ToolNotApprovedError
+from trivium.module import Module
 from trivium.policies import Decision, SinkCall, decide
+from trivium.schema import Message
 from trivium.schema.lowlevel import copied
 
 __all__ = ["ApprovalDecision", "ApprovalEvent", "ApprovalRequest", "Denied", "require_permission"]
@@ -133,8 +135,22 @@ def find_decision(node: CallNode, tool: Tool, arguments: Mapping[str, object]) -
     policies, sinks = scope_of(node).policies, tool.sinks
     if not policies or not sinks:
         return Decision("run")
-    trusted = [text for each in node.ancestor_chain if isinstance(each, CallNode) for text in each.trusted_texts()]
-    return decide(policies, SinkCall(tool.name, sinks, arguments, sources_above(node), trusted))
+    return decide(policies, SinkCall(tool.name, sinks, arguments, sources_above(node), _trusted_texts(node)))
+
+
+def _trusted_texts(node: CallNode) -> list[str]:
+    """Return the texts in the calls above, and in their sessions, that repeat no source: those of the user and the
+    program, and those of a model before it read anything."""
+    texts, messages = list[str](), list[Message]()
+    for each in node.ancestor_chain:
+        if isinstance(each, CallNode) and each.asked is not None:
+            called: tuple[Module, Sequence[Message]] = each.asked
+            texts += called[0].system_texts()
+            messages += called[1]
+            for _, module in called[0].named_modules():
+                memory = module.memory and module.memory.get(each.session_id)
+                messages += memory.messages if memory else ()
+    return [*texts, *(str(each.content) for each in messages if not each.sources)]
 
 
 def _refuse_unasked(request: ApprovalRequest) -> Denied:

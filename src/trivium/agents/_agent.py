@@ -96,7 +96,6 @@ class Agent(AgentNames, Generic[T_co]):
     describes_format: bool = True  # in the system message
     if TYPE_CHECKING:
         output_format: Any  # a class may say so too: `output_format = A`
-        template: Instruction  # or `template = "Be kind."`
         # Most have one, and those that have none say so when they are made.
         memory: MemoryManager  # pyright: ignore[reportIncompatibleVariableOverride] # fmt: skip
         # Static types of the calls of the base class: they answer with a value of type T_co.
@@ -120,9 +119,8 @@ class Agent(AgentNames, Generic[T_co]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "template" in vars(cls) and not isinstance(cls.template, property):
-            cls._template = cls.template
-            del cls.template
+        if not isinstance(cls.template, property):  # a class says `template = "Be kind."`
+            cls._template, cls.template = cls.template, Agent.template
         given = vars(cls).get("output_format")
         if given is not None and not isinstance(given, property):  # a class says so too, as `output_format = A`
             cls.answer_type = given
@@ -267,8 +265,7 @@ class Agent(AgentNames, Generic[T_co]):
         self._template = text
         self._repeats |= sources_above(current.get())
 
-    if not TYPE_CHECKING:
-        template = property(attrgetter("_template"), system_message.fset)
+    template = property(attrgetter("_template"), system_message.fset, doc="The system instruction.")
 
     @property
     def model(self) -> ModelProtocol:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
@@ -13,8 +12,8 @@ from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._parts import FormatOption
 from trivium.agents._typed import T_co
-from trivium.commander import CallNode, current, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, scope_of, sources_above, sync_method
+from trivium.commander import CallNode, invoke, this_session
+from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
@@ -42,6 +41,9 @@ class ChatAgent(Agent[T_co]):
         output_format: the type of the answers, or a parser; overrides the config's.
         **kwargs: as for `Agent`.
 
+    Attributes:
+        user_message: the first message of every conversation, as the user's; None: the conversation begins empty.
+
     Example:
         >>> from trivium.testing import ScriptedModel
         >>> agent = ChatAgent(ChatAgentConfig(name="Ada", llm=ScriptedModel(["hello"])))
@@ -51,10 +53,7 @@ class ChatAgent(Agent[T_co]):
 
     name: str = "ChatAgent"
     config: ChatAgentConfig
-    _user_message: str | None = None
-    if TYPE_CHECKING:
-        user_message: str | None
-        """The first message of every conversation, as the user's; None: the conversation begins empty."""
+    user_message: str | None = None
     tool_instructions_added: bool = False
     """Always False: the tools are described anew in every request."""
 
@@ -78,7 +77,7 @@ class ChatAgent(Agent[T_co]):
         if system_message is None:
             kwargs.setdefault("template", config.system_message)
         super().__init__(config, system_message=system_message, output_format=output_format, **kwargs)
-        self._user_message = getattr(config, "user_message", None)
+        self.user_message = getattr(config, "user_message", None)
         if "init_state" in self.overridden:
             self.init_state()
         check_arguments(ChatAgent.__init__, self, [("task", task)])
@@ -159,7 +158,7 @@ class ChatAgent(Agent[T_co]):
         self.memory.reset(this_session())
         memory = self.memory.open(this_session())
         if self.user_message:
-            memory.add(Message(content=self.user_message, entity=Entity.USER, sources=self._repeats))
+            memory.add(Message(content=self.user_message, entity=Entity.USER))
 
     @property
     def message_history(self) -> MessageHistory:
@@ -188,11 +187,7 @@ class ChatAgent(Agent[T_co]):
 
     def set_user_message(self, msg: str | None) -> None:
         """Set the user's first message in every conversation that begins from now on."""
-        self._user_message = msg
-        self._repeats |= sources_above(current.get())
-
-    if not TYPE_CHECKING:  # a check that it is set is no call
-        user_message = property(attrgetter("_user_message"), set_user_message)
+        self.user_message = msg
 
     def clear_history(self, start: int = -2, end: int = -1) -> None:
         """Forget messages.

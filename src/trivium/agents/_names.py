@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -360,9 +360,8 @@ class AgentNames(Module):
             return []
         message = reading.as_message(msg, said_by_program=True)
         self.tool_error = False
-        wanted = reading.find_handled(self, message)
-        if all_tools:
-            wanted = (*message.tool_messages, *reading.calls_in(self, message))
+        every = (*message.tool_messages, *reading.calls_in(self, message)) if all_tools else ()
+        wanted = every if all_tools else reading.find_handled(self, message)
         try:
             found = [reading.parse_call(self, each) if isinstance(each, ToolCall) else each for each in wanted]
         except ToolArgumentsError:
@@ -392,11 +391,7 @@ class AgentNames(Module):
 
     get_json_tool_messages = get_formatted_tool_messages
 
-    def trusted_texts(self, messages: Sequence[Message], session_id: Hashable) -> list[str]:
-        return [*super().trusted_texts(messages, session_id), *self.system_texts()]
-
     def system_texts(self) -> list[str]:
-        """Return the system message as a list; an empty one if it was set in a run that had read anything."""
         return [] if self._repeats else [str(self.template or "")]
 
     def has_tool_message_attempt(self, msg: Message | str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from contextvars import Token
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -36,8 +36,8 @@ class CallNode(TaskNode):
     """The question of the call, where it keeps that for listeners that record contents."""
     target: str = ""
     """The name of what is asked, as of a model, where that is not the name of the call."""
-    trusted_texts: Callable[[], Iterable[str]] = tuple
-    """Return what the user and the program wrote in the call's session; for policies, set where there is one."""
+    asked: tuple[Any, Sequence[Any]] | None = None
+    """The module that was called, and its messages; for policies, set where there is one."""
     cause: object = None
     """The reason for the call, where code below may want it: the message with a tool's call."""
     if TYPE_CHECKING:

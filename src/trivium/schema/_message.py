@@ -108,6 +108,8 @@ stream_state=<AgentStatusCode.END: 0>)
 
         def __init__(self, **values):
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
+            if isinstance(given := values.get("content"), Message) and given.sources:
+                values.setdefault("sources", given.sources)
             self.__pydantic_validator__.validate_python(values, self_instance=self)
 
         __init__.__pydantic_base_init__ = True  # so that validation goes without it
@@ -292,10 +294,8 @@ stream_state=<AgentStatusCode.END: 0>)
         if isinstance(usage := dumped.get("usage"), dict):  # without the parts of which the provider said nothing
             counts = cast("dict[str, Any]", usage).items()
             dumped["usage"] = {name: count for name, count in counts if count or name in USAGE[:3]}
-        if "sources" in dumped and (sources := sorted(self.sources)):
-            dumped["sources"] = [list(each) for each in sources]
-        elif "sources" in dumped:
-            del dumped["sources"]
+        if dumped.pop("sources", None) and self.sources:
+            dumped["sources"] = [list(each) for each in sorted(self.sources)]
         for name in dumped.keys() & {"attachments", "tool_calls"}:
             dumped[name] = list(dumped[name])  # as JSON has it, so that what was read again dumps the same
         return dumped

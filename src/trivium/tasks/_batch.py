@@ -250,6 +250,8 @@ def _asking(
 
     async def work(index: int, item: Any) -> Any:
         message = await invoke_in_place(input_map, item)
+        if isinstance(item, Message) and item.sources and isinstance(message, str):  # it repeats what the item does
+            message = Message(content=message, sources=item.sources)
         module = await invoke_in_place(copies, index)
         try:
             result = await call(module, message)

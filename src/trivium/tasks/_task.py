@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Coroutine, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
@@ -237,8 +237,8 @@ class Task(Module, Generic[T]):
         yield "agent", self.agent
         yield from ((task.name, task) for task in self.sub_tasks)
 
-    def trusted_texts(self, messages: Sequence[Message], session_id: Hashable) -> list[str]:
-        return [*super().trusted_texts(messages, session_id), *self.agent.system_texts()]
+    def system_texts(self) -> list[str]:
+        return self.agent.system_texts()
 
     def reset_all_sub_tasks(self) -> None:
         """Forget the session's conversation: here, and in all sub-tasks."""
