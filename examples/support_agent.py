@@ -32,8 +32,8 @@ def refund(order: str, euros: float) -> str:
 
 
 def show(event: Event) -> None:
-    if event.kind in ("tool_call", "delta"):
-        print(event.data)
+    if event.kind in ("tool_call", "partial"):
+        print(event.data.output.text if event.kind == "partial" else event.data)
 
 
 model = OpenAIModel("gpt-5-mini", retry=RetryPolicy(max_tries=4))

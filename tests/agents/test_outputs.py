@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 from pydantic import BaseModel
@@ -147,3 +148,11 @@ def test_an_answer_without_a_value_can_be_copied_and_remembered():
     with pytest.raises(AnswerFormatError, match="left to a task"):
         _ = copied.output
     assert agent("go on").output == City(name="Rome")
+
+
+def test_the_model_and_the_error_are_told_the_schema_of_the_answer():
+    model = ScriptedModel(["angry"])
+    schema = '{"type": "object", "properties": {"value": {"enum": ["glad", "angry"]'
+    with pytest.raises(AnswerFormatError, match=re.escape(schema)):
+        Agent[Literal["glad", "angry"]](model)("My kettle came broken!")
+    assert schema in str(model.requests[-1].messages[-1]["content"])

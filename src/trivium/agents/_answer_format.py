@@ -162,14 +162,15 @@ def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) ->
     """
     if (form := agent.answer_format) is None:
         raise error
+    schema = json.dumps(form.schema)
     if faults >= agent.repairs or not agent.options.strict_recovery:
         raise AnswerFormatError(
             f"the model was to answer with {name_of_type(form.kind)}, and its last answer does not fit: {error}. Use a "
-            "stronger model, a simpler type, or Agent(repairs=…)",
+            f"stronger model, a simpler type, or Agent(repairs=…). The schema of the answer is {schema}",
             reply.text,
         ) from error
     yield {"role": "assistant", "content": reply.text}
-    yield {"role": "user", "content": f"{error}. Answer again."}
+    yield {"role": "user", "content": f"{error}. Answer again, with JSON of this schema: {schema}"}
 
 
 def repairs_exceeded(result: Message, calls: Sequence[ToolCall]) -> AnswerFormatError:
