@@ -14,7 +14,7 @@ from trivium.commander import Limits, driver_neutral, invoke, sync_function, thi
 from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
 from trivium.schema import Message, StatusCode
-from trivium.tasks._pool import Batch, BatchKeywords, Work, checked_keywords
+from trivium.tasks._pool import Batch, BatchKeywords, Work
 from trivium.tasks._task import Task
 
 T = TypeVar("T")
@@ -84,9 +84,7 @@ async def run_batch_tasks_async(
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
     work = _asking(_copies(task), lambda copy, text: invoke(copy.run, text, turns=turns, **each), input_map, output_map)
-    return await Batch(
-        task.name, items, work, sequential, batch_size, limits=limits, **checked_keywords(keywords)
-    ).run()
+    return await Batch(task.name, items, work, sequential, batch_size, keywords, limits=limits).run()
 
 
 @driver_neutral
@@ -123,9 +121,7 @@ async def run_batch_task_gen_async(
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
     work = _asking(gen_task, lambda task, text: invoke(task.run, text, turns=turns, **each), input_map, output_map)
-    return await Batch(
-        "item", items, work, sequential, batch_size, message or "", limits, **checked_keywords(keywords)
-    ).run()
+    return await Batch("item", items, work, sequential, batch_size, keywords, message or "", limits).run()
 
 
 @driver_neutral
@@ -161,7 +157,7 @@ async def run_batch_agent_method_async(
     if name not in dir(agent) or not callable(attrgetter(name)(agent)):
         raise ConfigurationError(f"{type(agent).__name__} has no method {name}")
     work = _asking(_copies(agent), lambda copy, text: invoke(attrgetter(name)(copy), text), input_map, output_map)
-    return await Batch(agent.name, items, work, sequential, batch_size, **checked_keywords(keywords)).run()
+    return await Batch(agent.name, items, work, sequential, batch_size, keywords).run()
 
 
 @driver_neutral
@@ -235,9 +231,7 @@ async def run_batch_function_async(
         return await invoke(function, item)
 
     name = function.__name__ if isroutine(function) or isclass(function) else "function"
-    return await Batch(
-        name, items, work, sequential, batch_size, has_sessions=False, **checked_keywords(keywords)
-    ).run()
+    return await Batch(name, items, work, sequential, batch_size, keywords, has_sessions=False).run()
 
 
 def _asking(

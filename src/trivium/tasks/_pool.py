@@ -42,17 +42,6 @@ class BatchKeywords(TypedDict, total=False):
     progress: Progress
 
 
-def checked_keywords(given: BatchKeywords) -> BatchKeywords:
-    """Return the keywords of a batch.
-
-    Raises:
-        ArgumentTypeError: one is unknown; the text suggests the closest.
-    """
-    for name in given:
-        check_name(name, sorted(BatchKeywords.__annotations__), "a batch takes no")
-    return given
-
-
 class _OverError(Exception):
     """The batch ends early, with the first result."""
 
@@ -67,11 +56,10 @@ class Batch:
         work: a core coroutine function.
         sequential: run one item at a time.
         batch_size: the most items at once, unless they are sequential.
+        options: how it runs; see `run_batch_tasks`.
         title: the text before the progress bar.
         limits: the limits of all items together.
         has_sessions: each item has a session of its own.
-
-    The others are those of `BatchKeywords`.
     """
 
     name: str
@@ -79,12 +67,10 @@ class Batch:
     work: Work
     sequential: bool
     batch_size: int | None
+    options: BatchKeywords
     title: str = ""
     limits: Limits | None = None
     has_sessions: bool = True
-    stop_on_first_result: bool = False
-    handle_exceptions: ExceptionHandling | bool = ExceptionHandling.RAISE
-    progress: Progress = False
     results: list[Any] = field(default_factory=list[Any], init=False)
     done: int = field(default=0, init=False)
     over: BaseException | None = field(default=None, init=False)
@@ -92,10 +78,16 @@ class Batch:
 
     @driver_neutral
     async def run(self) -> list[Any]:
-        """Run all items, and return the results in their order."""
+        """Run all items, and return the results in their order.
+
+        Raises:
+            ArgumentTypeError: there is no such option, or it has not the kind that it should; nothing has run.
+        """
+        for name in self.options:
+            check_name(name, sorted(BatchKeywords.__annotations__), "a batch takes no")
         if self.batch_size is not None:
             positive(batch_size=self.batch_size)
-        handling = read_handling(self.handle_exceptions)
+        handling = read_handling(self.options.get("handle_exceptions", ExceptionHandling.RAISE))
         node = CallNode("batch", current.get())
         if self.limits is not None:
             change_scope(node, timeout=None, limits=self.limits)
@@ -105,8 +97,8 @@ class Batch:
     async def _run(self, node: CallNode, handling: ExceptionHandling) -> list[Any]:
         total = len(self.items) if isinstance(self.items, Sized) else None
         at_once = 1 if self.sequential else self.batch_size or _MOST_AT_ONCE
-        title = self.title or f"Running {self.name}"
-        bar = ProgressBar(title) if self.progress is True else nullcontext(self.progress or None)
+        title, progress = self.title or f"Running {self.name}", self.options.get("progress", False)
+        bar = ProgressBar(title) if progress is True else nullcontext(progress or None)
         try:
             with node, bar as report:
 
@@ -115,7 +107,7 @@ class Batch:
                         await self._one(node, index, item, handling)
                         if report is not None:
                             await invoke_in_place(report, self.done, total)
-                        if self.stop_on_first_result and self.results[index] is not None:
+                        if self.options.get("stop_on_first_result") and self.results[index] is not None:
                             raise _OverError
                     except BaseException as error:
                         if self.over is None:
