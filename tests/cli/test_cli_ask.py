@@ -142,6 +142,39 @@ def test_a_file_that_is_no_store_is_left_alone(trivium: Command):
     assert (trivium.folder / "precious.md").read_text() == "# All that I know\n" * 100
 
 
+def test_many_new_documents_are_searched_by_words_and_their_vectors_follow(
+    trivium: Command, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("trivium.cli._ask.ENOUGH", 0)
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "said.json").write_text(json.dumps([ANSWER] * 3))
+    command = ("ask", "lease.txt", "no.pdf", "How much is the rent?", "--model", "scripted:said.json")
+    (trivium.folder / "no.pdf").write_bytes(b"%PDF-1.4 broken")
+    first = here(trivium, *command, "--embedding", "static", "--json")
+    assert (first.records[0]["answer"], first.records[0]["searched_by"]) == ("The rent is 950 EUR [1].", "words")
+    assert "the vectors of 1 passages are computed now" in first.err
+    assert first.err.count("error: no.pdf") == 1
+    assert len(stores(trivium)) == 2
+
+    second = here(trivium, *command, "--embedding", "static", "--json")
+    assert second.records[0]["searched_by"] == "words and vectors"
+    assert "vectors" not in second.err
+
+    (trivium.folder / "lease.txt").write_text(LEASE.replace("950", "975"))
+    third = here(trivium, *command, "--embedding", "static", "--json")
+    assert third.records[0]["searched_by"] == "words"
+
+
+def test_where_the_documents_do_not_tell_the_nearest_passages_are_shown(trivium: Command):
+    ended = ask(trivium, "lease.txt", "Are cats allowed as pets?", answers=["DO-NOT-KNOW"])
+    assert ended.status == 3
+    said, _, near = ended.out.partition("\nThe nearest passages:\n")
+    assert said == "The documents do not tell.\n"
+    assert near.startswith("[1] lease.txt:1-4  Lease of the flat.")
+    (record,) = ask(trivium, "lease.txt", "Are cats allowed as pets?", "--json", answers=["DO-NOT-KNOW"]).records
+    assert [each["place"].rsplit("/")[-1] for each in record["nearest"]] == ["lease.txt:1-4"]
+
+
 def damage(store: Path, content: bytes) -> None:
     for each in store.parent.glob(f"{store.name}*"):  # what SQLite keeps beside it would mend it
         each.unlink()

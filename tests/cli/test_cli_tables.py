@@ -123,9 +123,10 @@ def test_doubtful_values_are_listed_the_least_certain_first_with_alternatives():
         {"value": "Ada", **place, "confidence": 0.97},
     ]
     record = {"source": "a.txt", "fields": dict(zip(("due", "number", "name"), entries, strict=True)), "refused": {}}
-    console = Console(file=io.StringIO(), width=100)
+    out = io.StringIO()
+    console = Console(file=out, width=100)
     console.print(records_view([record], list(record["fields"]), console))
-    text = console.file.getvalue()
+    text = out.getvalue()
     assert "line 1, 97% sure" in text
     assert text.index("40% sure  a.txt, number: 4711") < text.index("60% sure  a.txt, due: 2024-05-01; or 2024-06-02")
     assert "sure  a.txt, name" not in text

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from trivium.agents.special import DocAnswer, DocChatAgent, DocChatAgentConfig
+from trivium.agents.special import Citation, DocAnswer, DocChatAgent, DocChatAgentConfig
 from trivium.cli._knowledge import (
     NOT_TOLD,
     choose_store,
@@ -23,9 +23,11 @@ from trivium.cli._knowledge import (
     with_repaired_cache,
 )
 from trivium.cli._model import choose_model
-from trivium.cli._screen import one_line, stdout
+from trivium.cli._screen import one_line, stdout, write_line
+from trivium.cli._words_first import ENOUGH, add_vectors, late_chunks, may_be_late
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError
+from trivium.knowledge import SQLiteStoreConfig
 from trivium.llms import DeltaEvent
 from trivium.schema import Message
 from trivium.terminal.lowlevel import safe_text
@@ -33,6 +35,8 @@ from trivium.terminal.lowlevel import safe_text
 __all__ = ["AskOptions", "answer_question"]
 
 DOES_NOT_TELL = 3
+_NEAREST = 3
+_PLACE = ("source", "line", "end_line", "page", "heading")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,31 +72,69 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     places = find_places(given)
     model, began = choose_model(options.model, options.base_url), time.monotonic()
     store = choose_store(places, options.embedding, options.store, options.keep)
-    config = DocChatAgentConfig(
-        llm=model,
-        vecdb=store,
-        n_relevant_chunks=options.chunks,
-        max_context=options.context,
-        references=False,
-        no_answer=NOT_TOLD,
-    )
-    listeners = [] if options.json else [write_delta]
+    limits, is_own = (options.max_megabytes << 20, options.max_seconds), options.store is None
+    late = 0
 
-    def run() -> Message:
-        agent = DocChatAgent(config)
-        most = options.max_megabytes << 20
-        ingest_places(agent, places, most, options.max_seconds, is_own=options.store is None)
-        return agent(question, listeners=listeners)
+    def make(store: SQLiteStoreConfig) -> DocChatAgent:
+        return DocChatAgent(
+            DocChatAgentConfig(
+                llm=model,
+                vecdb=store,
+                n_relevant_chunks=options.chunks,
+                max_context=options.context,
+                references=False,
+                no_answer=NOT_TOLD,
+            )
+        )
 
-    message = with_repaired_cache(store, run)
+    def read(store: SQLiteStoreConfig, quiet: bool = False) -> DocChatAgent:
+        agent = make(store)
+        ingest_places(agent, places, *limits, is_own=is_own, quiet=quiet)
+        return agent
+
+    def run() -> tuple[DocChatAgent, Message]:
+        nonlocal late
+        agent: DocChatAgent | None = None
+        if may_be_late(store, places, is_own):
+            by_words = choose_store(places, "none")
+            agent = with_repaired_cache(by_words, lambda: read(by_words))
+            late = late_chunks(agent, make(store))
+        if agent is None or late <= ENOUGH:
+            agent, late = read(store, quiet=agent is not None), 0
+        note_read(agent, time.monotonic() - began)
+        return agent, agent(question, listeners=[] if options.json else [write_delta])
+
+    agent, message = with_repaired_cache(store, run)
     answer = cast("DocAnswer", message.content_any)
+    near = [] if answer.found else nearest(agent, question)
     if options.json:
-        seconds = round(time.monotonic() - began, 1)
         tokens = 0 if message.usage is None else message.usage.total
-        sys.stdout.write(json_text.dumps(answer_data(answer, tokens, seconds), ensure_ascii=False) + "\n")
+        data = answer_data(answer, near, tokens, round(time.monotonic() - began, 1))
+        data["searched_by"] = "words" if late or agent.store.embedding is None else "words and vectors"
+        sys.stdout.write(json_text.dumps(data, ensure_ascii=False) + "\n")
     else:
-        write_citations(answer)
+        write_citations(answer, near)
+    sys.stdout.flush()
+    if late:
+        add_vectors(make(store), places, late, limits)
     return 0 if answer.found else DOES_NOT_TELL
+
+
+def note_read(agent: DocChatAgent, seconds: float) -> None:
+    """Tell a user at a terminal what the answer is taken from."""
+    if sys.stderr.isatty():
+        records = agent.sources()
+        passages = sum(record.chunks for record in records)
+        write_line(f"{len(records):,} documents, {passages:,} passages; {seconds:.1f} s")
+
+
+def nearest(agent: DocChatAgent, question: str) -> list[Citation]:
+    """Return the passages nearest to a question that the documents do not answer."""
+    chunks = agent.get_relevant_chunks(question)[:_NEAREST]
+    return [
+        Citation(number=number, quote=chunk.content, **chunk.metadata.model_dump(include=set(_PLACE)))
+        for number, chunk in enumerate(chunks, 1)
+    ]
 
 
 def split_words(words: Sequence[str], store: Path | None) -> tuple[Sequence[str], str]:
@@ -122,23 +164,25 @@ def write_delta(event: Event[object]) -> None:
         sys.stdout.flush()
 
 
-def write_citations(answer: DocAnswer) -> None:
-    """Write the end of the answer's line, and the citations below it."""
+def write_citations(answer: DocAnswer, near: Sequence[Citation] = ()) -> None:
+    """Write the end of the answer's line, and the citations below it, or else the nearest passages."""
     sys.stdout.write("\n")
-    if answer.found:
+    shown = answer.citations if answer.found else near
+    if answer.found or near:
         console = stdout()
-        sys.stdout.write("\n")
-        for line in citation_lines(answer.citations, console.width if console.is_terminal else 200):
+        sys.stdout.write("\n" if answer.found else "\nThe nearest passages:\n")
+        for line in citation_lines(shown, console.width if console.is_terminal else 200):
             console.print(line, soft_wrap=True)
 
 
-def answer_data(answer: DocAnswer, tokens: int, seconds: float) -> dict[str, Any]:
+def answer_data(answer: DocAnswer, near: Sequence[Citation], tokens: int, seconds: float) -> dict[str, Any]:
     """Return an answer as JSON."""
     return {
         "question": answer.question,
         "answer": answer.answer if answer.found else None,
         "found": answer.found,
         "citations": [citation_data(each) for each in answer.citations],
+        "nearest": [citation_data(each) for each in near],
         "tokens": tokens,
         "seconds": seconds,
     }

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from rich.progress import TextColumn, TimeRemainingColumn
 from rich.style import Style
 from rich.text import Text
 
@@ -142,7 +143,16 @@ def with_repaired_cache(store: SQLiteStoreConfig, work: Callable[[], T]) -> T:
         return work()
 
 
-def ingest_places(agent: DocChatAgent, places: Places, max_bytes: int, seconds: float, *, is_own: bool) -> None:
+def ingest_places(
+    agent: DocChatAgent,
+    places: Places,
+    max_bytes: int,
+    seconds: float,
+    *,
+    is_own: bool,
+    chunks: int = 0,
+    quiet: bool = False,
+) -> None:
     """Read documents into an agent's store, with a progress bar; unchanged ones are not read again.
 
     A document that cannot be read is reported, and left out.
@@ -153,6 +163,8 @@ def ingest_places(agent: DocChatAgent, places: Places, max_bytes: int, seconds: 
         max_bytes: the largest size of a document that is not read in parts.
         seconds: time for reading one document; for its chunks and their vectors there is forty times as much.
         is_own: True if the store holds only these documents; else the search is limited to them.
+        chunks: the number of passages that will be new, if it is known: the bar then tells the time that is left.
+        quiet: documents that cannot be read were reported before.
 
     Raises:
         DocumentNotFoundError: the store is empty.
@@ -161,7 +173,12 @@ def ingest_places(agent: DocChatAgent, places: Places, max_bytes: int, seconds: 
     try:
         limits = read_limits(max_bytes, seconds)
         agent.library.limits = IngestLimits(seconds=40 * seconds, max_bytes=max_bytes, read=limits)
-        _read(agent, places, max_bytes, seconds, is_own)
+        report = IngestReport()
+        if places.paths:
+            report = _ingest(agent, places, is_own, chunks)
+        if places.stdin:
+            agent.ingest_docs([open_document(STDIN, max_bytes=max_bytes, limits=limits)])
+        _check(agent, places, report, is_own, quiet)
     except EmbeddingMismatchError as error:
         name, option = display_name(agent.store.config.storage_path), embedding_option(error.expected[0])
         raise ConfigurationError(
@@ -180,21 +197,30 @@ def embedding_option(model: str) -> str:
     return f"the embedding model {one_line(model)}"
 
 
-def _read(agent: DocChatAgent, places: Places, max_bytes: int, seconds: float, is_own: bool) -> None:
-    report = IngestReport()
-    if places.paths:
-        with bar() as progress:
-            line = progress.add_task("", total=len(places.paths))
+def _ingest(agent: DocChatAgent, places: Places, is_own: bool, chunks: int) -> IngestReport:
+    """Read files, folders and URLs with a progress bar: of sources, or of passages if their number is known."""
+    columns = (TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()) if chunks else ()
+    with bar(*columns) as progress:
+        line = progress.add_task("", total=chunks or len(places.paths))
+        before = 0
 
-            def listen(event: Event[object]) -> None:
-                if isinstance(event, IngestEvent):
-                    name = one_line(os.path.basename(event.data.source))
-                    progress.update(line, description=name, completed=event.data.done, total=event.data.total)
+        def listen(event: Event[object]) -> None:
+            nonlocal before
+            if not isinstance(event, IngestEvent):
+                return
+            if chunks:
+                progress.update(line, completed=before + event.data.chunks)
+                before += 0 if event.data.outcome == "reading" else event.data.chunks
+            else:
+                name = one_line(os.path.basename(event.data.source))
+                progress.update(line, description=name, completed=event.data.done, total=event.data.total)
 
-            report = agent.ingest(*places.paths, prune=is_own, listeners=[listen])
-    if places.stdin:
-        agent.ingest_docs([open_document(STDIN, max_bytes=max_bytes, limits=read_limits(max_bytes, seconds))])
-    for source, error in report.failed.items():
+        return agent.ingest(*places.paths, prune=is_own, listeners=[listen])
+
+
+def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bool, quiet: bool) -> None:
+    """Report what could not be read, and limit the search to these documents."""
+    for source, error in () if quiet else report.failed.items():
         text = as_error(error)
         name = display_name(source)
         write_line(f"error: {text.replace(source, name) if source in text else f'{name}: {text}'}")

@@ -1,0 +1,49 @@
+"""Many new documents: searched by their words at once, and by their meaning when their vectors are there."""
+
+from __future__ import annotations
+
+from trivium.agents.special import DocChatAgent
+from trivium.cli._knowledge import Places, ingest_places
+from trivium.cli._screen import write_line
+from trivium.knowledge import SQLiteStoreConfig
+
+__all__ = ["ENOUGH", "add_vectors", "late_chunks", "may_be_late"]
+
+ENOUGH = 256
+"""The passages whose vectors are computed before the answer; they take a few seconds."""
+
+
+def may_be_late(store: SQLiteStoreConfig, places: Places, is_own: bool) -> bool:
+    """Test whether the vectors of documents can follow after the answer: in a file of the cache."""
+    return is_own and store.embedding is not None and store.storage_path != ":memory:" and not places.stdin
+
+
+def late_chunks(words: DocChatAgent, agent: DocChatAgent) -> int:
+    """Return the number of passages of which an agent's store has no vectors yet.
+
+    Args:
+        words: an agent that has read all documents into a store without vectors.
+        agent: the agent whose store has vectors.
+    """
+    known = {record.source: record.fingerprint for record in agent.sources()}
+    records = words.sources()
+    return sum(record.chunks for record in records if known.get(record.source) != record.fingerprint)
+
+
+def add_vectors(agent: DocChatAgent, places: Places, chunks: int, limits: tuple[int, float]) -> None:
+    """Compute the vectors that an answer did not wait for, with the time that is left; Ctrl-C leaves.
+
+    Args:
+        agent: the agent whose store gets them.
+        places: the documents.
+        chunks: the number of passages without vectors.
+        limits: the largest size of a document, and the seconds for reading one.
+    """
+    write_line(
+        f"searched by words alone; the vectors of {chunks:,} passages are computed now, for the next questions (Ctrl-C "
+        "leaves: complete documents are kept)"
+    )
+    try:
+        ingest_places(agent, places, *limits, is_own=True, chunks=chunks, quiet=True)
+    except KeyboardInterrupt:
+        write_line("the next question goes on with the rest")
