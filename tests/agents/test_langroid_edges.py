@@ -18,6 +18,7 @@ from trivium.agent.tools.rewind_tool import RewindTool
 from trivium.agent.xml_tool_message import XMLToolMessage
 from trivium.exceptions import AnswerFormatError, XMLException
 from trivium.language_models import LLMFunctionCall, LLMMessage, LLMResponse, MockLM, MockLMConfig, OpenAIToolCall
+from trivium.schema import FileAttachment, Message, ToolCall
 from trivium.testing import ScriptedModel
 
 
@@ -256,3 +257,23 @@ def test_a_message_is_printed_as_in_lagent():
     document = ChatDocument(content="hi", metadata=ChatDocMetaData(sender=Entity.LLM, recipient="Bob"))
     assert str(document).startswith("content='hi' sender='LLM'")
     assert (document.metadata.sender, document.metadata.recipient, document.content) == (Entity.LLM, "Bob", "hi")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_answered"),
+    [
+        ({"content": None}, False),
+        ({"content": " \n"}, False),
+        ({"content": "", "attachments": (Square(number=1),)}, False),
+        ({"content": "", "attachments": (3,)}, True),
+        ({"content": "", "attachments": (Square(number=1), 3)}, True),
+        ({"content": "", "files": [FileAttachment(content=b"hi", filename="a.txt", mime_type="text/plain")]}, True),
+        ({"content": "", "tool_results": {"call_1": "9"}}, True),
+        ({"content": "", "tool_calls": (ToolCall("call_1", "other", "{}"),)}, True),
+        ({"content": 0}, True),
+        ({"content": "hi"}, True),
+    ],
+    ids=repr,
+)
+def test_a_model_is_asked_where_a_message_says_something(given: dict[str, Any], is_answered: bool):
+    assert (agent().llm_response(Message(**given)) is not None) == is_answered

@@ -390,3 +390,22 @@ def _post(commander: CommanderAsync, node: Job | HandlerCoroutine) -> None:
         commander.put_job_threadsafe(node)
     else:
         commander.call_handler_threadsafe(node)
+
+
+def test_a_commander_is_not_empty_as_long_as_it_has_not_begun_what_a_thread_has_put():
+    seen: list[tuple[int, bool]] = []
+
+    async def later(job: Job) -> None:
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:  # on the loop of the run, which cannot begin anything meanwhile
+            thread = threading.Thread(target=lambda: commander.put_job_threadsafe(Do(lambda job: job.exit_commander())))
+            thread.start()
+            thread.join(GUARD)
+            seen.append((commander.children_num, commander.is_empty()))
+
+        loop.call_later(0.01, look)
+
+    commander = CommanderAsync()
+    in_thread(lambda: commander.run(Do(later)))
+    assert (seen, commander.is_empty()) == ([(0, False)], True)

@@ -150,6 +150,15 @@ def test_the_peers_program_with_the_packages_name_changed(guide: Guide, tmp_path
     assert printed(sys.executable, changed, guide, at, ours()) == guide.prints
 
 
+@pytest.mark.parametrize("guide", TABLE, ids=lambda guide: guide.peer)
+def test_the_guide_says_whether_a_key_is_needed(guide: Guide):
+    text = (ROOT / "docs" / f"from-{guide.peer.replace('_', '-')}.md").read_text(encoding="utf-8")
+    said = text.partition("## One program, twice\n")[2].partition("```")[0]
+    program = (GUIDES / f"{guide.peer}_after.py").read_text(encoding="utf-8")
+    needs_one = "gpt-4o" in program
+    assert ("`OPENAI_API_KEY`" in said, "No key is needed" in said) == (needs_one, not needs_one)
+
+
 # ---- the tables of names
 PEERS_MODULES = {
     "lagent": ("lagent",),
