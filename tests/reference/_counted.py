@@ -8,7 +8,8 @@
 - An **override** is a method that the documents let users write; tested is one with a row in
   `tests/agents/test_overrides.py`.
 - A **program** is a code block; tested is one that a test runs. Langroid's document has none.
-- A **claim** is an item of a numbered list, or a paragraph or bullet of a list of facts (`claims.txt`).
+- A **claim** is a sentence of Lagent's and Agere's lists of facts (`_sentences.py`), an item of a numbered list, or a
+  paragraph or bullet of Langroid's list of facts (`claims.txt`).
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ from project._scripts import langroid_names, shown_tests
 from project._source import ROOT
 from utils import test_getting_started
 
+from . import test_agere_sentences, test_lagent_sentences, test_lagent_sentences_texts
 from ._documents import REFERENCE, blocks_of
+from ._sentences import CHECKED, LISTS, sentences
 from .test_documented_attributes import DIFFERENT
 from .test_lagent_documents import WORDS
 
+SENTENCES = (test_agere_sentences, test_lagent_sentences, test_lagent_sentences_texts)  # they fill `CHECKED`
 __all__ = ["CLAIMS", "KINDS", "SYSTEMS", "Item", "claim_of", "counted"]
 
 Kind: TypeAlias = Literal["name", "attribute", "override", "program", "claim"]
@@ -255,16 +259,19 @@ def _documented_on(system: str) -> set[str]:
 # ---- claims
 _LISTS = {
     "lagent A1": ("lagent", "## A1", "## A2", True),
-    "lagent A2": ("lagent", "## A2", "## A3", False),
     "lagent A3": ("lagent", "## A3", "## A4", True),
     "agere B1": ("agere", "## B1", "## B2", True),
-    "agere B2": ("agere", "## B2", "## B3", False),
     "agere B4": ("agere", "## B4", "Good points", True),
     "langroid (a)": ("langroid", "## (a)", "### Seed", False),
 }
 
 
 def _claims(system: str) -> Iterator[Item]:
+    for name in (each for each in LISTS if LISTS[each][0] == system):
+        known = sentences(name)
+        yield from (_sentence(system, name, number) for number in known)
+        unknown = [number for each, number in CHECKED if each == name and number not in known]
+        yield from (Item(system, "claim", f"{name} {number}", "missing", "no document has it") for number in unknown)
     given = _given()
     for name, (owner, begin, end, is_numbered) in _LISTS.items():
         if owner != system:
@@ -277,6 +284,16 @@ def _claims(system: str) -> Iterator[Item]:
     for name, number in given:
         if _LISTS[name][0] == system:  # a line of the list that no document has
             yield Item(system, "claim", f"{name} {number}", "missing", "no document has it")
+
+
+def _sentence(system: str, name: str, number: str) -> Item:
+    """Return a sentence with the tests that are marked with it."""
+    said = CHECKED.get((name, number), [])
+    guide = " ".join((ROOT / f"docs/from-{system}.md").read_text(encoding="utf-8").split())
+    if not said or any(each.test not in tests() or each.differs not in guide for each in said):
+        return Item(system, "claim", f"{name} {number}", "missing", " ".join(each.test for each in said))
+    state: State = "different" if any(each.differs for each in said) else "tested"
+    return Item(system, "claim", f"{name} {number}", state, " ".join(each.test for each in said))
 
 
 def _given() -> dict[tuple[str, str], str]:
