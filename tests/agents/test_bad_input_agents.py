@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Task, run_batch_tasks
 from trivium.agents import AgentDict, AgentForInternLM, AgentList, MathCoder, ReAct, Sequential, StreamingSequential
+from trivium.agents.special import DocChatAgentConfig
 from trivium.agents.stream import get_plugin_prompt
 from trivium.distributed import HTTPAgentClient
 from trivium.distributed.http_serve import AgentServer
@@ -366,6 +367,11 @@ IMPOSSIBLE: dict[str, tuple[Callable[[], Any], str]] = {
     "an agent as a model": (lambda: Agent(Agent(model())), "Agent is no model"),
     "a dict as a model": (lambda: ChatAgentConfig(llm={"a": 1}), "llm is a model"),
     "a dict as a store": (lambda: ChatAgentConfig(vecdb={"a": 1}), "vecdb is a VectorStore"),
+    "a number as a filter": (lambda: DocChatAgentConfig(filter=42), "the filter"),
+    "a number as an extractor": (
+        lambda: DocChatAgentConfig(relevance_extractor_config=42),
+        "relevance_extractor_config is a model",
+    ),
     "a dict as a format": (lambda: ChatAgentConfig(output_format={"a": 1}), "output_format is a type"),
     "a number as a tool message": (lambda: chat().enable_message(cast("Any", 3)), "3 is no ToolMessage class"),
     "a name as a tool message": (lambda: chat().enable_message(cast("Any", "sq")), "'sq' is no ToolMessage class"),

@@ -86,6 +86,10 @@ def agents_of_every_kind_have_types() -> None:
     assert_type(answer.output, City)
     assert answer.output == ROME
 
+    text = DocChatAgent[str](ScriptedModel(["Rome."]))("Which city?")
+    assert_type(text.output, str)
+    assert text.output == text.content
+
     end = {"thought_process": "It is easy.", "conclusion": 42}
     conclusion = ReAct[int](ScriptedModel([json.dumps(end)]), [add])("6 * 7?")
     assert_type(conclusion.output, int)

@@ -140,7 +140,8 @@ class DocChatAgent(DocumentAgent[T_co]):
         if calls:
             return answer.replace(tool_calls=calls)
         found = model.check.answer
-        return as_quotation(answer, found, [(each.place, each.quote) for each in found.citations])
+        quotation = as_quotation(answer, found, [(each.place, each.quote) for each in found.citations])
+        return quotation.replace(output=quotation.content) if self.answer_type is str else quotation
 
     def refinements(self) -> list[Refinement]:
         """Shorten long passages to the sentences nearest to the question, unless a model is to pick sentences."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from trivium.agents._config import ChatAgentConfig
+from trivium.agents._config import ChatAgentConfig, is_model
 from trivium.schema.signals import NO_ANSWER
 
 __all__ = ["DocChatAgentConfig"]
@@ -54,3 +54,18 @@ class DocChatAgentConfig(ChatAgentConfig):
     references: bool = True
     no_answer: str = NO_ANSWER
     system_message: str = _SYSTEM_MESSAGE
+
+    @field_validator("filter")
+    @classmethod
+    def _is_filter(cls, given: Any) -> Any:
+        from trivium.knowledge.stores import parse_filter  # for those who have one
+
+        parse_filter(given)
+        return given
+
+    @field_validator("relevance_extractor_config")
+    @classmethod
+    def _is_model(cls, given: Any) -> Any:
+        if is_model(getattr(given, "llm", given)):
+            return given
+        raise ValueError(f"relevance_extractor_config is a model, or the config of a model or an agent, not {given!r}")
