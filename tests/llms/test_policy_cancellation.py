@@ -246,7 +246,7 @@ def test_a_pool_for_each_loop_is_reused_and_leaves_nothing_when_the_loop_ends() 
             server.wait_closed()
             assert server.connections == loops
             gc.collect()
-            assert not model._transport._connections._clients
+            assert not model._transport._client._pools
         assert [run_sync(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
         assert [run_sync(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
         assert server.connections == 4  # sync callers share the loop behind them

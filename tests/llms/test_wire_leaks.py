@@ -84,4 +84,4 @@ def test_a_loop_for_each_call_leaves_nothing_behind(url: str):
     assert open_files() <= before[0]
     assert threading.active_count() <= before[1]  # idle threads of tests before this one may have ended
     gc.collect()
-    assert len(model._transport._connections._clients) == 1, "that of the background loop"
+    assert len(model._transport._client._pools) == 1, "that of the background loop"

@@ -159,7 +159,7 @@ def test_within_a_cassette_faults_disturb_what_is_replayed(server: ScriptedServe
 def test_a_fault_of_your_own(server: ScriptedServer):
     class Shouted(Fault):
         async def pieces(self, request: Any, response: Any) -> AsyncGenerator[bytes]:
-            async for piece in response.aiter_bytes():
+            async for piece in response.pieces:
                 yield piece.replace(b"said", b"SAID")
 
     with FaultyTransport([Shouted()]):

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from trivium.commander.lowlevel import running_loop
 from trivium.exceptions import ConfigurationError, MCPTooLargeError
-from trivium.llms.http import is_secret, loggable_url, redact, redact_url, secrets_of
+from trivium.llms.http import is_secret, redact, redact_url, secrets_of
 
 if TYPE_CHECKING:
-    from httpx2 import Request, Response
+    from httpx2 import URL, Request, Response
 
 __all__ = ["Address", "Child", "Way", "way_to"]
 
@@ -152,7 +152,7 @@ class Address(_Hiding):
 
         async def unveil(request: Request) -> None:
             if request.url == seen:
-                request.url = loggable_url(true)
+                request.url = _loggable(true)
 
         login = (true.username, true.password) if true.userinfo else None
         hooks: Any = {"request": [unveil], "response": [self.note_status]}
@@ -243,3 +243,21 @@ class _Watched:
         except BaseException:
             self._ended()
             raise
+
+
+def _loggable(url: URL) -> URL:
+    """Return the same address, which logs print redacted."""
+    import httpx2
+
+    if not url.userinfo and not url.query:
+        return url
+    seen = redact_url(str(url))
+
+    class Quiet(httpx2.URL):
+        def __str__(self) -> str:
+            return seen
+
+        def __repr__(self) -> str:
+            return f"URL({seen!r})"
+
+    return Quiet(url)

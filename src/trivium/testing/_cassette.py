@@ -11,16 +11,23 @@ from difflib import SequenceMatcher, unified_diff
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from trivium.exceptions import CassetteError, CassetteMismatchError, ConfigurationError
-from trivium.llms.http import Layer, Send, add_layer
+from trivium.http import (
+    ConnectFailedError,
+    ConnectionLostError,
+    HTTPError,
+    HTTPRequest,
+    HTTPResponse,
+    Layer,
+    Send,
+    ServerSilentError,
+    add_layer,
+)
 from trivium.schema.lowlevel import checked
 from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, layout, pieces_of
-from trivium.testing._responses import make_response, replace_body
-
-if TYPE_CHECKING:
-    from httpx2 import Request, Response
+from trivium.testing._responses import replace_body
 
 __all__ = ["Cassette", "cassette"]
 
@@ -28,6 +35,13 @@ FORMAT: Final = 1
 MODES: Final = ("once", "none", "all", "new")
 DIFF_LINES: Final = 60
 ANEW: Final = "if that is right, record it anew: delete the file, or give record='all'"
+# By a part of the recorded class name: those of trivium.http, and those of cassettes from before it.
+_ERRORS: Final = {
+    "ConnectionLost": ConnectionLostError,
+    "Connect": ConnectFailedError,
+    "Silent": ServerSilentError,
+    "Timeout": ServerSilentError,
+}
 Mode = Literal["once", "none", "all", "new"]
 Match = Callable[[RecordedRequest], Any]
 
@@ -140,9 +154,8 @@ class Cassette(Layer):
         return len(self._old) - len(self._unused)
 
     # ---- one request
-    async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
+    async def respond(self, request: HTTPRequest, send: Send, secrets: Collection[str]) -> HTTPResponse:
         """Answer a request from the file, or record the answer of `send`."""
-        await request.aread()
         with self._lock:
             self._scrubber.learn(request, secrets)
             asked = self._scrubber.request(request)
@@ -153,7 +166,7 @@ class Cassette(Layer):
             elif found is None:
                 self.mismatches.append(error := self._mismatch(asked))
                 raise error
-        return await _record(request, send, recording) if recording else self._replay(request, found)
+        return await _record(request, send, recording) if recording else self._replay(found)
 
     def _find_answer(self, asked: RecordedRequest) -> Recording | None:
         wanted = self._key(asked)
@@ -165,30 +178,26 @@ class Cassette(Layer):
     def _key(self, request: RecordedRequest) -> str:
         return json.dumps(self._match(request), sort_keys=True, default=repr)
 
-    def _replay(self, request: Request, found: Recording | None) -> Response:
+    def _replay(self, found: Recording | None) -> HTTPResponse:
         assert found is not None, "a request is recorded or replayed"
         if not found.status:
-            raise self._end_of(found, request)
-        return make_response(request, self._pieces(request, found), found.status, found.headers)
+            raise self._end_of(found)
+        return HTTPResponse(found.status, found.headers, self._pieces(found))
 
-    async def _pieces(self, request: Request, found: Recording) -> AsyncGenerator[bytes]:
+    async def _pieces(self, found: Recording) -> AsyncGenerator[bytes]:
         for piece in pieces_of(found.body):
             yield piece
         if found.is_cut or found.error is not None:
-            raise self._end_of(found, request)
+            raise self._end_of(found)
 
-    def _end_of(self, found: Recording, request: Request) -> Exception:
+    def _end_of(self, found: Recording) -> Exception:
         """Make the error with which a recorded answer ends."""
-        import httpx2
-
         if found.error is None:
             error = self._error(f"the reader of {_named(found.request)} left early when it was recorded; {ANEW}")
             self.mismatches.append(error)
             return error
-        kind = getattr(httpx2, found.error[0], None)
-        if not (isinstance(kind, type) and issubclass(kind, httpx2.RequestError)):
-            kind = httpx2.ReadError
-        return kind(found.error[1], request=request)
+        name, text = found.error
+        return next((kind for part, kind in _ERRORS.items() if part in name), ConnectionLostError)(text)
 
     # ---- mismatches
     def _mismatch(self, asked: RecordedRequest) -> CassetteMismatchError:
@@ -265,12 +274,10 @@ class Cassette(Layer):
             raise CassetteError(text, str(self.path)) from error
 
 
-async def _record(request: Request, send: Send, recording: Recording) -> Response:
-    import httpx2
-
+async def _record(request: HTTPRequest, send: Send, recording: Recording) -> HTTPResponse:
     try:
         response = await send(request)
-    except (httpx2.HTTPError, OSError) as error:
+    except (HTTPError, OSError) as error:
         recording.error = (type(error).__name__, str(error))
         raise
     except BaseException:
@@ -278,24 +285,22 @@ async def _record(request: Request, send: Send, recording: Recording) -> Respons
         raise
     finally:
         recording.is_open = False
-    recording.status, recording.is_cut, recording.is_open = response.status_code, True, True
+    recording.status, recording.is_cut, recording.is_open = response.status, True, True
     recording.keep_headers(response.headers)
 
     def ended() -> None:
         recording.is_open = False
 
-    return replace_body(request, response, _record_pieces(response, recording), ended=ended)
+    return replace_body(response, _record_pieces(response, recording), on_close=ended)
 
 
-async def _record_pieces(response: Response, recording: Recording) -> AsyncGenerator[bytes]:
+async def _record_pieces(response: HTTPResponse, recording: Recording) -> AsyncGenerator[bytes]:
     """Yield the decompressed pieces of an answer while they are recorded."""
-    import httpx2
-
     try:
-        async for piece in response.aiter_bytes():
+        async for piece in response.pieces:
             recording.pieces.append(piece)
             yield piece
-    except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+    except (HTTPError, OSError) as error:
         recording.error = (type(error).__name__, str(error))
         raise
     recording.is_cut = False

@@ -8,19 +8,26 @@ import random
 import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 from trivium.commander import wait
 from trivium.exceptions import ConfigurationError
-from trivium.llms.http import Layer, Send, add_layer
+from trivium.http import (
+    BodyError,
+    ConnectFailedError,
+    ConnectionLostError,
+    HTTPRequest,
+    HTTPResponse,
+    Layer,
+    Send,
+    ServerSilentError,
+    add_layer,
+)
 from trivium.schema.lowlevel import checked, positive
-from trivium.testing._responses import make_response, replace_body
-
-if TYPE_CHECKING:
-    from httpx2 import Request, Response
+from trivium.testing._responses import replace_body
 
 __all__ = [
     "BrokenGzip",
@@ -40,28 +47,29 @@ __all__ = [
 ]
 
 Pieces = AsyncGenerator[bytes]
+RESET: Final = "[Errno 104] Connection reset by peer"
 _EVENT_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")
 
 
 class Fault:
     """A fault of one request. A subclass implements `respond`, or `pieces` to change only the answer's body."""
 
-    async def respond(self, request: Request, send: Send) -> Response:
+    async def respond(self, request: HTTPRequest, send: Send) -> HTTPResponse:
         """Answer the request, with `send` or without.
 
         Args:
-            request: the request, of httpx2.
+            request: the request.
             send: sends the request to the next layer.
 
         Raises:
-            httpx2.RequestError: as the client does when there is no answer.
+            HTTPError: as the client does when there is no answer.
         """
         response = await send(request)
-        return replace_body(request, response, self.pieces(request, response), self.headers())
+        return replace_body(response, self.pieces(request, response), self.headers())
 
-    def pieces(self, request: Request, response: Response) -> Pieces:
+    def pieces(self, request: HTTPRequest, response: HTTPResponse) -> Pieces:
         """Yield the changed body of an answer."""
-        return _unpacked(response)
+        return response.pieces
 
     def headers(self) -> Mapping[str, str]:
         """Headers that replace those of the answer."""
@@ -128,11 +136,10 @@ change what it says is wrong, or try another model
         """The number of injected faults by the name of their class."""
         return Counter(type(each).__name__ for each in self.injected)
 
-    async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
+    async def respond(self, request: HTTPRequest, send: Send, secrets: Collection[str]) -> HTTPResponse:
         """Answer by the next fault, or by the next layer."""
-        await request.aread()
         with self._lock:
-            fault = self._next(f"{request.method} {request.url.path} ".encode() + request.content)
+            fault = self._next(f"{request.method} {urlsplit(request.url).path} ".encode() + request.content)
             self.requests += 1
             self.injected += [fault] if fault else []
         return await send(request) if fault is None else await fault.respond(request, send)
@@ -165,22 +172,20 @@ class Status(Fault):
         if not (isinstance(self.status, int) and 200 <= self.status <= 599):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError(f"the status of an answer is a number from 200 to 599, not {self.status!r}")
 
-    async def respond(self, request: Request, send: Send) -> Response:
+    async def respond(self, request: HTTPRequest, send: Send) -> HTTPResponse:
         """Answer without sending the request."""
         text = self.body if isinstance(self.body, str | bytes) else json.dumps(self.body, default=dict)
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         kind = "text/event-stream" if data.startswith((b"data:", b"event:")) else "application/json"
         wanted = {} if self.retry_after is None else {"retry-after": f"{self.retry_after}"}
-        return make_response(request, _given([data]), self.status, {"content-type": kind, **wanted})
+        return HTTPResponse(self.status, {"content-type": kind, **wanted}, _given([data]))
 
 
 @dataclass(frozen=True)
 class _NoConnection(Fault):
-    async def respond(self, request: Request, send: Send) -> Response:
+    async def respond(self, request: HTTPRequest, send: Send) -> HTTPResponse:
         """Fail like a client without a connection."""
-        import httpx2
-
-        raise httpx2.ConnectError(self.reason(), request=request)
+        raise ConnectFailedError(self.reason())
 
     def reason(self) -> str:
         """The text of the client's error."""
@@ -225,17 +230,17 @@ class Reset(Fault):
 
     after: int | None = None
 
-    async def respond(self, request: Request, send: Send) -> Response:
+    async def respond(self, request: HTTPRequest, send: Send) -> HTTPResponse:
         """Break the connection at once, or after the answer began."""
         if self.after is None:
-            raise _reset(request)
+            raise ConnectionLostError(RESET)
         return await super().respond(request, send)
 
-    async def pieces(self, request: Request, response: Response) -> Pieces:
+    async def pieces(self, request: HTTPRequest, response: HTTPResponse) -> Pieces:
         """Yield the beginning, then raise the error."""
-        async for piece in _first(_unpacked(response), self.after or 0):
+        async for piece in _first(response.pieces, self.after or 0):
             yield piece
-        raise _reset(request)
+        raise ConnectionLostError(RESET)
 
 
 @dataclass(frozen=True)
@@ -248,9 +253,9 @@ class Truncated(Fault):
 
     after: int = 0
 
-    def pieces(self, request: Request, response: Response) -> Pieces:
+    def pieces(self, request: HTTPRequest, response: HTTPResponse) -> Pieces:
         """The beginning."""
-        return _first(_unpacked(response), self.after)
+        return _first(response.pieces, self.after)
 
 
 @dataclass(frozen=True)
@@ -263,15 +268,15 @@ class Stall(Fault):
 
     after: int | None = None
 
-    async def respond(self, request: Request, send: Send) -> Response:
+    async def respond(self, request: HTTPRequest, send: Send) -> HTTPResponse:
         """Stall at once, or after the answer began."""
         if self.after is None:
             raise await _waited(request)
         return await super().respond(request, send)
 
-    async def pieces(self, request: Request, response: Response) -> Pieces:
+    async def pieces(self, request: HTTPRequest, response: HTTPResponse) -> Pieces:
         """Yield the beginning, then stall."""
-        async for piece in _first(_unpacked(response), self.after or 0):
+        async for piece in _first(response.pieces, self.after or 0):
             yield piece
         raise await _waited(request)
 
@@ -291,9 +296,9 @@ class Slow(Fault):
     def __post_init__(self) -> None:
         positive(size=self.size)
 
-    async def pieces(self, request: Request, response: Response) -> Pieces:
+    async def pieces(self, request: HTTPRequest, response: HTTPResponse) -> Pieces:
         """Yield the body in small pieces."""
-        async for piece in _unpacked(response):
+        async for piece in response.pieces:
             for start in range(0, len(piece), self.size):
                 await wait(self.seconds)
                 yield piece[start : start + self.size]
@@ -303,10 +308,10 @@ class Slow(Fault):
 class Duplicated(Fault):
     """Each event of a stream arrives twice."""
 
-    async def pieces(self, request: Request, response: Response) -> Pieces:
+    async def pieces(self, request: HTTPRequest, response: HTTPResponse) -> Pieces:
         """Yield the body with each complete event doubled."""
         left = b""
-        async for piece in _unpacked(response):
+        async for piece in response.pieces:
             *events, left = _EVENT_ENDS.split(left + piece)
             for event in events:
                 yield event + event
@@ -327,7 +332,7 @@ class Garbage(Fault):
         if not isinstance(self.data, bytes):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError(f"garbage is bytes, not {type(self.data).__name__}")
 
-    def pieces(self, request: Request, response: Response) -> Pieces:
+    def pieces(self, request: HTTPRequest, response: HTTPResponse) -> Pieces:
         """The bytes."""
         return _given([self.data])
 
@@ -336,9 +341,11 @@ class Garbage(Fault):
 class BrokenGzip(Garbage):
     """The header says that the body is compressed, but it is not."""
 
-    def headers(self) -> Mapping[str, str]:
-        """The false header."""
-        return {"content-encoding": "gzip"}
+    async def pieces(self, request: HTTPRequest, response: HTTPResponse) -> Pieces:
+        """Fail like a client that cannot decompress the bytes."""
+        if self.data:
+            raise BodyError("the body cannot be unpacked", self.data)
+        yield b""
 
 
 @dataclass(frozen=True)
@@ -362,11 +369,6 @@ async def _given(pieces: Iterable[bytes]) -> Pieces:
         yield piece
 
 
-async def _unpacked(response: Response) -> Pieces:
-    async for piece in response.aiter_bytes():
-        yield piece
-
-
 async def _first(pieces: Pieces, count: int) -> Pieces:
     """Yield only the first bytes."""
     if count <= 0:
@@ -378,18 +380,7 @@ async def _first(pieces: Pieces, count: int) -> Pieces:
             return
 
 
-def _reset(request: Request) -> Exception:
-    import httpx2
-
-    return httpx2.ReadError("[Errno 104] Connection reset by peer", request=request)
-
-
-async def _waited(request: Request) -> Exception:
+async def _waited(request: HTTPRequest) -> Exception:
     """Wait for the client's timeout, and return its error."""
-    import httpx2
-
-    seconds: float | None = None
-    with suppress(KeyError):
-        seconds = request.extensions["timeout"]["read"]
-    await wait(seconds)
-    return httpx2.ReadTimeout("the server sent nothing", request=request)
+    await wait(request.timeout)
+    return ServerSilentError(f"the server sent nothing for {request.timeout:g} s")

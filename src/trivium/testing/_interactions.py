@@ -7,14 +7,12 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote
 
 from trivium.exceptions import ConfigurationError
+from trivium.http import HTTPRequest
 from trivium.llms.http import HIDDEN, redact_url, secrets_of
-
-if TYPE_CHECKING:
-    from httpx2 import Request
 
 __all__ = ["RecordedRequest", "Recording", "Scrubber", "body_of", "layout", "pieces_of", "stored_body"]
 
@@ -55,17 +53,17 @@ class Scrubber:
         self._own = own
         self._secrets: tuple[str, ...] = ()
 
-    def learn(self, request: Request, secrets: Collection[str]) -> None:
+    def learn(self, request: HTTPRequest, secrets: Collection[str]) -> None:
         """Add the secrets of a request: its keys, and those in its headers and its address."""
         found = [part.strip() for each in secrets for part in (each, *each.split(","))]
-        found += secrets_of(str(request.url), request.headers)
+        found += secrets_of(request.url, request.headers)
         known = {form for each in found if len(each) >= MIN_SECRET for form in _forms(each)}
         self._secrets = tuple(sorted({*self._secrets, *known}, key=len, reverse=True))
 
-    def request(self, request: Request) -> RecordedRequest:
+    def request(self, request: HTTPRequest) -> RecordedRequest:
         """The recorded form of a request whose body has been read."""
         body = body_of(request.content) if request.content else None
-        return RecordedRequest(request.method, self.value(redact_url(str(request.url))), self.value(body))
+        return RecordedRequest(request.method, self.value(redact_url(request.url)), self.value(body))
 
     def _scrubbed(self, text: str) -> str:
         kept: Any = self._own(text) if self._own is not None else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -23,14 +23,14 @@ from trivium.exceptions import (
     FetchStatusError,
     FetchTimeoutError,
 )
+from trivium.http import ConnectFailedError, HTTPClient, HTTPError, HTTPRequest, HTTPResponse, exchange
 from trivium.journal.lowlevel import recorded_read
-from trivium.llms.http import exchange
 from trivium.schema.lowlevel import checked, positive
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from httpx2 import URL, Request, Response
+    from httpx2 import URL
 
 __all__ = ["Fetcher"]
 
@@ -100,7 +100,8 @@ class Fetcher:
             raise ConfigurationError("cache_seconds is a number from 0 on, and allowed_ports are whole numbers")
         self._timeout, self._max_bytes = timeout, max_bytes
         self._allowed, self._ports = allowed(allowed_hosts), frozenset(allowed_ports)
-        self._resolve, self._ssl = resolve or look_up, ssl_context
+        self._resolve = resolve or look_up
+        self._client = HTTPClient(proxies={}, certificates=ssl_context)  # it has no cookies, redirects or retries
         self._pages = SharedCalls(Recent[str, Page](cached_pages, cache_seconds))
 
     def __repr__(self) -> str:
@@ -199,64 +200,29 @@ class Fetcher:
 
     # ---- one request
     async def _request_page(self, url: URL, wrong: Problem) -> Download | str:
-        """Request a page; return it, or the URL to which it redirects."""
-        import httpx2
-
-        request = self._request(url, url.raw_host.decode())
+        """HTTPRequest a page; return it, or the URL to which it redirects."""
+        headers = {"host": url.netloc.decode(), "accept": ACCEPTED, "accept-encoding": "gzip", "connection": "close"}
+        request = HTTPRequest("GET", str(url), headers, timeout=self._timeout, is_raw=True)
         try:
-            async with AsyncExitStack() as stack, exchange(request, partial(self._send, url, stack)) as response:
+            async with exchange(request, partial(self._send, url)) as response:
                 return await self._read_response(url, response, wrong)
-        except httpx2.HTTPError as problem:
+        except HTTPError as problem:
             text = f"no answer from {printable(str(url))} ({printable(str(problem)) or type(problem).__name__})"
             raise FetchConnectionError(f"{text}: open another page", str(url)) from problem
 
-    async def _send(self, url: URL, stack: AsyncExitStack, _: Request) -> Response:
-        """Send the request to the first address that accepts a connection, which `stack` closes."""
-        import httpx2
-
+    async def _send(self, url: URL, request: HTTPRequest) -> HTTPResponse:
+        """Send the request to the first address that accepts a connection."""
         problem: Exception | None = None
         for address in await self.find_addresses(url):
-            # Only a transport: it has no cookies, redirects, proxies or retries that would have to be switched off.
-            transport = httpx2.AsyncHTTPTransport(verify=self.ssl_context(url), trust_env=False)
-            await stack.enter_async_context(transport)
             try:
-                return await transport.handle_async_request(self._request(url, address))
-            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                return await self._client.send(replace(request, address=address))
+            except ConnectFailedError as error:
                 problem = error
         assert problem is not None, "a host has an address"
         raise problem
 
-    def _request(self, url: URL, address: str) -> Request:
-        import httpx2
-
-        host = url.raw_host.decode().removesuffix(".")
-        return httpx2.Request(
-            "GET",
-            url.copy_with(host=address),
-            headers={
-                "host": url.netloc.decode(),
-                "user-agent": "trivium",
-                "accept": ACCEPTED,
-                "accept-encoding": "gzip",
-                "connection": "close",
-            },
-            # A dead address must leave time for the next one.
-            extensions={
-                "timeout": httpx2.Timeout(self._timeout, connect=self._timeout / 2).as_dict(),
-                "sni_hostname": host,
-            },
-        )
-
-    def ssl_context(self, url: URL) -> SSLContext | bool:
-        """The context that verifies the certificates of a URL's server; False where there is no TLS."""
-        import httpx2
-
-        if self._ssl is None and url.scheme == "https":
-            self._ssl = httpx2.create_ssl_context(trust_env=False)
-        return self._ssl or False  # without TLS nothing is verified, and no context is created
-
-    async def _read_response(self, url: URL, response: Response, wrong: Problem) -> Download | str:
-        status, headers, said = response.status_code, response.headers, str(url)
+    async def _read_response(self, url: URL, response: HTTPResponse, wrong: Problem) -> Download | str:
+        status, headers, said = response.status, response.headers, str(url)
         if status in REDIRECT_STATUSES and "location" in headers:
             return redirect_target(url, headers["location"])
         if status not in PAGE_STATUSES:
@@ -267,7 +233,7 @@ class Fetcher:
         if problem is not None:
             raise problem
         body = Unpacker(said, encoding, self._max_bytes)
-        async for piece in response.aiter_raw():
+        async for piece in response.pieces:
             body.feed(piece)
         return Download(said, kind, body.end())
 

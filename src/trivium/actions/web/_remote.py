@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import quote, urlsplit, urlunsplit
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from trivium.actions._run import sendable
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.commander import driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import change_scope, time_left
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
+from trivium.http import BodyError, HTTPClient, HTTPError, HTTPRequest, HTTPResponse, exchange
 from trivium.journal.lowlevel import digest_of, recorded_read
-from trivium.llms.http import back_off, exchange, seconds_to_wait
+from trivium.llms.http import back_off, seconds_to_wait
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
-    from httpx2 import AsyncHTTPTransport, Request, Response
-
     from trivium.commander import TaskNode
 
 __all__ = [
@@ -62,7 +59,7 @@ KEY_HINTS = {
     402: "; the account has no credit left",
     403: "; check the key and what it may use",
 }
-_MESSAGE_KEYS = ("message", "Message", "detail", "error", "Error", "errors", "errorDetails", "Response")
+_MESSAGE_KEYS = ("message", "Message", "detail", "error", "Error", "errors", "errorDetails", "HTTPResponse")
 
 
 def find_key(variable: str, given: str | None, parameter: str = "api_key") -> str:
@@ -82,14 +79,6 @@ def find_key(variable: str, given: str | None, parameter: str = "api_key") -> st
 
 class UnreadableError(Exception):
     """An answer cannot be read; the message continues a sentence that begins with the service's name."""
-
-
-class _Request(NamedTuple):
-    method: str
-    url: str
-    params: dict[str, str]
-    headers: dict[str, str]
-    content: bytes | None
 
 
 class Remote:
@@ -133,7 +122,7 @@ class Remote:
         self._timeout, self._secrets = timeout, (*secrets, *self._hidden.values())
         self._headers = {"user-agent": "Mozilla/5.0 (compatible; trivium)", **(headers or {})}
         self._hints = {**HINTS, **(KEY_HINTS if self._secrets else {}), **(hints or {})}
-        self._ssl: SSLContext | None = None
+        self._client = HTTPClient(proxies={})
 
     def __repr__(self) -> str:
         return f"Remote({self.service!r}, {self._public_url!r})"
@@ -168,7 +157,8 @@ class Remote:
         sent = {**self._headers, **(headers or {})}
         if content is not None:
             sent.setdefault("content-type", "application/json")
-        request = _Request("GET" if content is None else "POST", self.base_url + path, given, sent, content)
+        method, url = "GET" if content is None else "POST", _with_query(self.base_url + path, given)
+        request = HTTPRequest(method, url, sent, content or b"", self._timeout)
         text = await self._answer(request)
         try:
             return read(text)
@@ -177,7 +167,7 @@ class Remote:
         raise problem  # raised here, so that its context does not keep the answer
 
     @driver_neutral
-    async def _answer(self, request: _Request) -> str:
+    async def _answer(self, request: HTTPRequest) -> str:
         try:
             with step(f"remote:{self.service}") as node:
                 change_scope(node, timeout=self._timeout)
@@ -187,7 +177,7 @@ class Remote:
             raise self._error(f"gave no complete answer in {self._timeout:g} s: try again, or raise timeout") from None
 
     @driver_neutral
-    async def _tries(self, request: _Request, node: TaskNode) -> str:
+    async def _tries(self, request: HTTPRequest, node: TaskNode) -> str:
         for attempt in range(1, MAX_TRIES):
             try:
                 return await invoke(self._once, request)
@@ -199,51 +189,44 @@ class Remote:
             await wait(delay)
         return await invoke(self._once, request)
 
-    async def _once(self, request: _Request) -> str:
-        import httpx2
-
-        if self._ssl is None:
-            self._ssl = httpx2.create_ssl_context(trust_env=False)
-        method, url, params, headers, content = request
-        transport = keyed_transport(self._hidden, self._ssl)
-        client = httpx2.AsyncClient(timeout=self._timeout, transport=transport, trust_env=False)
+    async def _once(self, request: HTTPRequest) -> str:
         try:
-            sent = client.build_request(method, url, params=params, headers=headers, content=content)
-            async with (
-                client,
-                exchange(sent, partial(client.send, stream=True), self._secrets) as response,
-            ):
+            async with exchange(request, self._send, self._secrets) as response:
                 body = await self._body(response)
-                if response.status_code != 200:
+                if response.status != 200:
                     raise self._refusal(response, body)
                 return body
-        except httpx2.DecodingError:
+        except BodyError:
             raise self._error("sent an answer that cannot be decompressed: check proxies in between", 200) from None
-        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
+        except HTTPError as error:
             said = str(error) or type(error).__name__
             raise self._error(
                 f"could not be reached at {self._public_url} ({said}): check the network and base_url"
             ) from None
 
-    async def _body(self, response: Response) -> str:
+    async def _send(self, request: HTTPRequest) -> HTTPResponse:
+        """Send a request with its secret parameters, which no layer and no log sees."""
+        return await self._client.send(replace(request, url=_with_query(request.url, self._hidden)))
+
+    async def _body(self, response: HTTPResponse) -> str:
         body = bytearray()
-        async for piece in response.aiter_bytes():
+        async for piece in response.pieces:
             body += piece
             if len(body) > MAX_BYTES:
                 raise self._error(
                     f"sent more than {MAX_BYTES >> 20} MB, which cannot be an answer: check base_url",
-                    response.status_code,
+                    response.status,
                 )
         return body.decode("utf-8-sig", "replace")
 
-    def _refusal(self, response: Response, body: str) -> RemoteServiceError:
-        status = response.status_code
+    def _refusal(self, response: HTTPResponse, body: str) -> RemoteServiceError:
+        status = response.status
         try:
             said = _message(json.loads(body))
         except (ValueError, RecursionError):
             said = "" if body.lstrip().startswith("<") else body
         usual = "; try again later" if status >= 500 else "; check base_url"
-        said = on_one_line(said)[:300] or response.reason_phrase
+        said = on_one_line(said)[:300] or response.reason
         seconds = seconds_to_wait(response.headers)
         text = f"answered {status}: {said}".rstrip(" .:") + self._hints.get(status, usual)
         return self._error(text + (f" ({seconds:.0f} s)" if seconds else ""), status, seconds)
@@ -254,19 +237,11 @@ class Remote:
         return RemoteServiceError(f"{self.service} {text}", self.service, status, retry_after)
 
 
-def keyed_transport(hidden: Mapping[str, str], verify: SSLContext) -> AsyncHTTPTransport:
-    """Make a transport that adds secret parameters to each query, since the client's log contains URLs."""
-    import httpx2
-
-    class Keyed(httpx2.AsyncHTTPTransport):
-        async def handle_async_request(self, request: Request) -> Response:
-            url = request.url.copy_merge_params(hidden)
-            sent = httpx2.Request(
-                request.method, url, headers=request.headers, stream=request.stream, extensions=request.extensions
-            )
-            return await super().handle_async_request(sent)
-
-    return Keyed(verify=verify, trust_env=False)
+def _with_query(url: str, parameters: Mapping[str, str]) -> str:
+    if not parameters:
+        return url
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, urlencode(parameters))))))
 
 
 def _message(answer: object, depth: int = 4) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Hashable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, cast
 from urllib.parse import quote
 
 from trivium.commander import current, driver_neutral, invoke, iterate, run_sync
@@ -14,19 +13,17 @@ from trivium.commander.lowlevel import note_sources
 from trivium.distributed._wire import forward_event, parse_answer
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError, RemoteLimitError
-from trivium.llms.http import exchange, redact
+from trivium.http import HTTPClient, HTTPError, HTTPRequest, HTTPResponse, exchange
+from trivium.llms.http import redact
 from trivium.llms.wire import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
 from trivium.policies import Source
 from trivium.schema import JSONValue, Message
 from trivium.schema.lowlevel import checked, positive
 
-if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
-
 __all__ = ["AsyncHTTPAgentClient", "HTTPAgentClient"]
 
-CONNECT_SECONDS, SILENT_SECONDS, ALIVE_SECONDS = 10.0, 60.0, 5.0
+SILENT_SECONDS, ALIVE_SECONDS = 60.0, 5.0
 MAX_ANSWER = 64 << 20
 
 
@@ -72,6 +69,7 @@ class HTTPAgentClient(Module):
             )
         self.host, self.port, self.timeout = host, port, timeout
         self._token = token
+        self._http = HTTPClient(proxies={} if self.url.startswith("http://") else None)  # no proxy may read the token
 
     @property
     def url(self) -> str:
@@ -106,30 +104,28 @@ class HTTPAgentClient(Module):
 
     async def _events(self, body: JSONObject) -> AsyncGenerator[JSONObject]:
         decoder = EventDecoder()
-        async with (
-            self._connected() as client,
-            self._exchange(client, "POST", "/chat_completion", body) as response,
-        ):
+        async with self._exchange("POST", "/chat_completion", body) as response:
             await self._checked(response)
-            async for piece in response.aiter_bytes():
+            async for piece in response.pieces:
                 for data in decoder.feed(piece):
                     if data != b"[DONE]":
                         yield self._object(data)
 
     @asynccontextmanager
-    async def _connected(self, silent: float | None = None) -> AsyncGenerator[AsyncClient]:
-        """Open an HTTP client for one request; errors of the transport become errors of trivium."""
-        import httpx2
-
-        timeout = httpx2.Timeout(silent or self.timeout or SILENT_SECONDS, connect=silent or CONNECT_SECONDS)
-        headers = {"authorization": f"Bearer {self._token}"} if self._token else None
-        is_plain = self.url.startswith("http://")  # no certificates to load, and no proxy that could read the token
+    async def _exchange(
+        self, method: str, path: str, body: object = None, silent: float | None = None
+    ) -> AsyncGenerator[HTTPResponse]:
+        """Send a request and give its response; errors of the client become errors of trivium."""
+        headers = {"authorization": f"Bearer {self._token}"} if self._token else {}
+        content = b""
+        if body is not None:
+            headers["content-type"], content = "application/json", json.dumps(body).encode()
+        timeout = silent or self.timeout or SILENT_SECONDS
+        request = HTTPRequest(method, self.url + path, headers, content, timeout)
         try:
-            async with httpx2.AsyncClient(
-                timeout=timeout, headers=headers, verify=not is_plain, trust_env=not is_plain
-            ) as client:
-                yield client
-        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
+            async with exchange(request, self._http.send, (self._token,)) as response:
+                yield response
+        except HTTPError as error:
             raise RemoteConnectionError(
                 f"no answer from {self.url} ({str(error) or type(error).__name__}): check that the server runs, "
                 "and its host and port"
@@ -137,33 +133,27 @@ class HTTPAgentClient(Module):
         except ModelError as error:  # of the decoder: the server does not serve agents
             raise RemoteConnectionError(f"{self.url} sent what is no answer; check host and port") from error
 
-    def _exchange(
-        self, client: AsyncClient, method: str, path: str, body: object = None
-    ) -> AbstractAsyncContextManager[Response]:
-        request = client.build_request(method, self.url + path, json=body)
-        return exchange(request, partial(client.send, stream=True), (self._token,))
-
-    async def _checked(self, response: Response) -> bytes:
+    async def _checked(self, response: HTTPResponse) -> bytes:
         """Return the body of an answer that is not a stream; b"" for a stream.
 
         Raises:
             RemoteAgentError: the server refused.
         """
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
-        if response.status_code == 200 and is_stream:
+        if response.status == 200 and is_stream:
             return b""
         body = bytearray()
-        async for piece in response.aiter_bytes():
+        async for piece in response.pieces:
             body += piece
             if len(body) > MAX_ANSWER:
                 raise RemoteConnectionError(f"{self.url} sent more than {MAX_ANSWER >> 20} MB; check host and port")
-        if response.status_code == 200:
+        if response.status == 200:
             return bytes(body)
         try:
             told = json.loads(body)
         except (ValueError, RecursionError):
             told = None
-        raise self._refusal(response.status_code, told)
+        raise self._refusal(response.status, told)
 
     def _refusal(self, status: int, told: JSONValue) -> RemoteAgentError:
         error = told.get("error") if isinstance(told, dict) else None
@@ -197,7 +187,7 @@ class HTTPAgentClient(Module):
 
     # ---- other requests
     async def _ask(self, method: str, path: str, silent: float | None = None) -> Any:
-        async with self._connected(silent) as client, self._exchange(client, method, path) as response:
+        async with self._exchange(method, path, silent=silent) as response:
             return self._object(await self._checked(response))
 
     async def is_alive_async(self) -> bool:

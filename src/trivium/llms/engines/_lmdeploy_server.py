@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 
 from trivium.commander import sync_method, wait
 from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError
+from trivium.http import HTTPClient, HTTPError, HTTPRequest
 from trivium.llms._base import AsyncBaseLLM
 from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import Delta, Request
@@ -190,11 +191,10 @@ class LMDeployServer(LMDeployClient):
 
     async def is_healthy(self) -> bool:
         """Tell whether the server has loaded the model."""
-        import httpx2
-
-        with suppress(httpx2.HTTPError):
-            async with httpx2.AsyncClient(trust_env=False, timeout=END_SECONDS) as client:
-                return (await client.get(f"{self.url}/health")).status_code == 200
+        with suppress(HTTPError):
+            response = await HTTPClient(proxies={}).send(HTTPRequest("GET", f"{self.url}/health", timeout=END_SECONDS))
+            await response.aclose()
+            return response.status == 200
         return False
 
     def _last_words(self) -> str:

@@ -7,26 +7,20 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.llms.http._exchange import Layer, Send, add_layer, exchange
     from trivium.llms.http._keys import Keys, bearer
     from trivium.llms.http._policy import RetryPolicy, back_off
     from trivium.llms.http._retry_after import seconds_to_wait
-    from trivium.llms.http._secrets import HIDDEN, is_secret, loggable_url, redact, redact_url, secrets_of
+    from trivium.llms.http._secrets import HIDDEN, is_secret, redact, redact_url, secrets_of
     from trivium.llms.http._transport import Transport, with_path
 
 __all__ = [
     "HIDDEN",
     "Keys",
-    "Layer",
     "RetryPolicy",
-    "Send",
     "Transport",
-    "add_layer",
     "back_off",
     "bearer",
-    "exchange",
     "is_secret",
-    "loggable_url",
     "redact",
     "redact_url",
     "seconds_to_wait",
@@ -37,16 +31,11 @@ __all__ = [
 _HOMES = {
     "HIDDEN": "_secrets",
     "Keys": "_keys",
-    "Layer": "_exchange",
     "RetryPolicy": "_policy",
-    "Send": "_exchange",
     "Transport": "_transport",
-    "add_layer": "_exchange",
     "back_off": "_policy",
     "bearer": "_keys",
-    "exchange": "_exchange",
     "is_secret": "_secrets",
-    "loggable_url": "_secrets",
     "redact": "_secrets",
     "redact_url": "_secrets",
     "seconds_to_wait": "_retry_after",

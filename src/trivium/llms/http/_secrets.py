@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-if TYPE_CHECKING:
-    from httpx2 import URL
-
-__all__ = ["HIDDEN", "is_secret", "loggable_url", "redact", "redact_url", "secrets_of"]
+__all__ = ["HIDDEN", "is_secret", "redact", "redact_url", "secrets_of"]
 
 HIDDEN: Final = "***"
 _NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credential", re.IGNORECASE)
@@ -46,24 +43,6 @@ def redact_url(url: str) -> str:
     parts = urlsplit(url)
     query = [(name, HIDDEN if is_secret(name) else value) for name, value in parse_qsl(parts.query, True)]
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(query, safe="*")))
-
-
-def loggable_url(url: URL) -> URL:
-    """Return the same address, which logs print redacted."""
-    import httpx2
-
-    if not url.userinfo and not url.query:
-        return url
-    seen = redact_url(str(url))
-
-    class Quiet(httpx2.URL):
-        def __str__(self) -> str:
-            return seen
-
-        def __repr__(self) -> str:
-            return f"URL({seen!r})"
-
-    return Quiet(url)
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

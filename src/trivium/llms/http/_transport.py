@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from typing import Protocol
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
 from trivium.commander.lowlevel import await_within
@@ -19,18 +18,24 @@ from trivium.exceptions import (
     ProviderQuotaError,
     ProviderStatusError,
 )
+from trivium.http import (
+    BodyError,
+    HTTPClient,
+    HTTPError,
+    HTTPRequest,
+    HTTPResponse,
+    InvalidRequestError,
+    exchange,
+    replaces_network,
+)
+from trivium.http.lowlevel import login_of
 from trivium.llms._protocol import Delta
-from trivium.llms.http._connections import ClientPools
-from trivium.llms.http._exchange import exchange, needed_key
 from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
 from trivium.llms.http._secrets import redact, redact_url, secrets_of
 from trivium.schema import Usage
 from trivium.schema.lowlevel import positive
-
-if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
 
 __all__ = ["Keys", "Transport", "bearer", "with_path"]
 
@@ -101,15 +106,17 @@ class Transport:
         positive(timeout=timeout)
         parts = _split(url, setting)
         host = parts.netloc.rpartition("@")[2]
-        auth = None if host == parts.netloc else (unquote(parts.username or ""), unquote(parts.password or ""))
-        self._url = urlunsplit(parts._replace(netloc=host))  # without the password: the client logs it
+        login = login_of(parts)
+        self._login = {} if login is None else {"authorization": login}
+        self._url = urlunsplit(parts._replace(netloc=host))
         self.shown_url = urlunsplit(parts._replace(netloc=host, query="", fragment=""))
         self.known_url = redact_url(self._url)
+        self._timeout = timeout
         self._keys, self._headers, self._setting = keys, headers, setting
         self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(str(each))}
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
         self._budget = RetryBudget(self._retry.budget)
-        self._connections = ClientPools(parts.scheme, auth, timeout, proxies)
+        self._client = HTTPClient(proxies=proxies)
 
     async def stream(
         self, body: Mapping[str, object], reader: Callable[[], Reader], tries: int | None = None
@@ -129,10 +136,10 @@ class Transport:
         """
         data, left = _as_json(body), Tries(self._retry, self._budget, tries)
         while True:
-            key, begun, answer = needed_key(self._keys.next_key), False, reader()
-            headers = {**HEADERS, **self._headers(key)}
+            key, begun, answer = self._next_key(), False, reader()
+            headers = {**HEADERS, **self._headers(key), **self._login}
             try:
-                async with contextlib.aclosing(self._ask(data, headers, answer)) as deltas:
+                async with contextlib.aclosing(self._ask(data, key, headers, answer)) as deltas:
                     begin = _whole(deltas) if self._retry.replay else _first(deltas)
                     for delta in await self._in_time(left.left(), begin):
                         begun = True
@@ -165,34 +172,28 @@ class Transport:
                 "RetryPolicy(total_seconds=…), or ask for less"
             ) from None
 
-    async def _ask(self, data: bytes, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
+    async def _ask(self, data: bytes, key: str, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
         """Make one attempt, and convert every error of the HTTP library."""
-        import httpx2
-
-        packed = bytearray()
+        request = HTTPRequest("POST", self._url, headers, data, self._timeout)
+        secrets = (key, *self._keys.all, *self._hidden)
         try:
-            async with self._connections.client() as client, self._sent(client, data, headers) as response:
-                if response.status_code != 200:
+            async with exchange(request, self._client.send, secrets) as response:
+                if response.status != 200:
                     raise await self._refusal(response)
-                if "content-encoding" in response.headers:
-                    from trivium.llms.http._compressed import copy_beginning
-
-                    copy_beginning(response, packed)
-                pieces = response.aiter_bytes()
-                async for piece in pieces:
+                async for piece in response.pieces:
                     for delta in reader.feed(piece):
                         yield delta
                     if reader.done:
-                        await _ended(pieces)
+                        await _ended(response.pieces)
                         break
-        except httpx2.DecodingError as error:
+        except BodyError as error:
             raise MalformedAnswerError(
                 f"{self.shown_url} sent an answer that cannot be unpacked; check what stands between, as a proxy",
-                packed.decode("latin-1"),  # a character for each byte
+                error.raw.decode("latin-1"),  # a character for each byte
             ) from error
-        except httpx2.InvalidURL as error:
+        except InvalidRequestError as error:
             raise ConfigurationError(f"{self._setting} is no address that can be asked: {error}") from error
-        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+        except (HTTPError, OSError) as error:
             rest = _rest(reader)  # where the answer is whole, nothing was lost
             if rest:
                 for delta in rest:
@@ -202,32 +203,27 @@ class Transport:
                 f"no answer from {self.shown_url} ({str(error) or type(error).__name__}): check that the "
                 f"server runs, that {self._setting} is right and that the network lets it through"
             ) from error
+        for delta in reader.end():
+            yield delta
+
+    def _next_key(self) -> str:
         try:
-            for delta in reader.end():
-                yield delta
-        except ProviderError as error:
-            error.raw = error.raw or packed.decode("latin-1")
+            return self._keys.next_key()
+        except ConfigurationError:
+            if replaces_network():
+                return ""
             raise
 
-    def _sent(
-        self, client: AsyncClient, data: bytes, headers: dict[str, str]
-    ) -> contextlib.AbstractAsyncContextManager[Response]:
-        request = client.build_request("POST", self._url, content=data, headers=headers)
-        return exchange(request, partial(client.send, stream=True), (*self._keys.all, *self._hidden))
-
-    async def _refusal(self, response: Response) -> ProviderStatusError:
+    async def _refusal(self, response: HTTPResponse) -> ProviderStatusError:
         """Return the error of a refusal, also if its body does not arrive."""
-        import httpx2
-
-        body = b""
-        with contextlib.suppress(httpx2.HTTPError, httpx2.StreamError, OSError):
-            async for piece in response.aiter_bytes():
+        body = bytearray()
+        with contextlib.suppress(HTTPError, OSError):
+            async for piece in response.pieces:
                 body += piece
                 if len(body) > MAX_ERROR_BYTES:
                     break
         raw = body.decode("utf-8", "replace")
-        status, reason = response.status_code, response.reason_phrase
-        return refusal(self.shown_url, self._setting, status, reason, response.headers, raw)
+        return refusal(self.shown_url, self._setting, response.status, response.reason, response.headers, raw)
 
     def _redact(self, error: ProviderError, key: str, headers: Mapping[str, str]) -> None:
         """Redact the secrets in an error, since some servers send them back."""

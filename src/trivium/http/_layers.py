@@ -1,4 +1,4 @@
-"""The exchange of a request for a response: by a client, and in tests through layers that record, replay or disturb."""
+"""Layers between the clients and the network, which record, replay or disturb."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from trivium.exceptions import ConfigurationError
-from trivium.llms.http._secrets import loggable_url, secrets_of
+from trivium.http._messages import HTTPRequest, HTTPResponse
 
-if TYPE_CHECKING:
-    from httpx2 import Request, Response
+__all__ = ["Layer", "Send", "add_layer", "exchange", "replaces_network"]
 
-__all__ = ["Layer", "Send", "add_layer", "exchange", "needed_key"]
-
-Send = Callable[["Request"], Awaitable["Response"]]
+Send = Callable[[HTTPRequest], Awaitable[HTTPResponse]]
 
 
 class Layer:
@@ -28,7 +24,7 @@ class Layer:
 
     replays: ClassVar[bool] | bool = False
 
-    async def respond(self, request: Request, send: Send, secrets: Collection[str]) -> Response:
+    async def respond(self, request: HTTPRequest, send: Send, secrets: Collection[str]) -> HTTPResponse:
         """Respond to a request.
 
         Args:
@@ -56,37 +52,24 @@ def add_layer(layer: Layer) -> Callable[[], None]:
     return remove
 
 
+def replaces_network() -> bool:
+    """Return whether a layer may respond in place of the network."""
+    return any(layer.replays for layer in _layers.get())
+
+
 @asynccontextmanager
-async def exchange(request: Request, send: Send, secrets: Collection[str] = ()) -> AsyncGenerator[Response]:
-    """Send a request and give its unread response, which is closed at the end of the block. Logs show no secret of
-    the URL.
+async def exchange(request: HTTPRequest, send: Send, secrets: Collection[str] = ()) -> AsyncGenerator[HTTPResponse]:
+    """Send a request and give its unread response, which is closed at the end of the block.
 
     Args:
         request: the request.
         send: sends it to the network.
         secrets: secret texts of the request, which must not be stored.
     """
-    layers = _layers.get()
-    known = (*secrets, *secrets_of(str(request.url))) if layers else ()
-    request.url = loggable_url(request.url)
-    for layer in layers:
-        send = partial(layer.respond, send=send, secrets=known)
+    for layer in _layers.get():
+        send = partial(layer.respond, send=send, secrets=secrets)
     response = await send(request)
     try:
         yield response
     finally:
         await response.aclose()
-
-
-def needed_key(take: Callable[[], str]) -> str:
-    """Return the key that `take` returns; "" if there is none and a layer may respond without.
-
-    Raises:
-        ConfigurationError: there is none, and only the network can respond.
-    """
-    try:
-        return take()
-    except ConfigurationError:
-        if any(layer.replays for layer in _layers.get()):
-            return ""
-        raise

@@ -1,0 +1,31 @@
+"""The HTTP client below everything that asks a server: values in, values out, one small adapter for the network."""
+
+from trivium.http._client import HTTPClient
+from trivium.http._layers import Layer, Send, add_layer, exchange, replaces_network
+from trivium.http._messages import (
+    BodyError,
+    ConnectFailedError,
+    ConnectionLostError,
+    HTTPError,
+    HTTPRequest,
+    HTTPResponse,
+    InvalidRequestError,
+    ServerSilentError,
+)
+
+__all__ = [
+    "BodyError",
+    "ConnectFailedError",
+    "ConnectionLostError",
+    "HTTPClient",
+    "HTTPError",
+    "HTTPRequest",
+    "HTTPResponse",
+    "InvalidRequestError",
+    "Layer",
+    "Send",
+    "ServerSilentError",
+    "add_layer",
+    "exchange",
+    "replaces_network",
+]

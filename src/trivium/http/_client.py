@@ -1,0 +1,235 @@
+"""The client: connections to servers, direct or through a proxy, kept for each event loop and closed with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import ssl
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from typing import Any, Final
+from urllib.parse import SplitResult, quote, urlsplit
+from weakref import WeakKeyDictionary, finalize, ref
+
+from trivium.http._bodies import ACCEPTED, body_of
+from trivium.http._connection import Connection
+from trivium.http._messages import ConnectFailedError, HTTPRequest, HTTPResponse, InvalidRequestError
+from trivium.http._proxies import login_of, proxy_for
+
+__all__ = ["HTTPClient"]
+
+LONGEST_IDLE: Final = 5.0
+"""Seconds after which an idle connection is not used again: many servers close theirs then."""
+CONNECT_SECONDS: Final = 10.0
+"""Seconds for making a connection, or less where the request allows less."""
+_PORTS: Final = {"http": 80, "https": 443}
+_LINE_END: Final = re.compile(r"[\r\n\0]")
+_SAFE: Final = "/%:@!$&'()*+,;=~-._[]?"
+_logger = logging.getLogger("trivium.http")
+
+
+class HTTPClient:
+    """Sends HTTP requests under asyncio.
+
+    Args:
+        proxies: the proxy for each scheme; None: those of the environment.
+        certificates: how servers are verified; default: by the system's certificates, or those of `SSL_CERT_FILE`.
+    """
+
+    def __init__(
+        self,
+        *,
+        proxies: Mapping[str, str] | None = None,
+        certificates: ssl.SSLContext | None = None,
+    ) -> None:
+        self._proxies, self._certificates = proxies, certificates
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = WeakKeyDictionary()
+
+    async def send(self, request: HTTPRequest) -> HTTPResponse:
+        """Send a request and return the response, once its head has arrived.
+
+        Raises:
+            InvalidRequestError: the address or a header is not valid.
+            ConnectFailedError: no connection could be made.
+            ConnectionLostError: the connection broke.
+            ServerSilentError: the server sent nothing in time.
+        """
+        parts = _split(request.url)
+        proxy = proxy_for(parts, self._proxies)
+        pool = await self._pool()
+        place = (parts.scheme, parts.netloc, request.address, proxy)
+        connection = pool.take(place) or await self._connect(parts, proxy, request)
+        try:
+            data = _head(request, parts, proxy) + request.content
+            status = await connection.send(data, request.timeout, has_body=request.method != "HEAD")
+        except BaseException:
+            connection.end()
+            raise
+        _logger.debug("%s %s://%s%s: %d", request.method, parts.scheme, parts.hostname, parts.path, status)
+        is_kept = request.headers.get("connection") != "close"
+        on_close = partial(pool.put_back, place, connection) if is_kept else connection.close
+        body = body_of(connection, request.is_raw)
+        return HTTPResponse(status, connection.headers, body, connection.reason, on_close)
+
+    async def _pool(self) -> _Pool:
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools[loop] = _Pool(self, loop)
+            await anext(pool.keeper)  # the loop closes its asynchronous generators when it ends
+        return pool
+
+    def drop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Drop the connections of a loop that has ended."""
+        self._pools.pop(loop, None)
+
+    def _verified(self) -> ssl.SSLContext:
+        if self._certificates is None:
+            self._certificates = ssl.create_default_context()
+        return self._certificates
+
+    async def _connect(self, parts: SplitResult, proxy: SplitResult | None, request: HTTPRequest) -> Connection:
+        seconds = min(request.timeout, CONNECT_SECONDS)
+        try:
+            async with asyncio.timeout(seconds):
+                if proxy is None:
+                    return await self._open(parts, request.address)
+                connection = await self._open(proxy, None)
+                return connection if parts.scheme == "http" else await self._tunnel(connection, parts, proxy)
+        except TimeoutError as error:
+            raise ConnectFailedError(f"no connection within {seconds:g} s") from error
+        except (OSError, UnicodeError) as error:
+            raise ConnectFailedError(str(error) or type(error).__name__) from error
+
+    async def _open(self, parts: SplitResult, address: str | None) -> Connection:
+        host, port = _host(parts), parts.port or _PORTS[parts.scheme]
+        options: dict[str, Any] = {} if address else {"happy_eyeballs_delay": 0.25}
+        if parts.scheme == "https":
+            options |= {"ssl": self._verified(), "server_hostname": host.removesuffix(".")}
+        _, connection = await asyncio.get_running_loop().create_connection(Connection, address or host, port, **options)
+        return connection
+
+    async def _tunnel(self, connection: Connection, parts: SplitResult, proxy: SplitResult) -> Connection:
+        """Make the proxy connect to the server, and speak TLS with that."""
+        target = f"{_bracketed(_host(parts))}:{parts.port or _PORTS[parts.scheme]}"
+        head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
+        login = login_of(proxy)
+        head += f"Proxy-Authorization: {login}\r\n\r\n" if login else "\r\n"
+        try:
+            status = await connection.send(head.encode("latin-1"), CONNECT_SECONDS, has_body=False)
+            if not 200 <= status < 300:
+                raise ConnectFailedError(f"the proxy answered {status} {connection.reason}".rstrip())
+            inner = Connection()
+            transport = await asyncio.get_running_loop().start_tls(
+                connection.release(), inner, self._verified(), server_hostname=_host(parts)
+            )
+        except BaseException:
+            connection.close()
+            raise
+        if transport is None:
+            raise ConnectFailedError("the proxy closed the connection")
+        inner.connection_made(transport)
+        return inner
+
+
+class _Pool:
+    """The idle connections of one event loop, and the generator that closes them when the loop ends."""
+
+    def __init__(self, owner: HTTPClient, loop: asyncio.AbstractEventLoop) -> None:
+        self._idle: dict[object, list[Connection]] = {}
+        roots: list[finalize[..., Any]] = []
+        self.keeper = _keep(self._idle, roots, partial(_forget, ref(owner), ref(loop)))
+        # An owner may go with a circle of objects, as of an error: its sockets must not go with them, unclosed.
+        roots.append(finalize(owner, _let_go, self.keeper))
+        roots[0].atexit = False
+
+    def take(self, place: object) -> Connection | None:
+        """Return an idle connection to a place, the one used last; None if there is none."""
+        idle = self._idle.get(place)
+        while idle:
+            connection = idle.pop()
+            if connection.is_usable(LONGEST_IDLE):
+                return connection
+            connection.close()
+        return None
+
+    def put_back(self, place: object, connection: Connection) -> None:
+        """Take back a connection whose exchange has ended."""
+        if connection.end():
+            idle = self._idle.setdefault(place, [])
+            while idle and not idle[0].is_usable(LONGEST_IDLE):
+                idle.pop(0).close()
+            idle.append(connection)
+
+
+async def _keep(
+    idle: dict[object, list[Connection]], roots: list[finalize[..., object]], forget: Callable[[], None]
+) -> AsyncGenerator[None]:
+    try:
+        yield
+    finally:
+        for connections in idle.values():
+            for each in connections:
+                each.close()
+        idle.clear()
+        roots.pop().detach()
+        forget()
+        await asyncio.sleep(0)  # what is closed tells it in the loop's next turn
+
+
+def _forget(owner: ref[HTTPClient], loop: ref[asyncio.AbstractEventLoop]) -> None:
+    """Drop the connections of a loop that ends: they refer to their loop, which would never go."""
+    client, ended = owner(), loop()
+    if client is not None and ended is not None:
+        client.drop(ended)
+
+
+def _let_go(keeper: AsyncGenerator[None]) -> None:
+    """Drop the last reference to a generator; its loop then closes it."""
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise InvalidRequestError(f"{error}") from None
+    if parts.scheme not in _PORTS or not parts.hostname or _LINE_END.search(url):
+        raise InvalidRequestError("an address begins with http:// or https:// and a host")
+    return parts
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    return host if host.isascii() else host.encode("idna").decode()
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _head(request: HTTPRequest, parts: SplitResult, proxy: SplitResult | None) -> bytes:
+    """Return the head of a request as it is sent."""
+    path = quote(parts.path, safe=_SAFE) or "/"
+    target = f"{path}?{quote(parts.query, safe=_SAFE)}" if parts.query else path
+    host = _bracketed(_host(parts)) + (f":{parts.port}" if parts.port not in (None, _PORTS[parts.scheme]) else "")
+    own = {"host": host, "accept": "*/*", "accept-encoding": ACCEPTED, "user-agent": "trivium"}
+    if (login := login_of(parts)) is not None:
+        own["authorization"] = login
+    if proxy is not None and parts.scheme == "http":
+        target = f"http://{host}{target}"
+        if (login := login_of(proxy)) is not None:
+            own["proxy-authorization"] = login
+    headers = own | {name.lower(): value for name, value in request.headers.items()}
+    if request.content or request.method in ("POST", "PUT", "PATCH"):
+        headers["content-length"] = str(len(request.content))
+    for name, value in headers.items():
+        if _LINE_END.search(name) or _LINE_END.search(value):
+            raise InvalidRequestError(f"the header {name.split()[0]!r} has a line break")
+    lines = [f"{request.method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "", ""]
+    try:
+        return "\r\n".join(lines).encode("latin-1")
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start]
+        raise InvalidRequestError(f"a header has a character that cannot be sent: {wrong!r}") from None

@@ -1,0 +1,5 @@
+"""Internals of the HTTP client, for trivium's other packages and for authors of extensions."""
+
+from trivium.http._proxies import login_of, proxy_for
+
+__all__ = ["login_of", "proxy_for"]
