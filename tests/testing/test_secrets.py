@@ -197,7 +197,7 @@ def test_no_model_shows_a_secret_anywhere(server: Server, logged: io.StringIO, t
     found |= {"the logs": logged.getvalue(), "the model": held(model), "the agent": held(agent)}
     found |= {"the record": repr(record) + repr(record.roots)}
     assert {"chat.log", "tape.json", "run.json", "trace.json"} <= found.keys()
-    assert "httpcore2" in found["the logs"] or "httpcore" in found["the logs"]
+    assert "trivium.http" in found["the logs"]
     assert {where: some[:2] for where, text in found.items() if (some := marks(text))} == {}
 
 

@@ -16,7 +16,7 @@ from trivium.commander.lowlevel import change_scope, time_left
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
 from trivium.http import BodyError, HTTPClient, HTTPError, HTTPRequest, HTTPResponse, exchange
 from trivium.journal.lowlevel import digest_of, recorded_read
-from trivium.llms.http import back_off, seconds_to_wait
+from trivium.llms.http import back_off, redact, seconds_to_wait, secrets_of
 
 if TYPE_CHECKING:
     from trivium.commander import TaskNode
@@ -119,7 +119,7 @@ class Remote:
         self.service, self.base_url, self.host = service, base_url.rstrip("/"), parts.netloc.rpartition("@")[2]
         self._public_url = urlunsplit(parts._replace(netloc=self.host))
         self._hidden = dict(hidden or {})
-        self._timeout, self._secrets = timeout, (*secrets, *self._hidden.values())
+        self._timeout, self._secrets = timeout, (*secrets, *self._hidden.values(), *secrets_of(base_url))
         self._headers = {"user-agent": "Mozilla/5.0 (compatible; trivium)", **(headers or {})}
         self._hints = {**HINTS, **(KEY_HINTS if self._secrets else {}), **(hints or {})}
         self._client = HTTPClient(proxies={})
