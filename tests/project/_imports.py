@@ -42,6 +42,8 @@ MAY_KNOW_THREADS: Mapping[str, frozenset[str]] = {
     "trivium/streams/_channel.py": frozenset({"asyncio"}),
     # `async_as_completed`: a helper for asyncio programs, which no run of trivium goes through
     "trivium/streams/_iteration.py": frozenset({"asyncio"}),
+    # the HTTP client's connections, which asyncio calls when bytes arrive
+    "trivium/http/_c*.py": frozenset({"asyncio"}),
     # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull
     "trivium/llms/local/_engine.py": frozenset({"threading"}),
 }

@@ -9,7 +9,7 @@ from typing import Final
 from trivium.http._connection import Connection
 from trivium.http._messages import BodyError
 
-__all__ = ["ACCEPTED", "body_of"]
+__all__ = ["ACCEPTED", "pieces_of_body"]
 
 ACCEPTED: Final = "gzip, deflate"
 BEGINNING: Final = 2_000
@@ -18,18 +18,13 @@ MAX_PIECE: Final = 256 << 10
 """Bytes of a decompressed piece, however small it was."""
 
 
-async def body_of(connection: Connection, is_raw: bool) -> AsyncGenerator[bytes]:
+async def pieces_of_body(connection: Connection, is_raw: bool) -> AsyncGenerator[bytes]:
     """Yield the body of a response in pieces, as they arrive; one that is compressed in pieces of a bounded size."""
     encoding = "" if is_raw else connection.headers.get("content-encoding", "")
     if not encoding or encoding == "identity":
         while piece := await connection.next_piece():
             yield piece
         return
-    async for piece in _decompressed(connection, encoding):
-        yield piece
-
-
-async def _decompressed(connection: Connection, encoding: str) -> AsyncGenerator[bytes]:
     beginning = bytearray()
     kinds = [each.strip().lower() for each in encoding.split(",")]
     if len(kinds) > 1 or kinds[0] not in ("gzip", "x-gzip", "deflate"):

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, quote, urlsplit
 from weakref import WeakKeyDictionary, finalize, ref
 
-from trivium.http._bodies import ACCEPTED, body_of
+from trivium.http._bodies import ACCEPTED, pieces_of_body
 from trivium.http._connection import Connection
 from trivium.http._messages import ConnectFailedError, HTTPRequest, HTTPResponse, InvalidRequestError
 from trivium.http._proxies import login_of, proxy_for
@@ -69,7 +69,7 @@ class HTTPClient:
         _logger.debug("%s %s://%s%s: %d", request.method, parts.scheme, parts.hostname, parts.path, status)
         is_kept = request.headers.get("connection") != "close"
         on_close = partial(pool.put_back, place, connection) if is_kept else connection.close
-        body = body_of(connection, request.is_raw)
+        body = pieces_of_body(connection, request.is_raw)
         return HTTPResponse(status, connection.headers, body, connection.reason, on_close)
 
     async def _pool(self) -> _Pool:
@@ -104,7 +104,8 @@ class HTTPClient:
 
     async def _open(self, parts: SplitResult, address: str | None) -> Connection:
         host, port = _host(parts), parts.port or _PORTS[parts.scheme]
-        options: dict[str, Any] = {} if address else {"happy_eyeballs_delay": 0.25}
+        is_literal = ":" in host or host.rpartition(".")[2].isdecimal()
+        options: dict[str, Any] = {} if address or is_literal else {"happy_eyeballs_delay": 0.25}
         if parts.scheme == "https":
             options |= {"ssl": self._verified(), "server_hostname": host.removesuffix(".")}
         _, connection = await asyncio.get_running_loop().create_connection(Connection, address or host, port, **options)

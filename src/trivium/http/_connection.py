@@ -108,16 +108,15 @@ class Connection(asyncio.Protocol):
     def is_usable(self, longest: float) -> bool:
         """Return whether an idle connection is still open, and not idle for more than `longest` seconds."""
         is_open = not self._is_lost and not self.transport.is_closing() and not self._left_over
-        return is_open and self._loop.time() - self.idle_since <= longest and not self._has_news()
-
-    def _has_news(self) -> bool:
-        """Return whether something has come that the loop has not seen yet: an idle connection's end, as a rule."""
+        if not is_open or self._loop.time() - self.idle_since > longest:
+            return False
+        # The loop may not have seen yet that the server has closed it.
         descriptor = self.transport.get_extra_info("socket").fileno()
         if not hasattr(select, "poll"):
-            return bool(select.select([descriptor], [], [], 0)[0])
+            return not select.select([descriptor], [], [], 0)[0]
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(0))
+        return not poll.poll(0)
 
     async def _news(self) -> None:
         """Wait until something has arrived; where this wait is cancelled, the connection is closed at once."""
@@ -188,16 +187,14 @@ class Connection(asyncio.Protocol):
         """End the exchange, and with it a body that lasts until the connection is closed."""
         self._is_lost = True
         if self._watch is not None and not self.is_complete:
-            if exc is None and self.status and self._lasts_to_the_end():
+            ends_so = self.headers.keys().isdisjoint(("content-length", "transfer-encoding"))
+            if exc is None and self.status and ends_so:
                 self.is_complete = True
             elif self._error is None:
                 when = "before the end of the response" if self.status else "without a response"
                 self._error = ConnectionLostError(f"{exc}" if exc else f"the server closed the connection {when}")
                 self._error.__cause__ = exc
         self._wake()
-
-    def _lasts_to_the_end(self) -> bool:
-        return "content-length" not in self.headers and "transfer-encoding" not in self.headers
 
     # ---- what httptools calls
     def on_message_begin(self) -> None:

@@ -226,15 +226,17 @@ class Remote:
         except (ValueError, RecursionError):
             said = "" if body.lstrip().startswith("<") else body
         usual = "; try again later" if status >= 500 else "; check base_url"
-        said = on_one_line(said)[:300] or response.reason
+        said = self._without_secrets(on_one_line(said))[:300] or response.reason
         seconds = seconds_to_wait(response.headers)
         text = f"answered {status}: {said}".rstrip(" .:") + self._hints.get(status, usual)
         return self._error(text + (f" ({seconds:.0f} s)" if seconds else ""), status, seconds)
 
     def _error(self, text: str, status: int = 0, retry_after: float = 0.0) -> RemoteServiceError:
-        for secret in self._secrets:
-            text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
+        text = self._without_secrets(text)
         return RemoteServiceError(f"{self.service} {text}", self.service, status, retry_after)
+
+    def _without_secrets(self, text: str) -> str:
+        return redact(text, (form for each in self._secrets for form in (each, quote(each, safe=""))))
 
 
 def _with_query(url: str, parameters: Mapping[str, str]) -> str:
