@@ -76,8 +76,13 @@ class HTTPClient:
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
-            pool = self._pools[loop] = _Pool(self, loop)
-            await anext(pool.keeper)  # the loop closes its asynchronous generators when it ends
+            pool = self._pools[loop] = _Pool()
+            roots: list[finalize[..., Any]] = []
+            # The loop closes its asynchronous generators when it ends. Only `finalize` holds this one, so that it goes
+            # with the client, at the latest when the interpreter ends and the loop is still whole.
+            keeper = pool.keep(roots, partial(_forget, ref(self), ref(loop)))
+            roots.append(finalize(self, _let_go, keeper))
+            await anext(keeper)
         return pool
 
     def drop(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -135,15 +140,10 @@ class HTTPClient:
 
 
 class _Pool:
-    """The idle connections of one event loop, and the generator that closes them when the loop ends."""
+    """The idle connections of one event loop."""
 
-    def __init__(self, owner: HTTPClient, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self) -> None:
         self._idle: dict[object, list[Connection]] = {}
-        roots: list[finalize[..., Any]] = []
-        self.keeper = _keep(self._idle, roots, partial(_forget, ref(owner), ref(loop)))
-        # An owner may go with a circle of objects, as of an error: its sockets must not go with them, unclosed.
-        roots.append(finalize(owner, _let_go, self.keeper))
-        roots[0].atexit = False
 
     def take(self, place: object) -> Connection | None:
         """Return an idle connection to a place, the one used last; None if there is none."""
@@ -163,20 +163,17 @@ class _Pool:
                 idle.pop(0).close()
             idle.append(connection)
 
-
-async def _keep(
-    idle: dict[object, list[Connection]], roots: list[finalize[..., object]], forget: Callable[[], None]
-) -> AsyncGenerator[None]:
-    try:
-        yield
-    finally:
-        for connections in idle.values():
-            for each in connections:
-                each.close()
-        idle.clear()
-        roots.pop().detach()
-        forget()
-        await asyncio.sleep(0)  # what is closed tells it in the loop's next turn
+    async def keep(self, roots: list[finalize[..., Any]], forget: Callable[[], None]) -> AsyncGenerator[None]:
+        """Wait until the loop ends or the client is gone, and close all."""
+        try:
+            yield
+        finally:
+            for connection in (each for idle in self._idle.values() for each in idle):
+                connection.close()
+            self._idle.clear()
+            roots.pop().detach()
+            forget()
+            await asyncio.sleep(0)  # what is closed tells it in the loop's next turn
 
 
 def _forget(owner: ref[HTTPClient], loop: ref[asyncio.AbstractEventLoop]) -> None:
