@@ -57,11 +57,11 @@ class HTTPClient:
         """
         parts = _split(request.url)
         proxy = proxy_for(parts, self._proxies)
+        data = _head(request, parts, proxy) + request.content
         pool = await self._pool()
         place = (parts.scheme, parts.netloc, request.address, proxy)
         connection = pool.take(place) or await self._connect(parts, proxy, request)
         try:
-            data = _head(request, parts, proxy) + request.content
             status = await connection.send(data, request.timeout, has_body=request.method != "HEAD")
         except BaseException:
             connection.end()

@@ -207,8 +207,8 @@ class Connection(asyncio.Protocol):
         self.reason += status.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header."""
-        if not self.is_complete:
+        """Keep a header; those that follow a body are dropped."""
+        if not self.status:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")
             self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -171,7 +172,7 @@ class Remote:
         try:
             with step(f"remote:{self.service}") as node:
                 change_scope(node, timeout=self._timeout)
-                asked = digest_of([request.method, request.url, request.params, str(request.content)])  # has secrets
+                asked = digest_of([request.method, request.url, str(request.content)])  # has secrets
                 return await recorded_read(node, asked, partial(self._tries, request, node))
         except DeadlineExceededError:
             raise self._error(f"gave no complete answer in {self._timeout:g} s: try again, or raise timeout") from None
