@@ -311,7 +311,7 @@ def test_names_a_server_that_is_not_there() -> None:
 def test_gives_a_silent_server_up(chat: ChatServer) -> None:
     silent = event_stream(event({"content": "a"}))[:1]
     chat.scripts = [[silent[0].replace(b"connection: close", b"content-length: 99")]] * 3
-    with pytest.raises(ProviderConnectionError, match="sent nothing for 0.05 s"):
+    with pytest.raises(ProviderConnectionError, match="sent nothing"):
         asyncio.run(collect(OpenAIModel("m", base_url=chat.url, timeout=0.05)))
 
 

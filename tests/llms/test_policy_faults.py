@@ -153,7 +153,7 @@ def test_an_answer_that_ends_anywhere_is_a_typed_error_or_a_retry(end: int, how:
 
 @pytest.mark.parametrize("data", [b"", WHOLE[:9], WHOLE[:60], WHOLE[:-30]])
 def test_a_stall_is_a_typed_error(data: bytes) -> None:
-    with Crooked(stall_after(data)) as server, pytest.raises(ProviderConnectionError, match="sent nothing for 0.05 s"):
+    with Crooked(stall_after(data)) as server, pytest.raises(ProviderConnectionError, match="sent nothing"):
         ask(server, ONCE, timeout=0.05)
 
 
