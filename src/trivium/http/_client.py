@@ -190,7 +190,7 @@ def _let_go(keeper: AsyncGenerator[None]) -> None:
 def _split(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        _ = parts.port
+        _ = parts.port, _host(parts)
     except ValueError as error:
         raise InvalidRequestError(f"{error}") from None
     if parts.scheme not in _PORTS or not parts.hostname or _LINE_END.search(url):
