@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import operator
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -277,3 +278,18 @@ def test_a_message_is_printed_as_in_lagent():
 )
 def test_a_model_is_asked_where_a_message_says_something(given: dict[str, Any], is_answered: bool):
     assert (agent().llm_response(Message(**given)) is not None) == is_answered
+
+
+@pytest.mark.parametrize(
+    ("work", "kinds"),
+    [
+        (lambda: agent().enable_message(cast("Any", "square")), (TypeError, ValueError)),
+        (lambda: agent().enable_message(cast("Any", int)), (TypeError, ValueError)),
+        (lambda: ChatDocument(content="x", metadata=3), (ValueError,)),
+        (lambda: setattr(ChatDocument(content="x"), "mood", "good"), (ValueError,)),
+    ],
+)
+def test_errors_are_those_of_langroid_too(work: Callable[[], Any], kinds: tuple[type[Exception], ...]):
+    with pytest.raises(kinds) as raised:
+        work()
+    assert all(isinstance(raised.value, kind) for kind in kinds)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import refuse_twins
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ArgumentTypeError
 from trivium.schema import ToolSpec
 
 __all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolTable", "Toolbox"]
@@ -96,7 +96,7 @@ class Toolbox:
         """Return the classes that an argument means: one, several, or with None all that are known.
 
         Raises:
-            ConfigurationError: one of them is no ToolMessage class.
+            ArgumentTypeError: one of them is no ToolMessage class.
         """
         if given is None:
             return list(self.known.values())
@@ -106,7 +106,8 @@ class Toolbox:
             many.sort(key=lambda each: each.__name__)
         for each in many:
             if not (isinstance(each, type) and issubclass(each, ToolMessage)):  # type: ignore[unnecessary] - users pass anything
-                raise ConfigurationError(f"{each!r} is no ToolMessage class: define `class MyTool(ToolMessage)`")
+                text = f"{each!r} is no ToolMessage class: define `class MyTool(ToolMessage)`"
+                raise ArgumentTypeError(text, "message_class")
         return many
 
     def with_own(self, classes: Sequence[ToolClass]) -> Toolbox:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from weakref import ref
 
+from trivium.exceptions import ArgumentTypeError
 from trivium.schema._conversions import FUNCTION_CALL, Conversions, call_kind, token_usage
 from trivium.schema._documents import LINKED, ChatDocMetaData
 from trivium.schema._registry import ObjectRegistry
@@ -227,7 +228,9 @@ def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str,
         if metadata.sender is Entity.LLM and (not metadata.is_view or metadata.tools_from_agent):
             found["origin"] = Origin.MODEL if metadata.is_view else Origin.PROGRAM
     elif metadata is not None:
-        found["metadata"] = dict(metadata)
+        if not isinstance(metadata, Mapping):
+            raise ArgumentTypeError(f"metadata is a ChatDocMetaData, not {metadata!r}", "metadata")
+        found["metadata"] = dict(cast("Mapping[str, Any]", metadata))
     made = message is None  # a new message holds nothing that is None
     return {name: value for name, value in found.items() if not made or value is not None or name == "content"}
 
