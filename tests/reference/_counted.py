@@ -8,8 +8,9 @@
 - An **override** is a method that the documents let users write; tested is one with a row in
   `tests/agents/test_overrides.py`.
 - A **program** is a code block; tested is one that a test runs. Langroid's document has none.
-- A **claim** is a sentence of Lagent's and Agere's lists of facts (`_sentences.py`), an item of a numbered list, or a
-  paragraph or bullet of Langroid's list of facts (`claims.txt`).
+- A **claim** is a sentence of Lagent's and Agere's lists of cases and of facts (`_sentences.py`), an item of a list of
+  defects, or a paragraph or bullet of Langroid's list of facts. Their tests are marked with them, or `claims.txt` has
+  them.
 """
 
 from __future__ import annotations
@@ -258,21 +259,21 @@ def _documented_on(system: str) -> set[str]:
 
 # ---- claims
 _LISTS = {
-    "lagent A1": ("lagent", "## A1", "## A2", True),
     "lagent A3": ("lagent", "## A3", "## A4", True),
-    "agere B1": ("agere", "## B1", "## B2", True),
     "agere B4": ("agere", "## B4", "Good points", True),
     "langroid (a)": ("langroid", "## (a)", "### Seed", False),
 }
 
 
 def _claims(system: str) -> Iterator[Item]:
+    given = _given()
     for name in (each for each in LISTS if LISTS[each][0] == system):
         known = sentences(name)
-        yield from (_sentence(system, name, number) for number in known)
+        for number in known:
+            listed = given.pop((name, number), "")
+            yield claim_of(system, name, number, listed) if listed else _sentence(system, name, number)
         unknown = [number for each, number in CHECKED if each == name and number not in known]
         yield from (Item(system, "claim", f"{name} {number}", "missing", "no document has it") for number in unknown)
-    given = _given()
     for name, (owner, begin, end, is_numbered) in _LISTS.items():
         if owner != system:
             continue
@@ -282,7 +283,7 @@ def _claims(system: str) -> Iterator[Item]:
         for number in numbers:
             yield claim_of(system, name, number, given.pop((name, number), ""))
     for name, number in given:
-        if _LISTS[name][0] == system:  # a line of the list that no document has
+        if name.split()[0] == system:  # a line of the list that no document has
             yield Item(system, "claim", f"{name} {number}", "missing", "no document has it")
 
 

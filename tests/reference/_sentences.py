@@ -1,6 +1,7 @@
 """The sentences of the lists of facts, and the tests that say of each that it holds.
 
-An item of a list is a paragraph or bullet with its indented lines; a sentence ends with a full stop or a semicolon.
+An item of a list is a number, paragraph or bullet with its indented lines; a sentence ends with a full stop or a
+semicolon.
 "3.2" is the second sentence of the third item. `says` marks a test with the sentences that it checks, and with words of
 the guide where trivium differs on purpose.
 """
@@ -16,7 +17,12 @@ from ._documents import REFERENCE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-LISTS = {"lagent A2": ("lagent", "## A2", "## A3"), "agere B2": ("agere", "## B2", "## B3")}
+LISTS = {
+    "lagent A1": ("lagent", "## A1", "## A2"),
+    "lagent A2": ("lagent", "## A2", "## A3"),
+    "agere B1": ("agere", "## B1", "## B2"),
+    "agere B2": ("agere", "## B2", "## B3"),
+}
 """The lists of which each sentence is counted: the system, and what stands before and behind the list."""
 
 
@@ -51,7 +57,7 @@ def sentences(name: str) -> dict[str, str]:
     text = text[text.index(begin) : text.index(end, text.index(begin))]
     items: list[str] = []
     for line in text.splitlines()[1:]:
-        if line[:1].isspace() and items:
+        if line[:1].isspace() and items and not re.match(r" \d ", line):
             items[-1] += f" {line.strip()}"
         elif line.strip():
             items.append(line.strip())

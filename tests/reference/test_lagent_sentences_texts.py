@@ -30,9 +30,9 @@ from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode, Agen
 from trivium.utils import filter_suffix
 
 from ._sentences import says
-from .test_lagent_sentences import Add, Echo
+from .test_lagent_sentences import Add, Echo, Says, texts
 
-A2 = partial(says, "lagent A2")
+A1, A2 = partial(says, "lagent A1"), partial(says, "lagent A2")
 
 
 def memory_of(*messages: tuple[str, Any] | AgentMessage) -> Memory:
@@ -40,6 +40,21 @@ def memory_of(*messages: tuple[str, Any] | AgentMessage) -> Memory:
     for each in messages:
         memory.add(each if isinstance(each, AgentMessage) else AgentMessage(sender=each[0], content=each[1]))
     return memory
+
+
+@A1("1.5 1.6 1.7 3.1")
+def test_a_text_is_a_users_message_and_sessions_are_reset_one_by_one():
+    agent, given = Says(), AgentMessage(content=["a"])
+    assert agent.name == "Says"
+    agent("x")
+    agent(given, session_id=1)
+    given.content.append("b")
+    assert [(each.sender, each.content) for each in agent.memory.get_memory()] == [("user", "x"), ("Says", "fine")]
+    assert texts(agent, 1) == [["a"], "fine"]
+    for reset in (agent.memory.reset, agent.reset):
+        agent("x")
+        reset()
+        assert (agent.memory.get(0), texts(agent, 1)) == (None, [["a"], "fine"])
 
 
 # ---- aggregators
