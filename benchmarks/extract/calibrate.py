@@ -1,8 +1,8 @@
 """Learn the confidence of values from documents whose truth is known, and measure it on others.
 
-``python calibrate.py learn DIR --sets open,python,perl`` writes ``src/trivium/extraction/calibration.json`` from what
-``run.py --output DIR`` found there. ``python calibrate.py measure DIR --sets reserved`` writes ``docs/confidence.md``
-with its figures, from documents that were not learned from. DIR has a folder for each model.
+``python calibrate.py learn DIR --sets open --models default`` writes ``src/trivium/extraction/calibration.json`` from
+what ``run.py --output DIR`` found there. ``python calibrate.py measure DIR --sets reserved`` writes
+``docs/confidence.md`` with its figures, from documents that were not learned from. DIR has a folder for each model.
 
 The model is a logistic regression of a few signs (`trivium.extraction._confidence`); its penalty is one standard
 normal prior for each sign, scaled to unit variance. The threshold is the highest at which, cross-validated by
@@ -118,9 +118,9 @@ def threshold_of(given: Sequence[Place]) -> float:
     return int(100 * right[int(LOST * len(right))]) / 100
 
 
-def learn(folder: Path, sets: Sequence[str]) -> None:
-    """Write the calibration."""
-    places = list(places_of(folder, sets))
+def learn(folder: Path, sets: Sequence[str], models: Sequence[str]) -> None:
+    """Write the calibration, learned from the answers of some models (default: all)."""
+    places = [place for place in places_of(folder, sets) if not models or place.model in models]
     given = [place for place in places if place.signs]
     checked = cross_validated(given)
     weights, intercept = fit(given)
@@ -180,10 +180,10 @@ def summary(given: Sequence[Place], places: Sequence[Place], model: str, thresho
     )
 
 
-def measure(folder: Path, sets: Sequence[str]) -> None:
-    """Write the page of the docs with its figures."""
+def measure(folder: Path, sets: Sequence[str], models: Sequence[str]) -> None:
+    """Write the page of the docs with its figures, of some models (default: all)."""
     known = json.loads(TARGET.read_text(encoding="utf-8"))
-    places = list(places_of(folder, sets))
+    places = [place for place in places_of(folder, sets) if not models or place.model in models]
     given = [place for place in places if place.signs]
     learned = [name for name in sets if name in known["sets"]]
     given = cross_validated(given) if learned else predicted(given, known["weights"], known["intercept"])
@@ -286,8 +286,10 @@ def main() -> None:
     parser.add_argument("task", choices=["learn", "measure"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sets", default="open", help="as of run.py, separated by commas")
+    parser.add_argument("--models", default="", help="names of folders in DIR, separated by commas; else all")
     options = parser.parse_args()
-    {"learn": learn, "measure": measure}[options.task](options.folder, options.sets.split(","))
+    models = list(filter(None, options.models.split(",")))
+    {"learn": learn, "measure": measure}[options.task](options.folder, options.sets.split(","), models)
 
 
 if __name__ == "__main__":

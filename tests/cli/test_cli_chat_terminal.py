@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import re
 import struct
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import pytest
+from rich.console import Console
+
+from trivium import Agent
+from trivium.language_models import MockLM
+from trivium.llms import Delta, Request
+from trivium.schema import Usage
+from trivium.terminal import Terminal
+from trivium.terminal.lowlevel import Conversation, run_command
 
 from ._chat_server import HOLD, ChatAnswers
 from ._command import Command, Ended
@@ -85,10 +94,86 @@ def test_what_is_typed_is_answered_and_quit_ends_it(trivium: Command):
     assert "chat: Again" in plain(ended.out)
 
 
-@pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", CTRL_D, CTRL_C])
+@pytest.mark.parametrize("word", [b"q\r", b"x\r", b"exit\r", b"bye\r", b"/exit\r", CTRL_D])
 def test_the_ways_to_leave(trivium: Command, word: bytes):
     ended = talk(trivium, scripted(trivium, "Hello"), (PROMPT, b"hi\r"), ("Hello", b""), (PROMPT, word))
     assert (ended.status, "Traceback" in ended.out) == (0, False)
+
+
+def test_control_c_leaves_only_if_it_is_pressed_twice(trivium: Command):
+    ended = talk(
+        trivium,
+        scripted(trivium, "Hello"),
+        (PROMPT, CTRL_C),
+        ("Ctrl-C again leaves", b""),
+        (PROMPT, b"hi\r"),
+        ("chat: Hello", b""),
+        (PROMPT, CTRL_C),
+        ("Ctrl-C again leaves", b""),
+        (PROMPT, CTRL_C),
+    )
+    assert (ended.status, "Traceback" in ended.out) == (0, False)
+
+
+def test_there_is_a_sign_of_life_before_the_first_word(trivium: Command):
+    with ChatAnswers(lambda body: [HOLD, "never"]) as server:
+        typist = Typist((PROMPT, b"hi\r"), ("…", CTRL_C), ("interrupted", b""), (PROMPT, CTRL_D))
+        ended = trivium.on_terminal("chat", *server.options, environment=QUIET, seen=typist)
+    assert (ended.status, typist.is_done) == (0, True)
+
+
+def test_model_cost_and_documents_are_told(trivium: Command):
+    (trivium.folder / "lease.txt").write_text("The rent is 950 EUR.")
+    (trivium.folder / "more.txt").write_text("Pets are allowed.")
+    (trivium.folder / "other.json").write_text(json.dumps(["Other"]))
+    ended = talk(
+        trivium,
+        [*scripted(trivium, "It is 950 EUR [1]."), "--docs", "lease.txt", "--embedding", "none"],
+        (PROMPT, b"/cost\r"),
+        ("nothing so far", b""),
+        (PROMPT, b"/docs\r"),
+        ("lease.txt: 1 passages", b""),
+        (PROMPT, b"/docs more.txt\r"),
+        ("more.txt: 1 passages", b""),
+        (PROMPT, b"/docs none.txt\r"),
+        ("there is no such file", b""),
+        (PROMPT, b"/model\r"),
+        ("the model is chat", b""),
+        (PROMPT, b"/model scripted:other.json\r"),
+        ("the model is other", b""),
+        (PROMPT, b"/help\r"),
+        ("/docs PLACE reads another one", b""),
+        (PROMPT, CTRL_D),
+    )
+    assert ended.status == 0
+    plainly = talk(
+        trivium, scripted(trivium, "Hi"), (PROMPT, b"/docs\r"), ("there are no documents", b""), (PROMPT, CTRL_D)
+    )
+    assert plainly.status == 0
+
+
+class Counted(MockLM):
+    """A model that tells what its answers use."""
+
+    def stream(self, request: Request) -> Generator[Delta]:
+        yield "fine"
+        yield Usage(3, 4)
+
+
+def test_the_cost_of_all_answers_is_added_up():
+    conversation, out = Conversation(Agent(Counted())), io.StringIO()
+    terminal = Terminal(Console(file=out))
+    for _ in range(2):
+        conversation.ask("hi", (conversation.count,), str)
+    run_command("/cost", conversation, terminal)
+    assert "14 tokens" in out.getvalue()
+
+
+def test_a_session_that_goes_on_begins_with_its_summary(trivium: Command):
+    options = [*scripted(trivium, "Hello Ada"), "--session", "s.json"]
+    talk(trivium, options, (PROMPT, b"I am Ada\r"), ("Hello Ada", b""), (PROMPT, CTRL_D))
+    ended = talk(trivium, options, ("The conversation of 2 messages goes on", b""), (PROMPT, CTRL_D))
+    assert "user: I am Ada\nchat: Hello Ada\n" in plain(ended.out)
 
 
 def test_an_answer_is_seen_as_it_comes_and_control_c_stops_it(trivium: Command):

@@ -32,6 +32,10 @@ from trivium.terminal.lowlevel import (
 __all__ = ["ChatOptions", "run_chat"]
 
 FAILED = 1
+_COMMANDS = {
+    "/model": "show the model; /model NAME goes on with another",
+    "/docs": "list the documents; /docs PLACE reads another one",
+}
 _MOST_BYTES = 32 << 20
 _READ_SECONDS = 15.0
 
@@ -63,7 +67,7 @@ def run_chat(options: ChatOptions) -> int:
     """
     terminal = None
     if is_terminal() and not options.json:
-        terminal = Terminal(commands=COMMANDS, history=options.history)
+        terminal = Terminal(commands={**COMMANDS, **_COMMANDS}, history=options.history)
     if options.docs:
         agent: Agent = reading_agent(options, terminal)
     else:
@@ -72,7 +76,9 @@ def run_chat(options: ChatOptions) -> int:
         agent = Agent(model, options.system, tools=tools, name=one_line(model.name))
     conversation = Conversation(agent, file=options.session)
     if terminal is not None:
-        chat_at_terminal(conversation, terminal)
+        chat_at_terminal(
+            conversation, terminal, commands={"/model": _model_of(agent, options), "/docs": _docs_of(agent)}
+        )
         return 0
     if not sys.stdin.isatty() and hasattr(sys.stdin, "reconfigure"):
         cast("Any", sys.stdin).reconfigure(encoding="utf-8", errors="replace")
@@ -86,6 +92,34 @@ def run_chat(options: ChatOptions) -> int:
             lambda error: write_line(f"error: {as_error(error)}"),
         )
     return FAILED if failed else 0
+
+
+# ---- commands
+def _model_of(agent: Agent, options: ChatOptions) -> Callable[[str], str]:
+    """Return the command that shows or changes the model."""
+
+    def change(name: str) -> str:
+        if name:
+            agent.llm = choose_model(name, options.base_url)
+        return f"the model is {one_line(agent.model.name)}"
+
+    return change
+
+
+def _docs_of(agent: Agent) -> Callable[[str], str]:
+    """Return the command that lists the documents, or reads another one."""
+
+    def add(place: str) -> str:
+        from trivium.agents.special import DocChatAgent
+        from trivium.cli._knowledge import display_name, find_places, ingest_places
+
+        if not isinstance(agent, DocChatAgent):
+            return "there are no documents: leave, and begin with --docs PLACE"
+        if place:
+            ingest_places(agent, find_places([place]), _MOST_BYTES, _READ_SECONDS, is_own=True)
+        return "\n".join(f"{display_name(each.source)}: {each.chunks:,} passages" for each in agent.sources())
+
+    return add
 
 
 # ---- the agent

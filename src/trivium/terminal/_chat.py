@@ -7,14 +7,15 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from trivium.commander import Listener
+from trivium.commander import Event, Listener
 from trivium.exceptions import ConfigurationError, OutputError, RunKilledError, StateError, TriviumError
 from trivium.module import Module
-from trivium.schema import Message
+from trivium.observers import format_usage
+from trivium.schema import Message, Usage
 from trivium.terminal._terminal import Terminal, is_terminal
 from trivium.terminal._words import safe_line
 
@@ -28,12 +29,18 @@ COMMANDS = {
     "/tools": "show the last tool calls in full; /tools on and /tools off for later ones",
     "/history": "show the conversation so far",
     "/reset": "forget the conversation",
+    "/cost": "show what the answers have cost so far",
     "/save": "write the conversation to a file: /save FILE",
     "/quit": "leave, as q, x, exit, bye and Ctrl-D do",
 }
 _COMMAND = re.compile(r"/\w+(\s|$)")
 _QUIT = frozenset({"/quit", "/exit", "q", "x", "quit", "exit", "bye"})
 _KEYS = "Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer"
+_SHOWN = 200
+"""The characters of a message in the summary of a conversation that goes on."""
+
+Commands: TypeAlias = Mapping[str, Callable[[str], str]]
+"""Further commands of a program: each gets what follows it, and returns the line to show."""
 
 
 def chat(
@@ -90,6 +97,7 @@ class Conversation:
     def __init__(self, module: Module, session_id: Hashable = 0, file: Path | None = None) -> None:
         self.module, self.session_id, self.file = module, session_id, file
         self.failed = 0
+        self.usage = Usage()
         if file is not None and file.exists():
             self._load(file)
         else:
@@ -124,6 +132,20 @@ class Conversation:
         """Return the messages so far."""
         memory = None if self.module.memory is None else self.module.memory.get(self.session_id)
         return [] if memory is None else memory.get_memory()
+
+    def summary(self) -> str:
+        """Return a line on a conversation that goes on, with its last question and answer; "" for a new one."""
+        messages = [each for each in self.messages() if each.content and not each.tool_call_id]
+        if not messages:
+            return ""
+        texts = [safe_line(f"{each.sender}: {each.content}") for each in messages[-2:]]
+        shown = "\n".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in texts)
+        return f"The conversation of {len(messages)} messages goes on; the last were\n{shown}"
+
+    def count(self, event: Event) -> None:
+        """Add up the usage of all calls: a listener of the turns."""
+        if event.usage is not None:
+            self.usage += event.usage
 
     def reset(self) -> None:
         """Forget the conversation."""
@@ -167,20 +189,36 @@ class Conversation:
             raise ConfigurationError(f"{file} holds no conversation of this agent: name a new file") from None
 
 
-def chat_at_terminal(conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...] = ()) -> int:
-    """Chat at a terminal until the user leaves; return the number of turns that failed."""
+def chat_at_terminal(
+    conversation: Conversation,
+    terminal: Terminal,
+    listeners: tuple[Listener, ...] = (),
+    commands: Commands | None = None,
+) -> int:
+    """Chat at a terminal until the user leaves; return the number of turns that failed.
+
+    Args:
+        conversation: the conversation.
+        terminal: the terminal.
+        listeners: further listeners of the runs.
+        commands: further commands of the program.
+    """
     terminal.note(f"{_KEYS}; /help says more.")
+    if summary := conversation.summary():
+        terminal.note(summary)
     while (text := terminal.read()) is not None:
         word = text.strip()
         if word.lower() in _QUIT:
             break
         if _COMMAND.match(word):
-            run_command(word, conversation, terminal)
+            run_command(word, conversation, terminal, commands or {})
         if not word or _COMMAND.match(word):
             continue
         terminal.begin_turn()
+        terminal.wait()
         try:
-            answer = conversation.ask(text, (terminal, *listeners), lambda: terminal.partial, terminal.approve)
+            heard = (terminal, conversation.count, *listeners)
+            answer = conversation.ask(text, heard, lambda: terminal.partial, terminal.approve)
         except (KeyboardInterrupt, RunKilledError):
             terminal.stop()
             terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written
@@ -195,12 +233,18 @@ def chat_at_terminal(conversation: Conversation, terminal: Terminal, listeners: 
     return conversation.failed
 
 
-def run_command(line: str, conversation: Conversation, terminal: Terminal) -> None:
-    """Run a command of the user: a word of `COMMANDS`, and its argument."""
+def run_command(line: str, conversation: Conversation, terminal: Terminal, commands: Commands | None = None) -> None:
+    """Run a command of the user: a word of `COMMANDS` or of the program's own, and its argument."""
     word, _, rest = line.partition(" ")
     rest = rest.strip()
+    if commands and word in commands:
+        try:
+            terminal.note(commands[word](rest), "")
+        except TriviumError as error:
+            terminal.note(f"error: {safe_line(error)}", "red")
+        return
     if word == "/help":
-        terminal.note("\n".join(f"{name:10}{text}" for name, text in COMMANDS.items()) + f"\n{_KEYS}.")
+        terminal.note("\n".join(f"{name:10}{text}" for name, text in terminal.commands.items()) + f"\n{_KEYS}.")
     elif word == "/tools":
         if rest in ("on", "off"):
             terminal.unfold = rest == "on"
@@ -213,6 +257,8 @@ def run_command(line: str, conversation: Conversation, terminal: Terminal) -> No
                 terminal.note(f"  {safe_line(f'{call.name}({call.arguments})')}")
             if message.content:
                 terminal.write_message(message.sender, str(message.content), "llm" if is_own else "user")
+    elif word == "/cost":
+        terminal.note(", ".join(format_usage(conversation.usage)) or "nothing so far")
     elif word == "/reset":
         conversation.reset()
         terminal.note("forgotten")

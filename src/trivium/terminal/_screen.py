@@ -74,6 +74,7 @@ class Screen:
         self._is_answered = False  # a model has answered since a task's last step
         self._stepping = set[str]()  # the tasks whose own steps were displayed
         self._is_at_start = True
+        self._waits = False
         self._thinks = False
         self._shows: dict[str, Callable[[Event, Display], None]] = {
             "answer": self._write_delta, "thought": self._write_delta, "call": self._begin_tool,
@@ -155,11 +156,7 @@ class Screen:
 
     def _write_tool(self, use: DisplayedCall) -> None:
         self.end_line()
-        mark, arrow = "⚙", "→"
-        try:
-            "⚙→…│".encode(self.console.encoding)
-        except (UnicodeEncodeError, LookupError):
-            mark, arrow = "*", "->"
+        mark, arrow = (_mark(*pair, self.console) for pair in (("⚙", "*"), ("→", "->")))
         if self.unfold:
             results = use.result.splitlines() or [""]
             lines = [f"  {mark} {use.call}", *(f"    {' ' if at else arrow} {line}" for at, line in enumerate(results))]
@@ -220,6 +217,20 @@ class Screen:
         self.tools.clear()
         self._cut = ""
 
+    def wait(self) -> None:
+        """Show that an answer is awaited, until the first text takes the place of the mark."""
+        if self.console.is_terminal and not self.console.is_dumb_terminal:
+            self._write(_mark("…", "...", self.console), "dim")
+            self._is_at_start = self._waits = True  # the line will be free again
+
+    def _end_waiting(self) -> None:
+        if self._waits:
+            from rich.control import Control
+            from rich.segment import ControlType
+
+            self._waits = False
+            self.console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+
     def stop(self) -> None:
         """End the answers and tool calls in progress, which were cancelled."""
         self._live, self._thinks, self._cut = None, False, ""
@@ -230,6 +241,7 @@ class Screen:
 
     def end_line(self) -> None:
         """Begin a new line, unless the cursor is at the start of one."""
+        self._end_waiting()
         if not self._is_at_start:
             self._write("\n")
 
@@ -242,6 +254,16 @@ class Screen:
 
         text = safe_text(text)
         if text:
+            self._end_waiting()
             self.console.print(Text(text, style), end="")
             self.console.file.flush()
             self._is_at_start = text.endswith("\n")
+
+
+def _mark(mark: str, plain: str, console: Console) -> str:
+    """Return a mark, or plain characters on a terminal that knows only those."""
+    try:
+        "⚙→…│".encode(console.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return plain
+    return mark

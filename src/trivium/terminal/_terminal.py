@@ -38,7 +38,8 @@ class Terminal(Screen):
     """A screen that can ask the user: the display of a run and its user port in one.
 
     Enter sends the input, Alt-Enter begins a new line, and pasted text may have several lines; the arrows go through
-    earlier inputs. Ctrl-C clears the line; on an empty line it ends the conversation, as Ctrl-D does.
+    earlier inputs. Ctrl-C clears the line; on an empty line it ends the conversation, as Ctrl-D does; where commands
+    are given, if it is pressed twice.
 
     Args:
         console: as for `Screen`.
@@ -69,6 +70,8 @@ class Terminal(Screen):
         super().__init__(console, unfold=unfold)
         # A dumb terminal can neither move its cursor nor show colours: its input is a plain line.
         self._session = None if self.console.is_dumb_terminal else make_session(commands or {}, history)
+        self.commands = dict(commands or {})
+        self._presses = 2 if commands else 1
 
     def ask(self, prompt: str = "") -> str:
         """Return the user's answer to the prompt; "q", which ends a task, if the user leaves.
@@ -94,16 +97,26 @@ class Terminal(Screen):
 
     def read(self, name: str = "you") -> str | None:
         """Return the next input; None if the user leaves."""
-        self.end_line()
         text = None
-        with suppress(EOFError, KeyboardInterrupt):
-            if self._session is None:
-                text = read_line(f"{name}: ")
-            else:  # the input line runs its own loop: on a loop's thread it needs another thread
-                style = f"bold ansi{COLOURS['user']}"
-                text = self._session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
+        with suppress(EOFError):
+            for press in range(1, self._presses + 1):
+                self.end_line()
+                try:
+                    text = self._line(name)
+                    break
+                except KeyboardInterrupt:
+                    if press < self._presses:
+                        self._is_at_start = True
+                        self.note("Ctrl-C again leaves")
         self._is_at_start = True
         return text
+
+    def _line(self, name: str) -> str:
+        if self._session is None:
+            return read_line(f"{name}: ")
+        # The input line runs its own loop: on a loop's thread it needs another thread.
+        style = f"bold ansi{COLOURS['user']}"
+        return self._session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
 
 
 def _keys() -> KeyBindings:
@@ -125,7 +138,7 @@ def _keys() -> KeyBindings:
         if event.current_buffer.text:
             event.current_buffer.reset()
         else:
-            event.app.exit(exception=EOFError())
+            event.app.exit(exception=KeyboardInterrupt())
 
     return keys
 
