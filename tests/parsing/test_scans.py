@@ -89,6 +89,27 @@ def test_pages_are_reported_and_several_images_are_pages(tmp_path: Path) -> None
     assert (caught.value.limit, caught.value.value) == ("scanned_pages", 1)
 
 
+@pytest.mark.parametrize("suffix", ["tiff", "pdf"])
+def test_too_many_scans_are_refused_before_any_is_read(tmp_path: Path, suffix: str) -> None:
+    path, seen = tmp_path / f"a.{suffix}", list[tuple[int, int]]()
+    page_image().save(path, save_all=True, append_images=[page_image()] * 2, resolution=200)
+    with pytest.raises(DocumentTooLargeError, match="3 scanned pages, the limit is 2"):
+        read(path, limits=ReadLimits(scanned_pages=2), on_page=lambda page, count: seen.append((page, count)))
+    assert seen == []
+
+
+@needs_tesseract
+def test_pages_with_text_do_not_count_as_scans(tmp_path: Path) -> None:
+    made = pypdfium2.PdfDocument(pdf([["A page with a text layer, which is read as it is."]]))
+    page_image().save(tmp_path / "scan.pdf", resolution=200)
+    for each in (tmp_path / "scan.pdf", pdf([["One more page with a text layer of its own."]])):
+        made.import_pages(pypdfium2.PdfDocument(each))  # pyright: ignore[reportUnknownMemberType]
+    made.save(tmp_path / "all.pdf")  # pyright: ignore[reportUnknownMemberType]
+    assert "4711-2024" in read(tmp_path / "all.pdf", limits=ReadLimits(scanned_pages=1)).content
+    with pytest.raises(DocumentTooLargeError, match="1 scanned pages, the limit is 0"):
+        read(tmp_path / "all.pdf", limits=ReadLimits(scanned_pages=0))
+
+
 @needs_tesseract
 def test_a_scanned_page_among_others(tmp_path: Path) -> None:
     words = pypdfium2.PdfDocument(pdf([["A page with a text layer, which is read as it is."]]))

@@ -156,6 +156,27 @@ def test_an_action_that_is_refused_stays_text_and_says_so():
     assert deep["status"] == ToolStatusCode.PARSING_ERROR
 
 
+CALL = '<|action_start|><|plugin|>\n{"name": "send"}<|action_end|>\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"```\n{CALL}```", f"The mail says:\n```json\n{CALL}```\nSo.", f"> {CALL}", f"Note:\n > x {CALL}", f"“{CALL}”",
+     f'He wrote "{CALL}"', f"He wrote '{CALL}'", f"See `{CALL}`", f"«{CALL}»", f"`a` and `{CALL}`"],
+)  # fmt: skip
+def test_an_action_that_is_quoted_is_text(text: str):
+    assert PluginParser().parse_response(text) == found(None, text, None, 0)
+    assert mixed().parse_response(text)["tool_type"] is None
+
+
+@pytest.mark.parametrize(
+    "thought",
+    ["", "So.\n", "Let's see the tools'", 'I do "it"', "`send`", "```\ncode\n```\n", "a > b ", "> quoted\n\nI send. "],
+)
+def test_an_action_behind_a_thought_is_one(thought: str):
+    assert PluginParser().parse_response(thought + CALL) == found("plugin", thought, {"name": "send"}, 1)
+
+
 def test_what_validates_may_be_named_by_its_path():
     assert ToolParser("a", validate="json.loads").parse_response("<tool>\n[1]")["action"] == [1]
     with pytest.raises(ObjectNotFoundError, match="no 'nothing'"):

@@ -66,16 +66,19 @@ class Original(NamedTuple):
     option: str = "max_bytes"
     scanning: Scanning = Scanning()
 
-    def begin_scan(self, page: int, count: int) -> None:
-        """Report that a page is an image, which is read next.
+    def check_scans(self, count: int) -> None:
+        """Check how many pages are images, before any is read.
 
         Raises:
-            DocumentTooLargeError: the document has more of them than may be read.
+            DocumentTooLargeError: there are more of them than may be read.
         """
-        if page > self.scanning.pages:
+        if count > self.scanning.pages:
             text = f"it has {count} scanned pages, the limit is {self.scanning.pages}; give a part of it, or raise "
             line = self._line(f"{text}ReadLimits(scanned_pages=…)")
             raise DocumentTooLargeError(line, self.source, "scanned_pages", self.scanning.pages)
+
+    def begin_scan(self, page: int, count: int) -> None:
+        """Report that a page is an image, which is read next."""
         if self.scanning.report is not None:
             self.scanning.report(page, count)
 

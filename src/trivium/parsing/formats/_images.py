@@ -36,6 +36,8 @@ def parse_image(original: Original) -> Parsed:
     layout, length = PageLayout(), 0
     engine: OCR | None = None
     for number, count, image in image_pages(original):
+        if engine is None:
+            original.check_scans(count)
         original.begin_scan(number, count)
         engine = engine or OCR(original)
         size = size_in_points(image)

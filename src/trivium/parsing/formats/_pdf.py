@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trivium.exceptions import MissingExtraError, OCRMissingError
 from trivium.parsing._boxes import PageLayout, Run
-from trivium.parsing.formats._arranging import arrange_page
+from trivium.parsing.formats._arranging import PlacedWord, arrange_page
 from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
@@ -19,6 +19,7 @@ from trivium.parsing.formats._pdf_words import page_words
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
 
 __all__ = ["PDFFile", "parse_pdf"]
 
@@ -95,17 +96,33 @@ class _Reader:
         self, page: Any, number: int, size: tuple[float, float], offset: int, is_scan: bool
     ) -> tuple[str, list[Run]]:
         words = list(page_words(self._file.pdfium, page, *size))
-        letters = sum(len(word.text) for word in words)
-        if letters < _FEW_LETTERS:
-            is_image = self._file.image_share(page, size) >= _FILLED
-            if is_image or (is_scan and not letters and self._file.shows(page)):
-                return self._scan(page, number, size, offset, is_scan) or arrange_page(words, number, size, offset)
+        if self._is_image(page, words, size, is_scan):
+            return self._scan(page, number, size, offset, is_scan) or arrange_page(words, number, size, offset)
         return arrange_page(words, number, size, offset)
+
+    def _is_image(self, page: Any, words: Sequence[PlacedWord], size: tuple[float, float], is_scan: bool) -> bool:
+        letters = sum(len(word.text) for word in words)
+        if letters >= _FEW_LETTERS:
+            return False
+        return self._file.image_share(page, size) >= _FILLED or (is_scan and not letters and self._file.shows(page))
+
+    def _count_images(self, first: int, is_scan: bool) -> int:
+        """Return the number of pages that are images, from one of them on; that of all pages, where that is allowed."""
+        count = self._file.page_count - first
+        if count <= self._original.scanning.pages:
+            return count
+        for number in range(first, self._file.page_count):
+            with self._file.page(number) as page:
+                size = self._file.size(page)
+                count -= not self._is_image(page, list(page_words(self._file.pdfium, page, *size)), size, is_scan)
+        return count
 
     def _scan(
         self, page: Any, number: int, size: tuple[float, float], offset: int, is_scan: bool
     ) -> tuple[str, list[Run]] | None:
         """Return the text of an image; None without an engine, where other pages may have text."""
+        if not self._scans:
+            self._original.check_scans(self._count_images(number - 1, is_scan))
         self._scans += 1
         self._original.begin_scan(self._scans, self._file.page_count)
         try:

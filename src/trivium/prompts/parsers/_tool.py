@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 from trivium.exceptions import ConfigurationError, MissingEntryError, UnknownToolError
 from trivium.prompts.parsers._text import StrParser, write_json
@@ -42,6 +42,9 @@ class ToolParser(StrParser):
         {'tool_type': 'code', 'thought': 'Let me see.\\n', 'action': '1 + 1', 'status': <ToolStatusCode.VALID_TOOL: 1>}
     """
 
+    reads_quotations: ClassVar[bool] = True
+    """True: an action counts that the answer quotes: in a fence, behind ">" or in quotation marks."""
+
     @checked
     def __init__(
         self,
@@ -76,7 +79,7 @@ class ToolParser(StrParser):
         status PARSING_ERROR.
         """
         thought, found, action = data.partition(self.begin)
-        if not found:
+        if not found or (not self.reads_quotations and _is_quoting(thought)):
             return _parsed(None, data, None, ToolStatusCode.NO_TOOL)
         action = action.partition(self.end)[0] if self.end else action
         try:
@@ -100,7 +103,9 @@ class ToolParser(StrParser):
 
 
 class InterpreterParser(ToolParser):
-    """A `ToolParser` for code, between the marks of the InternLM models."""
+    """A `ToolParser` for code, between the marks of the InternLM models; what the model quotes is no action."""
+
+    reads_quotations = False
 
     def __init__(
         self,
@@ -114,6 +119,15 @@ class InterpreterParser(ToolParser):
         super().__init__(tool_type, template, begin, end, validate, **fields)
 
 
+def _is_quoting(before: str) -> bool:
+    """Return whether a fence, a quotation or a quoted line begins in a text, and goes on at its end."""
+    line = before.rpartition("\n")[2].strip()
+    is_open = line.endswith(("“", "„", "‘", "«")) or any(
+        line.endswith(sign) and line.count(sign) % 2 for sign in "`\"'"
+    )
+    return is_open or line.startswith(">") or before.count("```") % 2 == 1
+
+
 def read_call(text: str) -> Parsed:
     """Parse a call written as a JSON object; other JSON and plain text are invalid."""
     call = json.loads(text)
@@ -123,7 +137,12 @@ def read_call(text: str) -> Parsed:
 
 
 class PluginParser(ToolParser):
-    """A `ToolParser` for calls written as a JSON object, between the marks of the InternLM models."""
+    """A `ToolParser` for calls written as a JSON object, between the marks of the InternLM models.
+
+    A call that the model quotes, in a fence, behind ">" or in quotation marks, is text.
+    """
+
+    reads_quotations = False
 
     def __init__(
         self,
