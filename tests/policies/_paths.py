@@ -167,7 +167,7 @@ def by_a_batch_of_an_agent(outbox: Outbox, folder: Path, options: dict[str, Any]
     writer = outbox.chat_agent(TO_EVE)
     writer.policy, writer.approve = options.get("policy"), options.get("approve")
     answers = llm_response_batch(writer, [reader(outbox)("Read.")])
-    agent_response_batch(writer, answers, input_map=lambda answer: answer)
+    agent_response_batch(writer, [each for each in answers if each], input_map=lambda answer: answer)
 
 
 def by_a_batch_of_a_task(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:

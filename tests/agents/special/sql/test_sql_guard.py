@@ -194,10 +194,53 @@ def test_texts_of_postgresql_are_sent_as_the_plain_text_that_they_are(sql: str, 
     assert check_query(sql, dialect) == sent
 
 
+@pytest.mark.parametrize(
+    ("dialect", "sql", "sent"),
+    [
+        ("postgres", r"SELECT U&'d\0061t\+000061''\\'", r"SELECT 'data''\'"),
+        ("postgres", r"select u&'\003B''; drop table t'", "SELECT ';''; drop table t'"),
+        ("postgres", "SELECT N'it''s'", "SELECT 'it''s'"),
+        ("postgres", "SELECT B'101'", "SELECT b'101'"), ("mysql", "SELECT b'101'", "SELECT b'101'"),
+        ("postgres", "SELECT 'a'\n  'it''s' AS x", "SELECT 'ait''s' AS x"),
+        ("duckdb", "SELECT 'a'\n'b'", "SELECT 'ab'"),
+        ("mysql", "SELECT 'a' 'b' 'c'", "SELECT 'abc'"),
+    ],
+)  # fmt: skip
+def test_other_forms_of_texts_are_sent_as_what_they_are(dialect: str, sql: str, sent: str) -> None:
+    assert check_query(sql, dialect) == sent
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql"),
+    [
+        ("postgres", r"SELECT U&'\'; DROP TABLE t --'"), ("postgres", r"SELECT U&'\0000'"),
+        ("postgres", r"SELECT U&'\200b'"), ("postgres", r"SELECT U&'\0027; x'"), ("postgres", r"SELECT U&'\+000027'"),
+        ("postgres", "SELECT U&'d!0061' UESCAPE '!'"), ("postgres", r"SELECT U&'\61'"),
+        ("postgres", r"SELECT U&'\D800'"),
+        ("postgres", r"SELECT N'a\'; DROP TABLE t --'"), ("mysql", "SELECT N'a'"),
+        ("postgres", "SELECT B'12'"), ("sqlite", "SELECT N'a'"), ("duckdb", "SELECT N'a'"), ("duckdb", "SELECT B'1'"),
+        ("postgres", "SELECT X'1F'"), ("postgres", "SELECT 'a\\'\n'b'"),
+        ("postgres", r"SELECT E'a' '\'; DROP TABLE t --'"),
+        ("postgres", "SELECT 'a'\n'b' 'c'"), ("sqlite", "SELECT 'a'\n'b'"), ("duckdb", "SELECT 'a' 'b'"),
+        ("postgres", "SELECT format('%1'\n'0000s', 'a')"),
+    ],
+)  # fmt: skip
+def test_other_forms_of_texts_that_may_mean_more_are_refused(dialect: str, sql: str) -> None:
+    with pytest.raises(QueryRefusedError):
+        check_query(sql, dialect)
+
+
 @pytest.mark.parametrize("dialect", ["duckdb", "mysql", "postgres", "sqlite"])
 def test_a_plan_can_be_asked_for_and_runs_nothing(dialect: str) -> None:
     assert check_query(" explain\nselect a from t", dialect, max_rows=5) == "EXPLAIN SELECT a FROM t"
-    refused = ["DELETE FROM t", "ANALYZE SELECT 1", "(ANALYZE) SELECT 1", "VERBOSE SELECT 1", "t", "SELECT 1; SELECT 2"]
+    refused = [
+        "DELETE FROM t",
+        "ANALYZE SELECT 1",
+        "(ANALYZE) SELECT 1",
+        "VERBOSE DELETE FROM t",
+        "t",
+        "SELECT 1; SELECT 2",
+    ]
     refused += ["EXPLAIN SELECT 1", "", "FOR CONNECTION 5", "SELECT * FROM secrets", "FORMAT=JSON SELECT 1"]
     for sql in refused:
         with pytest.raises(QueryRefusedError):
@@ -210,6 +253,8 @@ def test_a_plan_can_be_asked_for_and_runs_nothing(dialect: str) -> None:
         ("postgres", "explain(format json)select a from t", "EXPLAIN (FORMAT JSON) SELECT a FROM t"),
         ("postgres", "EXPLAIN ( FORMAT\nyaml , costs off ) SELECT 1", "EXPLAIN (FORMAT YAML, COSTS OFF) SELECT 1"),
         ("postgres", "EXPLAIN (SELECT 1)", "EXPLAIN SELECT 1"),
+        ("postgres", "explain verbose select 1", "EXPLAIN VERBOSE SELECT 1"),
+        ("postgres", "EXPLAIN (VERBOSE, COSTS off) SELECT 1", "EXPLAIN (VERBOSE, COSTS OFF) SELECT 1"),
         ("duckdb", "EXPLAIN (FORMAT JSON) SELECT 1", "EXPLAIN (FORMAT JSON) SELECT 1"),
         ("duckdb", "EXPLAIN (SELECT 1)", "EXPLAIN SELECT 1"),
     ],
@@ -224,7 +269,7 @@ def test_the_form_of_a_plan_can_be_chosen(dialect: str, sql: str, sent: str) -> 
     [
         "ANALYZE", "ANALYZE TRUE, FORMAT JSON", "FORMAT JSON, ANALYZE", "FORMAT JSON, ANALYZE OFF", "SETTINGS", "WAL",
         "FORMAT JSON, SETTINGS", "FORMAT", "FORMAT JSON,", "FORMAT 'JSON'", "COSTS 1", "FORMAT JSON) (ANALYZE",
-        "FORMAT /**/ JSON, ANALYZE", "VERBOSE", "SERIALIZE", "GENERIC_PLAN",
+        "FORMAT /**/ JSON, ANALYZE", "VERBOSE, ANALYZE", "VERBOSE 1", "VERBOSE, WAL", "SERIALIZE", "GENERIC_PLAN",
     ],
 )  # fmt: skip
 def test_options_of_a_plan_that_may_do_more_are_refused(dialect: str, options: str) -> None:
@@ -232,6 +277,13 @@ def test_options_of_a_plan_that_may_do_more_are_refused(dialect: str, options: s
         check_query(f"EXPLAIN ({options}) SELECT a FROM t", dialect, tables=["t"])
     with pytest.raises(QueryRefusedError):
         check_query("EXPLAIN (FORMAT JSON) DELETE FROM t", dialect, tables=["t"])
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "mysql", "sqlite"])
+@pytest.mark.parametrize("words", ["VERBOSE", "(VERBOSE)"])
+def test_the_verbose_plan_is_postgresqls(dialect: str, words: str) -> None:
+    with pytest.raises(QueryRefusedError):
+        check_query(f"EXPLAIN {words} SELECT 1", dialect)
 
 
 def test_a_type_of_sqlite_is_written_as_what_sqlite_takes_it_for() -> None:

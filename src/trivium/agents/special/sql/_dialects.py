@@ -31,7 +31,7 @@ NODES: Final = _words("""
     Select Union Except Intersect Subquery With CTE Values Tuple From Join Where Group Having Order Ordered Limit Offset
     Distinct Table TableAlias Lateral Unnest Star Column Identifier Alias Aliases Paren Window
     WindowSpec Qualify Filter WithinGroup Cube Rollup GroupingSets ColumnDef
-    Literal Boolean Null Interval IntervalSpan Var DataType DataTypeParam
+    Literal BitString Boolean Null Interval IntervalSpan Var DataType DataTypeParam
     And Or Not Xor EQ NEQ GT GTE LT LTE Is In Between Like ILike Escape SimilarTo Glob Match RegexpLike RegexpILike
     NullSafeEQ NullSafeNEQ Add Sub Mul Div Mod IntDiv Pow Neg BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
     BitwiseLeftShift BitwiseRightShift DPipe Exists Any All Case If AtTimeZone Collate Overlaps

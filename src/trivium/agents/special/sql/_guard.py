@@ -27,11 +27,11 @@ _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 _EXPLAIN: Final = re.compile(
-    r"\s*EXPLAIN(?:\s+(QUERY\s+PLAN)\s+|\s*\(\s*((?:FORMAT|COSTS)\b[\w\s,]*)\)|\s+)", re.IGNORECASE
+    r"\s*EXPLAIN(?:\s+(QUERY\s+PLAN|VERBOSE)\s+|\s*\(\s*((?:FORMAT|COSTS|VERBOSE)\b[\w\s,]*)\)|\s+)", re.IGNORECASE
 )
 _PLAN_OPTIONS: Final = {
     "duckdb": re.compile(r"FORMAT (?:TEXT|JSON|YAML)"),
-    "postgres": re.compile(r"FORMAT (?:TEXT|XML|JSON|YAML)|COSTS(?: ON| OFF| TRUE| FALSE)?"),
+    "postgres": re.compile(r"FORMAT (?:TEXT|XML|JSON|YAML)|(?:COSTS|VERBOSE)(?: ON| OFF| TRUE| FALSE)?"),
 }
 """The options of EXPLAIN that change how a plan is written, and nothing else."""
 _BEGINNINGS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "L_PAREN")
@@ -110,14 +110,16 @@ class _Query:
         return QueryRefusedError(reason, allowed, self._sql)
 
     def explain_words(self, plan: str | None, options: str | None) -> str:
-        """Write EXPLAIN, with SQLite's QUERY PLAN, or with options."""
-        if plan and self._dialect != "sqlite":
-            raise self.refused("QUERY PLAN is SQLite's", "EXPLAIN with a query")
+        """Write EXPLAIN, with SQLite's QUERY PLAN or PostgreSQL's VERBOSE, or with options."""
+        plan = " ".join((plan or "").upper().split())
+        if plan and self._dialect != ("postgres" if plan == "VERBOSE" else "sqlite"):
+            owner = "PostgreSQL" if plan == "VERBOSE" else "SQLite"
+            raise self.refused(f"{plan} is {owner}'s", "EXPLAIN with a query")
         known = _PLAN_OPTIONS.get(self._dialect)
         written = [" ".join(each.upper().split()) for each in (options or "").split(",")]
         if options and not (known and all(map(known.fullmatch, written))):
             raise self.refused(f"EXPLAIN has no option {options.strip()} here", "EXPLAIN (FORMAT JSON), or without any")
-        return f"EXPLAIN ({', '.join(written)}) " if options else f"EXPLAIN {'QUERY PLAN ' if plan else ''}"
+        return f"EXPLAIN ({', '.join(written)}) " if options else f"EXPLAIN {plan}{' ' if plan else ''}"
 
     def parse(self, sql: str) -> Expr:
         """Parse a text that is one query and holds nothing that is not allowed."""

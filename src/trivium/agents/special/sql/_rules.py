@@ -145,6 +145,11 @@ class TreeRules:
         if not node.is_string and not re.fullmatch(r"[0-9._eE+-]+", str(node.this)):
             raise self._refused(f"{node.this!a} is no number", "decimal numbers")
 
+    def check_bits(self, node: Expr) -> None:
+        """Refuse texts of bits that hold anything else."""
+        if not re.fullmatch(r"[01]+", str(node.this)) or self._dialect not in ("postgres", "mysql"):
+            raise self._refused(f"{node.this!a} is no text of bits", "B'…' of 0 and 1")
+
     def check_word(self, node: Expr) -> None:
         """Refuse keywords of unusual characters."""
         if not re.fullmatch(r"\w[\w ]*", str(node.this), re.ASCII):
@@ -199,6 +204,7 @@ class TreeRules:
 
 _RULES: Final[Mapping[str, Callable[[TreeRules, Expr], None]]] = {
     "Anonymous": TreeRules.check_function,
+    "BitString": TreeRules.check_bits,
     "Column": TreeRules.check_column,
     "DataType": TreeRules.check_type,
     "Identifier": TreeRules.check_identifier,

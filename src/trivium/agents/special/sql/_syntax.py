@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.agents.special.sql._dialects import GRAMMARS
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Syntax", "syntax_of"]
 
 _PLAIN_ESCAPES: Final = re.compile(r"[eE]'(?:[^'\\]|''|\\[\\ntr'])*'")
+_CODE_POINTS: Final = re.compile(r"[uU]&'(?:[^'\\]|''|\\[0-9a-fA-F]{4}|\\\+(?:0\d|10)[0-9a-fA-F]{4}|\\\\)*'")
+_CODE_POINT: Final = re.compile(r"\\(?:\+?([0-9a-fA-F]{4,6})|\\)")
 _AFFINITIES: Final = (
     ("INT", "BIGINT"), ("CHAR|CLOB|TEXT", "TEXT"), ("BLOB", "VARBINARY"), ("REAL|FLOA|DOUB", "DOUBLE"), ("", "DECIMAL"),
 )  # fmt: skip
@@ -32,7 +35,7 @@ class Syntax:
     def __init__(self, name: str) -> None:
         from sqlglot import Dialect
 
-        self._dialect = Dialect.get_or_raise(name)
+        self._name, self._dialect = name, Dialect.get_or_raise(name)
         parser, generator = self._dialect.parser_class, self._dialect.generator_class
         self._parser: type[Parser] = type("PlainParser", (parser,), parser_settings(name, parser))
         self._generator: type[Generator] = type("PlainGenerator", (generator,), generator_settings(name, generator))
@@ -46,12 +49,22 @@ class Syntax:
         from sqlglot import exp
 
         found = self._parser(dialect=self._dialect).parse(tokens, sql)
+        for node in [node for tree in found if tree is not None for node in tree.find_all(exp.Concat)]:
+            texts = [each.this for each in node.expressions if each.is_string and "\\" not in each.this]
+            if len(texts) == len(node.expressions) and self._are_one_text(tokens, sql):
+                node.replace(exp.Literal.string("".join(texts)))
         for node in [node for tree in found if tree is not None for node in tree.find_all(exp.WindowSpec, exp.Fetch)]:
             if isinstance(node, exp.WindowSpec):
                 node.set("end", node.args.get("end") or "CURRENT ROW")
             elif not any((node.args.get("limit_options") or node).args.get(each) for each in ("percent", "with_ties")):
                 node.replace(exp.Limit(expression=node.args.get("count") or exp.Literal.number(1)))
         return found
+
+    def _are_one_text(self, tokens: list[Token], sql: str) -> bool:
+        """Return whether texts that follow each other, as 'a' 'b', are one; PostgreSQL wants a line between them."""
+        pairs = ((one, two) for one, two in pairwise(tokens) if one.token_type.name == two.token_type.name == "STRING")
+        has_lines = all("\n" in sql[one.end + 1 : two.start] for one, two in pairs)
+        return self._name == "mysql" or (self._name in ("postgres", "duckdb") and has_lines)
 
     def write(self, tree: Expr) -> str:
         """Return the text of a tree, without comments.
@@ -93,6 +106,20 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
             reading.raise_error("E'…' that holds a semicolon takes '' for a quote")
         return exp.Literal.string(token.text)
 
+    def read_code_points(reading: Any, token: Token) -> Expr:
+        """Read U&'…' as the plain text that it means."""
+        written = reading.sql[token.start : token.end + 1]
+        if not _CODE_POINTS.fullmatch(written) or "\\0027" in written or "\\+000027" in written:
+            reading.raise_error("U&'…' may hold \\0061, \\+000061, \\\\, and '' for a quote")
+        codes = _CODE_POINT.sub(lambda found: chr(int(found[1], 16)) if found[1] else "\\", written[3:-1])
+        return exp.Literal.string(codes.replace("''", "'"))
+
+    def read_national(reading: Any, token: Token) -> Expr:
+        """Read N'…' as the plain text that it is."""
+        if "\\" in reading.sql[token.start : token.end + 1]:
+            reading.raise_error("N'…' may hold no \\")
+        return exp.Literal.string(token.text)
+
     def read_dollars(_: Any, token: Token) -> Expr:
         """Read $$…$$ as the plain text that it is."""
         return exp.Literal.string(token.text)
@@ -108,9 +135,12 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
         "ARRAY_CONSTRUCTORS": {"ARRAY": exp.Array},
         operators: {**getattr(parser, operators), **arrows},
     }
+    own: dict[TokenType, Callable[[Any, Token], Expr]] = {}
     if name in ("postgres", "duckdb"):  # which agree on the escapes that are read
         own = {TokenType.BYTE_STRING: read_escapes, TokenType.HEREDOC_STRING: read_dollars}
-        settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, **own}
+    if name == "postgres":
+        own |= {TokenType.NATIONAL_STRING: read_national, TokenType.UNICODE_STRING: read_code_points}
+    settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, **own}
     return settings
 
 
