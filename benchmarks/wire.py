@@ -1,8 +1,8 @@
 """What the client of model servers costs beside a bare request and beside OpenAI's own SDK: `make bench-wire`.
 
 A server in another process answers at once. Figures are microseconds of processor time of this process for one
-request, the least of several rounds, all in one run; the bare request (httpx2, the same body, the answer read and
-thrown away) is the floor that nobody can pass. Quote what is added to it, as ratios.
+request, the least of several rounds, all in one run; the bare request is one of httpx2, with the same body, whose
+answer is read and thrown away. Quote ratios.
 """
 
 from __future__ import annotations
@@ -144,16 +144,13 @@ def first_call(url: str) -> float:
 
 
 def show(found: dict[str, dict[str, float]], first: float, many: int) -> None:
-    print(f"{'one request':22}{'bare':>10}{'SDK':>10}{'trivium':>10}{'added by SDK':>15}{'by trivium':>12}{'ratio':>8}")
+    print(f"{'one request, µs':22}{'httpx2':>10}{'SDK':>10}{'trivium':>10}{'to httpx2':>12}{'to SDK':>10}")
     for answer in ANSWERS:
-        figures = found[answer]
-        by_sdk, ours = (figures[name] - figures["bare"] for name in ("sdk", "trivium"))
-        row = "".join(f"{figures[name]:10.0f}" for name in ("bare", "sdk", "trivium"))
-        print(f"{answer:22}{row}{by_sdk:15.0f}{ours:12.0f}{ours / by_sdk:8.2f}")
+        bare, sdk, ours = (found[answer][name] for name in ("bare", "sdk", "trivium"))
+        print(f"{answer:22}{bare:10.0f}{sdk:10.0f}{ours:10.0f}{ours / bare:12.2f}{ours / sdk:10.2f}")
     long, short = found["pieces-500"], found["pieces-1"]
-    for name in ("sdk", "trivium"):
-        a_delta, floor = ((long[each] - short[each]) / 499 for each in (name, "bare"))
-        print(f"a delta, {name}: {a_delta:.1f} µs, of which bare {floor:.1f}")
+    deltas = ", ".join(f"{name} {(long[name] - short[name]) / 499:.1f} µs" for name in ("bare", "sdk", "trivium"))
+    print(f"a delta: {deltas}")
     quarter, whole = (found[f"arguments-{size}"]["trivium"] / 1e6 for size in (250_000, 1_000_000))
     print(f"streamed arguments: 250 kB {quarter:.2f} s, 1 MB {whole:.2f} s, ratio {whole / quarter:.2f} (4 is linear)")
     rates = found["at once"]

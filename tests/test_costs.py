@@ -213,8 +213,8 @@ def test_a_handler_costs_little_more_than_a_bare_task(way: str) -> None:
     assert min(ratios) < 1.8
 
 
-def test_a_request_costs_little_more_than_a_bare_one_of_the_same_library() -> None:
-    """Measured: 1.44 times."""
+def test_a_request_costs_less_than_a_bare_one_of_httpx2() -> None:
+    """The benchmark prints 0.42: of all that a model call does, beside the request alone."""
     wire = load_benchmark("wire")
 
     async def costs(url: str) -> tuple[float, float]:
@@ -223,27 +223,27 @@ def test_a_request_costs_little_more_than_a_bare_one_of_the_same_library() -> No
             for _ in range(ROUNDS):
                 floor = min(floor, await wire.cost(bare, "pieces-20", 40, 1))
                 ours = min(ours, await wire.cost(trivium, "pieces-20", 40, 1))
-                if ours < 1.82 * floor:
+                if ours < 0.6 * floor:
                     break
         return ours, floor
 
     with wire.server() as url:
         ours, floor = asyncio.run(costs(url))
-    assert ours < 1.82 * floor
+    assert ours < 0.6 * floor
 
 
-def test_the_client_adds_less_than_half_of_what_the_sdk_of_openai_adds() -> None:
-    """To a bare request of httpx2; the benchmark prints 0.1 to 0.3."""
+def test_a_request_costs_a_third_of_what_it_costs_with_the_sdk_of_openai() -> None:
+    """The benchmark prints 0.09 to 0.18."""
     wire = load_benchmark("wire")
 
-    async def added(url: str) -> tuple[float, float]:
-        async with wire.bare(url) as bare, wire.sdk(url) as sdk, wire.trivium(url) as trivium:
-            floor, theirs, ours = [await wire.cost(call, "pieces-20", 20, 3) for call in (bare, sdk, trivium)]
-        return ours - floor, theirs - floor
+    async def costs(url: str) -> tuple[float, float]:
+        async with wire.sdk(url) as sdk, wire.trivium(url) as trivium:
+            theirs, ours = [await wire.cost(call, "pieces-20", 20, 3) for call in (sdk, trivium)]
+        return ours, theirs
 
     with wire.server() as url:
-        ours, sdk = asyncio.run(added(url))
-    assert ours <= sdk / 2
+        ours, sdk = asyncio.run(costs(url))
+    assert ours <= sdk / 3
 
 
 def test_arguments_are_read_in_linear_time() -> None:
