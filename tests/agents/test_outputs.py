@@ -72,6 +72,11 @@ def test_a_call_that_is_left_to_a_task_is_no_value(way: str):
         _ = answer.output
 
 
+def test_what_a_call_states_is_no_value_of_the_answer():
+    with pytest.raises(AnswerFormatError, match=r"int.*it calls square, which is left to a task"):
+        _ = left(kind=int)("x").output
+
+
 def test_a_call_that_is_written_as_text_is_left_too():
     text = '{"request": "square", "number": 3}'
     agent = ChatAgent[City](ChatAgentConfig(llm=ScriptedModel([text]), use_tools=True))

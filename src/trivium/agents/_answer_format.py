@@ -191,7 +191,9 @@ async def with_output(form: AnswerFormat, agent: AgentNames, turn: Coroutine[Any
     calls = ", ".join(call.name for call in answer.tool_calls)
     why = f"it calls {calls}, which is left to a task: run the agent in one" if calls else "it states none"
     text = f"the answer of {agent.name} has no value of the type {name_of_type(form.kind)}: {why}"
-    extra["output"] = next(values_in(answer, form.kind, agent), AnswerFormatError(text, str(answer.content)))
+    is_of_tools = any(is_class(each, ToolMessage) for each in (form.kind, *get_args(form.kind)))
+    values = values_in(answer, form.kind, agent if is_of_tools else None)  # what a call states is no answer yet
+    extra["output"] = next(values, AnswerFormatError(text, str(answer.content)))
     return answer
 
 

@@ -106,7 +106,7 @@ class Toolbox:
             many.sort(key=lambda each: each.__name__)
         for each in many:
             if not (isinstance(each, type) and issubclass(each, ToolMessage)):  # type: ignore[unnecessary] - users pass anything
-                text = f"{each!r} is no ToolMessage class: define `class MyTool(ToolMessage)`"
+                text = f"{each!r} is no ToolMessage class: define one, or give a function in tools=[…]"
                 raise ArgumentTypeError(text, "message_class")
         return many
 
