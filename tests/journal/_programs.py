@@ -195,23 +195,22 @@ def run_chores(journal: Journal) -> object:
 
 @tool(effect="transactional")
 def book(amount: int) -> int:
-    """Book an amount; return how many bookings this one has."""
-    database, booking = this_call().transaction, this_call().key
+    """Book an amount; return the number of bookings of this run."""
+    database, run = this_call().transaction, this_call().context
     mark = "?" if isinstance(database, sqlite3.Connection) else "%s"
-    database.execute("CREATE TABLE IF NOT EXISTS booking (run TEXT, booking TEXT, amount INTEGER)")
-    found = f"SELECT count(*) FROM booking WHERE run = {mark} AND booking = {mark}"
-    run = str(this_call().context)
-    database.execute(f"INSERT INTO booking VALUES ({mark}, {mark}, {mark})", (run, booking, amount))
-    return database.execute(found, (run, booking)).fetchone()[0]
+    database.execute("CREATE TABLE IF NOT EXISTS booking (run TEXT, amount INTEGER)")
+    database.execute(f"INSERT INTO booking VALUES ({mark}, {mark})", (run, amount))
+    return database.execute(f"SELECT count(*) FROM booking WHERE run = {mark}", (run,)).fetchone()[0]
 
 
 def run_ledger(journal: Journal) -> object:
     """Books in the journal's own database: each booking is there once, with its record."""
     with journal.run("ledger"):
         run = this_call().new_id()
-        clerk = Agent(Stateless(call_tool("book", amount=3), call_tool("book", amount=4), "done"), tools=[book])
-        said = [each.content for each in clerk("Book.", context=run).attachments if isinstance(each, Message)]
-        return said, step("book", book, 5, effect="transactional")
+        answers = [call_tool("book", amount=amount) for amount in (3, 4, 5)]
+        clerk = Agent(Stateless(*answers, "done"), tools=[book], name="clerk")
+        clerk("Book.", context=run)
+        return [each.content for each in clerk.memory.open(0).messages]
 
 
 PROGRAMS: dict[str, Callable[[Journal], object]] = {
