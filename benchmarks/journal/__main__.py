@@ -16,6 +16,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+import branches  # noqa: E402
 import costs  # noqa: E402
 import crashes  # noqa: E402
 import damage  # noqa: E402
@@ -43,6 +44,11 @@ model that was recorded may be asked for again."""
 RACES = """## Two processes that begin one run
 
 One of them performs the effect, the other one waits for it; both have its result."""
+BRANCHES = """## Branches that are gathered
+
+Twenty branches of a raw `asyncio.gather`, each with three effects, start in any order with any delays, are cancelled at
+any moment, and run again until they end. No attempt may diverge, no answer may be recorded twice, and the result must
+be the same."""
 DAMAGE = """## Files that are cut off or edited
 
 A program runs again with a damaged copy of the file. Either a typed error says so, or the result is the same, or the
@@ -59,6 +65,7 @@ on SQLite (in memory, and on a disk where the table says so) and on a PostgreSQL
 PARTS = {
     "crashes": Part(CRASHES, crashes.HEAD, crashes.rows, 1000),
     "races": Part(RACES, races.HEAD, races.rows, 10_000),
+    "branches": Part(BRANCHES, branches.HEAD, branches.rows, 1000),
     "damage": Part(DAMAGE, damage.HEAD, damage.rows, 10_000, ("sqlite",)),
     "costs": Part(COSTS, costs.HEAD, costs.rows, 300, ("sqlite", "sqlite on a disk", "postgresql")),
 }

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trivium import Message
 from trivium.exceptions import JournalDamagedError, LimitExceededError, ToolError
-from trivium.journal._codec import Codec, digest_of, notes_in, with_notes, without_notes
+from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes, without_notes
 from trivium.policies import NOTHING, Source
 from trivium.schema import ActionReturn, ActionStatusCode, Entity, Origin, ToolCall, Usage
 
@@ -98,10 +98,11 @@ def test_errors_that_no_codec_wrote_are_damaged(text: str):
 
 def test_sources_go_with_an_outcome_and_are_no_part_of_it():
     read = frozenset({Source("web", "open_page")})
-    body = with_notes(Codec().dump([1]), read)
-    assert (Codec().load(body), notes_in(body)[0], without_notes(body)) == ([1], read, [1])
-    assert with_notes("[1]", NOTHING) == "[1]"
-    assert notes_in(with_notes("[1]", NOTHING, {"buyer": "1f"})) == (NOTHING, {"buyer": "1f"})
+    body = with_notes(Codec().dump([1]), Notes(read))
+    assert (Codec().load(body), notes_in(body).sources, without_notes(body)) == ([1], read, [1])
+    assert with_notes("[1]", Notes()) == "[1]"
+    for notes in (Notes(read), Notes(NOTHING, {"buyer": "1f"}), Notes(NOTHING, {}, True)):
+        assert notes_in(with_notes("[1]", notes)) == notes
     with pytest.raises(JournalDamagedError):
         notes_in('{"$":"read","v":1}')
 

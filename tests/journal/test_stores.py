@@ -441,3 +441,31 @@ def test_an_outcome_is_kept_though_its_caller_was_cancelled_while_it_was_written
         asyncio.run(program(0.3))
     assert asyncio.run(program(20)) == "receipt"
     assert paid == [1]
+
+
+class SlowToBegin(SQLiteRunStore):
+    """A store that takes its time to begin a run."""
+
+    def begin(self, *args: Any) -> tuple[int, list[Entry]]:
+        begun = super().begin(*args)
+        time.sleep(0.2)
+        return begun
+
+
+def test_a_cancellation_while_a_run_begins_leaves_it_free(tmp_path: Path):
+    journal = Journal(SlowToBegin(tmp_path / "runs.db"))
+
+    async def program() -> str:
+        async with journal.run("a"):
+            return await step_async("look", "{}".format, "seen", effect="read")
+
+    async def cancelled() -> str:
+        first = asyncio.create_task(program())
+        await asyncio.sleep(0.05)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        return await program()
+
+    assert asyncio.run(asyncio.wait_for(cancelled(), 5)) == "seen"
+    journal.close()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Generator
+from contextlib import contextmanager
 from threading import RLock
 from typing import cast
 
 from trivium.commander.lowlevel import CallNode, TaskNode, claim_key, key_of, node_name, parent_of
 from trivium.exceptions import DivergedError
+from trivium.journal._codec import notes_in
 from trivium.journal._fingerprints import changed_lines
 from trivium.journal._store import Entry, EntryKind
 
@@ -18,7 +21,7 @@ __all__ = ["Claims", "Record"]
 class Record:
     """What an earlier attempt has recorded of one node."""
 
-    __slots__ = ("asked", "claimed", "digest", "end", "key", "name", "outcome", "start")
+    __slots__ = ("asked", "claimed", "digest", "end", "has_company", "key", "name", "outcome", "start")
 
     def __init__(self, entry: Entry) -> None:
         self.key, self.name, self.digest = entry.node, entry.name, entry.digest
@@ -26,11 +29,11 @@ class Record:
         self.outcome: tuple[EntryKind, str] | None = None
         """The kind and the body of its latest record, where that is no beginning."""
         self.start, self.end = entry.seq, 1 << 62
-        self.claimed = False
+        self.claimed = self.has_company = False
 
     def overlaps(self, other: Record) -> bool:
         """Return whether both ran at the same time."""
-        return self.start < other.end and other.start < self.end
+        return self is not other and self.start < other.end and other.start < self.end
 
 
 class Claims:
@@ -47,7 +50,26 @@ class Claims:
         self.taken: set[str] = set()
         self._run_id, self._lock = run_id, RLock()
         self._by_key: dict[str, Record] = {}
+        self._running: defaultdict[str, set[str]] = defaultdict(set)
+        self._in_company: set[str] = set()
         self._siblings: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
+
+    @contextmanager
+    def running(self, node: TaskNode) -> Generator[None]:
+        """Note which nodes below the same one run at the same time, as long as the block runs."""
+        above, key = parent_of(node), key_of(node)
+        siblings = self._running["" if above is None else key_of(above)]
+        siblings.add(key)
+        if len(siblings) > 1:
+            self._in_company |= siblings
+        try:
+            yield
+        finally:
+            siblings.discard(key)
+
+    def has_company(self, node: TaskNode) -> bool:
+        """Return whether others below the same node have run at the same time."""
+        return key_of(node) in self._in_company
 
     def read(self, entry: Entry) -> None:
         """Note a record of an earlier attempt."""
@@ -60,18 +82,19 @@ class Claims:
         elif entry.kind != "call":
             record.outcome = entry.kind, entry.body
             record.end = entry.seq
+            record.has_company |= notes_in(entry.body).has_company
 
-    def claim(self, node: TaskNode, digest: str, asked: object, *, is_strict: bool = True) -> Record | None:
+    def claim(self, node: TaskNode, digest: str, asked: object) -> Record | None:
         """Claim the record of a node, which takes its key; None for a node that has none.
 
         It is the one of its key, if its digest is the same; else the first of its siblings of that name whose digest
-        is the same, which nobody has claimed.
+        is the same, which nobody has claimed. Another digest at its key is an error, unless the record there is of one
+        of several that ran at once: they start in any order, and some were perhaps never recorded.
 
         Args:
             node: the node, which has just started.
             digest: the digest of what it is asked.
             asked: what it is asked, as JSON's own values, for the error.
-            is_strict: whether another digest at its key is an error wherever it stands.
 
         Raises:
             DivergedError: the record of its key is that of something else.
@@ -88,9 +111,8 @@ class Claims:
                     claim_key(node, each.key)
                     return self._take(each)
             if own is not None or key in self.taken:
-                if own is not None and (
-                    is_strict or not any(own.overlaps(each) for each in siblings if each is not own)
-                ):
+                is_free = own is None or own.claimed or own.has_company
+                if own is not None and not (is_free or any(own.overlaps(each) for each in siblings)):
                     raise self._diverged(node, own, asked)
                 own_key, number = key, 0
                 while key in self.taken or key in self._by_key:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from hashlib import blake2b
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
@@ -34,7 +34,7 @@ from trivium.schema import (
 )
 from trivium.schema.lowlevel import as_sources
 
-__all__ = ["Codec", "digest_of", "notes_in", "with_notes", "without_notes"]
+__all__ = ["Codec", "Notes", "digest_of", "notes_in", "with_notes", "without_notes"]
 
 _TAG: Final = "$"
 _DEEPEST: Final = 200
@@ -253,24 +253,36 @@ def _values_of(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in _fields_of(kind) or ()}
 
 
-def with_notes(body: str, read: Sources, agents: Mapping[str, str] | None = None) -> str:
-    """Return the JSON of an outcome together with what was read for it, and the digests of new agents by their names.
+class Notes(NamedTuple):
+    """What is recorded together with an outcome.
 
-    A codec loads the outcome alone.
+    Args:
+        sources: what was read for it.
+        agents: the digests of agents that are new, by their names.
+        has_company: whether others below the same node ran at the same time.
     """
-    if not read and not agents:
+
+    sources: Sources = NOTHING
+    agents: Mapping[str, str] = {}
+    has_company: bool = False
+
+
+def with_notes(body: str, given: Notes) -> str:
+    """Return the JSON of an outcome together with notes; a codec loads the outcome alone."""
+    if given == Notes():
         return body
-    notes = {"sources": sorted(read), **({"agents": agents} if agents else {})}
+    notes = {"sources": sorted(given.sources), "agents": given.agents, "company": given.has_company}
+    notes = {name: each for name, each in notes.items() if each or name == "sources"}
     return f'{{"{_TAG}":"read","v":{body},{json.dumps(notes, ensure_ascii=False)[1:]}'
 
 
-def notes_in(body: str) -> tuple[Sources, dict[str, str]]:
-    """Return what was read for a recorded outcome, and new agents; see `with_notes`."""
+def notes_in(body: str) -> Notes:
+    """Return the notes of a recorded outcome; see `with_notes`."""
     if not body.startswith(f'{{"{_TAG}":"read",'):
-        return NOTHING, {}
+        return Notes()
     with _readable(body):
         notes = json.loads(body)
-        return as_sources(notes["sources"]), dict(notes.get("agents", {}))
+        return Notes(as_sources(notes["sources"]), notes.get("agents", {}), notes.get("company", False))
 
 
 def without_notes(body: str) -> Any:

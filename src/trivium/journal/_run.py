@@ -35,7 +35,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._claims import Claims
-from trivium.journal._codec import Codec, digest_of, notes_in, with_notes
+from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes
 from trivium.journal._events import Fork, ForkedEvent
 from trivium.journal._fingerprints import Fingerprint, Fingerprints
 from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing, chain_of
@@ -114,7 +114,7 @@ class DurableRun:
             return
         self._claims.read(entry)
         if entry.kind == "outcome":
-            self._fingerprints.add(notes_in(entry.body)[1])
+            self._fingerprints.add(notes_in(entry.body).agents)
 
     # ---- calls
     @driver_neutral
@@ -146,7 +146,7 @@ class DurableRun:
                 if self._begun is None:
                     self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
                 return await act()
-        record = self._claims.claim(node, digest, encoded, is_strict=False)
+        record = self._claims.claim(node, digest, encoded)
         if record is None:
             self._waiting.append(
                 self._entry("call", node, digest, self._body(node, encoded, state if is_new else None))
@@ -192,20 +192,23 @@ class DurableRun:
         pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
         while not self.epoch:
             try:
-                self.epoch, entries = await self._beside_loop(
-                    partial(self._store.begin, self.id, node_name(node), digest, Caller.here())
-                )
+                await self._beside_loop(partial(self._begin, node_name(node), digest, Caller.here()))
             except RunAliveError as error:
                 if error.is_here:
                     raise
                 await wait(next(pauses))
-            else:
-                for entry in entries:
-                    self._read(entry)
+            except CancelledError:
+                self._store.leave(self.id, self.epoch)
+                raise
         fork = None if self._begun is None else json.loads(self._begun).get("fork")
         if fork is not None:
             self._fingerprints.accepts = True
             emit(node, ForkedEvent, Fork(*fork))
+
+    def _begin(self, name: str, digest: str, caller: Caller) -> None:
+        self.epoch, entries = self._store.begin(self.id, name, digest, caller)
+        for entry in entries:
+            self._read(entry)
 
     @contextmanager
     def until_end(self) -> Generator[None]:
@@ -297,31 +300,43 @@ class DurableRun:
         if outcome is not None:
             return self._recorded(node, outcome, codec)
         self._fingerprints.check()
-        if effect == "transactional":
-            act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
-        elif effect not in _REPEATABLE:
-            if record is not None and record.outcome is None:
-                return await self._reconciled(node, digest, reconcile)
-            intent = self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False))
-            try:
-                await self._beside_loop(partial(self._write, intent, is_durable=True))
-            except CancelledError:  # it was not begun
-                self._waiting.append(self._entry("retry", node, digest, ""))
-                raise
-        before = sources_of(node)  # these are noted again by the caller
+        with self._claims.running(node):
+            if effect == "transactional":
+                act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
+            elif effect not in _REPEATABLE:
+                if record is not None and record.outcome is None:
+                    return await self._reconciled(node, digest, reconcile)
+                await self._intend(node, digest, json.dumps(encoded, ensure_ascii=False))
+            before = sources_of(node)  # these are noted again by the caller
+            value = await self._acted(node, digest, encoded if record is None else None, act, before)
+            keep = partial(self._keep, node, digest, value, codec, before)
+            return value if effect == "transactional" else await self._beside_loop(keep)
+
+    @driver_neutral
+    async def _acted(
+        self, node: CallNode, digest: str, asked: object, act: Callable[[], Awaitable[T]], before: Sources
+    ) -> T:
+        """Return what an act gives; record the error that it raises, or what it asks for if the run pauses."""
         try:
-            value = await act()
+            return await act()
         except RunPausedError:
-            if record is None:
-                self._write(self._entry("intent", node, digest, json.dumps(encoded, ensure_ascii=False)))
+            if asked is not None:
+                self._write(self._entry("intent", node, digest, json.dumps(asked, ensure_ascii=False)))
             raise
         except Exception as error:
             self._failed.append((error, node))
-            body = with_notes(self._codec.dump_error(error), sources_of(node) - before)
-            self._write(self._entry("error", node, digest, body))
+            notes = Notes(sources_of(node) - before, {}, self._claims.has_company(node))
+            self._write(self._entry("error", node, digest, with_notes(self._codec.dump_error(error), notes)))
             raise
-        keep = partial(self._keep, node, digest, value, codec, before)
-        return value if effect == "transactional" else await self._beside_loop(keep)
+
+    @driver_neutral
+    async def _intend(self, node: CallNode, digest: str, asked: str) -> None:
+        """Write the intent of an act that must not be repeated."""
+        try:
+            await self._beside_loop(partial(self._write, self._entry("intent", node, digest, asked), is_durable=True))
+        except CancelledError:  # it was not begun
+            self._waiting.append(self._entry("retry", node, digest, ""))
+            raise
 
     def transaction_of(self, node: TaskNode) -> object:
         """Return the connection of the transaction in which a node is; None: it is in none."""
@@ -375,14 +390,15 @@ class DurableRun:
         agents = self._fingerprints.take_new()
         self._chains += agents.values()
         read = sources_of(node) - before
-        return with_notes(body, read, {name: chain[-1].digest for name, chain in agents.items()})
+        digests = {name: chain[-1].digest for name, chain in agents.items()}
+        return with_notes(body, Notes(read, digests, self._claims.has_company(node)))
 
     def _recorded(self, node: TaskNode, outcome: tuple[EntryKind, str], codec: Codec) -> Any:
         """Return or raise what is recorded; the node has read what was read for it."""
         kind, body = outcome
         if kind == "decision":
             return Decided(**json.loads(body))
-        note_sources(node, notes_in(body)[0])
+        note_sources(node, notes_in(body).sources)
         if kind == "error":
             raise codec.load_error(body)
         return codec.load(body)
