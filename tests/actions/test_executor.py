@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -23,8 +23,16 @@ from trivium.actions import (
     run_tool,
     tool_api,
 )
+from trivium.agents import AgentForInternLM
 from trivium.agents.aggregator import InternLMToolAggregator
-from trivium.exceptions import CallOriginError, LimitExceededError, RunKilledError, ToolArgumentsError, UnknownToolError
+from trivium.exceptions import (
+    CallOriginError,
+    LimitExceededError,
+    RunKilledError,
+    ToolArgumentsError,
+    ToolDefinitionError,
+    UnknownToolError,
+)
 from trivium.hooks import ActionPreprocessor, InternLMActionProcessor
 from trivium.llms import ToolCallPart
 from trivium.prompts import MixedToolParser, PluginParser, ToolParser
@@ -461,3 +469,16 @@ def test_the_answer_to_no_call_does_not_depend_on_the_form_of_its_parameters():
     returned = call(ActionExecutor([]), "NoAction", "write JSON, please")
     assert (returned.errmsg, returned.state) == ("write JSON, please", ActionStatusCode.API_ERROR)
     assert returned.valid is ActionValidCode.INVALID
+
+
+def test_an_executor_gives_its_actions():
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    first = ActionExecutor([add])
+    assert list(ActionExecutor(first).tools) == ["add"]
+    assert list(Agent(ScriptedModel([]), tools=cast("Any", first)).executor.tools) == ["add"]
+    agent: Any = AgentForInternLM(ScriptedModel([]), plugins=first)
+    assert list(agent.plugin_executor.tools) == ["add"]
+    with pytest.raises(ToolDefinitionError, match="give its actions"):
+        ActionExecutor([first, add])

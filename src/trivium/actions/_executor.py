@@ -328,7 +328,9 @@ def group_calls(
 
 
 def list_actions(actions: object) -> Iterable[Any]:
-    """List the actions given to an executor, one or several; a set in the order of its names."""
+    """List the actions given to an executor: one, several, or those of another executor; a set by its names."""
+    if isinstance(actions, ActionExecutor):
+        return list(actions.actions.values())
     if isinstance(actions, set | frozenset):
         return sorted(cast("Iterable[Any]", actions), key=_name_of)
     is_one = isinstance(actions, dict | Tool) or callable(actions) or not isinstance(actions, Iterable)
@@ -344,6 +346,8 @@ def _made(action: Any) -> BaseAction | Tool:
         action = create_object(action)
         if isinstance(action, BaseAction):
             return action
+        if isinstance(action, ActionExecutor):
+            raise ToolDefinitionError("an executor among other tools is none: give its actions", action.name)
     return Tool.of(action)
 
 

@@ -218,7 +218,7 @@ class AgentForInternLM(ToolLoop):
             llm,
             template,
             memory=memory,
-            output_format=self._default_parser(plugins) if output_format is None else output_format,
+            output_format=self._default_parser() if output_format is None else output_format,
             aggregator=aggregator or InternLMToolAggregator(),
             hooks=hooks,
         )
@@ -229,8 +229,9 @@ class AgentForInternLM(ToolLoop):
         """The agent that is asked."""
         return self.agent
 
-    def _default_parser(self, plugins: Any) -> MixedToolParser:
+    def _default_parser(self) -> MixedToolParser:
         code = InterpreterParser(template=_INTERPRETER if self.interpreter_executor else "")
+        plugins = self.plugin_executor and [*self.plugin_executor.actions.values()]
         calls = PluginParser(template=_PLUGINS, prompt=get_plugin_prompt(plugins)) if plugins else PluginParser()
         return MixedToolParser(template=_META, parsers=[calls, code])
 
