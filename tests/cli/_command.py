@@ -15,11 +15,14 @@ import termios
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shutil import which
 from typing import IO, Any, NamedTuple
+
+import pytest
 
 from ._zygote import forked
 
-__all__ = ["FIELDS", "GUARD", "Command", "Ended", "script_of"]
+__all__ = ["FIELDS", "GUARD", "Command", "Ended", "needs_program", "script_of"]
 
 GUARD = 60
 """Seconds after which a process hangs."""
@@ -30,6 +33,15 @@ _TRIVIUM = str(Path(sys.executable).with_name("trivium"))
 _PYTHONS_OWN = {"PYTHONPATH", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL"}
 """What Python heeds only as it starts."""
 _SETTINGS = ("PYTHONUNBUFFERED", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "TTY_COMPATIBLE")
+
+
+def needs_program(program: str, package: str) -> str:
+    """Return where a program is; a test without it fails, and names the package."""
+    if found := which(program):
+        return found
+    if program in os.environ.get("TRIVIUM_TEST_WITHOUT", "").split(","):
+        pytest.skip(f"TRIVIUM_TEST_WITHOUT names {program}")
+    pytest.fail(f"{program} is missing: apt-get install {package}, or set TRIVIUM_TEST_WITHOUT={program}")
 
 
 class Ended(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -20,7 +19,7 @@ from trivium.exceptions import OutputError
 from trivium.extraction import Case, parse_fields
 from trivium.parsing import ReadLimits, read
 
-from ._command import Command, script_of
+from ._command import Command, needs_program, script_of
 
 HARM = '<script>document.title="taken"</script><img src=x onerror="document.title=\'taken\'">'
 NAME = f'{HARM} Ada & Bob "Ltd"'
@@ -33,9 +32,7 @@ PLACED = [(72.0, 700.0, "Invoice"), (72.0, 660.0, "Rent:"), (300.0, 660.0, "EUR 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("chromium is not installed")
+    program = needs_program("chromium", "chromium")
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield opened
@@ -134,6 +131,30 @@ def test_refused_and_doubtful_values_come_first(page: Page):
     assert states == ["refused", "backed", "backed", "backed", "not stated"]
     assert "is not in the text" in page.locator("article").first.locator("tr.refused").inner_text()
     assert '"Bob" is not in the text' in page.locator("article").nth(1).locator("tr.doubtful").inner_text()
+
+
+def test_values_of_little_confidence_are_doubtful_and_have_alternatives(browser: Browser, tmp_path: Path):
+    (tmp_path / "bill.txt").write_text("Invoice 7 of 3 May 2024, due 2 June 2024.\n")
+    document = read(tmp_path / "bill.txt")
+    place = {"page": None, "line": 1}
+    other = {"value": "2024-06-02", **place, "quote": "2 June 2024"}
+    number = {"value": "7", **place, "quote": "7", "confidence": 0.7}
+    day = {"value": "2024-05-03", **place, "quote": "3 May 2024", "confidence": 0.4, "alternatives": [other]}
+    sure = {"value": "Invoice", **place, "quote": "Invoice", "confidence": 0.99}
+    left = {"value": None, "page": None, "line": None, "quote": None, "confidence": 0.1, "alternatives": [other]}
+    fields = {"kind": sure, "number": number, "date": day, "due": left}
+    record = {"source": "bill.txt", "fields": fields, "refused": {"due": "it is doubtful"}}
+    report = Report(tmp_path / "report.html", list(fields))
+    report.add(record, document, {}, ReadLimits())
+    report.write("1 file")
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    rows = page.locator("article tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == ["due", "date", "number", "kind"]
+    assert "it is doubtful; or 2024-06-02 (line 1)" in rows[0]
+    assert "40% sure; or 2024-06-02 (line 1)" in rows[1]
+    assert "99% sure" in rows[3]
+    page.close()
 
 
 def test_the_keyboard_goes_through_the_values(page: Page):

@@ -6,7 +6,6 @@ import csv
 import io
 import subprocess
 from datetime import date
-from shutil import which
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from trivium.cli._records import CSV
 from trivium.cli._views import records_view
 from trivium.extraction import parse_fields
 
-from ._command import Command, script_of
+from ._command import Command, needs_program, script_of
 
 FIELDS = "number, due: date, items: list of {goods, count: integer, price: money}, seller: {name}"
 ITEMS = [{"goods": "=Lamp", "count": 2, "price": "EUR 3"}, {"goods": "Desk", "count": 1, "price": "EUR 80"}]
@@ -90,8 +89,8 @@ def test_a_table_that_is_not_ours_stays(invoice: Command):
     assert invoice(*arguments, "--restart").status == 0
 
 
-@pytest.mark.skipif(which("soffice") is None, reason="LibreOffice is not installed")
 def test_libreoffice_opens_the_spreadsheet(invoice: Command):
+    needs_program("soffice", "libreoffice-calc-nogui")
     extract(invoice, "--output", "out.xlsx")
     command = ["soffice", "--headless", "--convert-to", "csv", "--outdir", "converted", "out.xlsx"]
     subprocess.run(command, cwd=invoice.folder, check=True, capture_output=True, timeout=120)

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 __all__ = ["as_error", "bar", "one_line", "prepare", "printable", "silence", "stderr", "stdout", "write_line"]
 
@@ -79,9 +79,19 @@ def stderr() -> Console:
 
 
 def bar(*columns: Any, quiet: bool = False) -> Progress:
-    """Return a progress bar on stderr; it is hidden if stderr is not a terminal, or cannot rewrite a line."""
+    """Return a progress bar on stderr, with the time that has passed, and by default the time that is left.
+
+    It is hidden if stderr is not a terminal, or cannot rewrite a line.
+    """
     console = Console(stderr=True)
-    shown = columns or (TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}", markup=False))
+    name, left = TextColumn("{task.description}", markup=False), TimeRemainingColumn(compact=True)
+    shown = columns or (
+        TextColumn("{task.completed}/{task.total}"),
+        name,
+        TextColumn("left"),
+        left,
+        TextColumn("passed"),
+    )
     return Progress(
         BarColumn(bar_width=24, complete_style="cyan", finished_style="cyan"),
         *shown,
