@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from trivium import ToolMessage
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
@@ -340,3 +340,17 @@ class Note(ToolMessage):
     purpose: str = "none"
     text: str
     number: int = 0
+
+
+def test_further_arguments_are_kept_as_documented_unless_the_class_forbids_them():
+    class Strict(Square):
+        model_config = ConfigDict(extra="forbid")
+
+    values = {"number": 3, "shade": "red", "request": "other", "_handler": "other"}
+    kept = Square.parse(json.dumps(values))
+    assert (kept.name(), kept.request, kept._handler, (kept.model_extra or {})["shade"]) == (
+        "square", "square", None, "red",
+    )  # fmt: skip
+    with pytest.raises(ToolArgumentsError, match="shade: Extra inputs are not permitted"):
+        Strict.parse(json.dumps(values))
+    assert Strict.parse('{"number": 3}').model_extra is None
