@@ -325,10 +325,8 @@ def pieces_of(delta: str | ToolCallPart | Reasoning) -> Iterator[Piece]:
     elif isinstance(delta, Reasoning):
         yield delta.text, StreamEventType.REASONING
     else:
-        if delta.name:
-            yield delta.name, StreamEventType.TOOL_NAME
-        if delta.arguments:
-            yield delta.arguments, StreamEventType.TOOL_ARGS
+        pieces = (delta.name or "", StreamEventType.TOOL_NAME), (delta.arguments, StreamEventType.TOOL_ARGS)
+        yield from (piece for piece in pieces if piece[0])
 
 
 def can_take(function: Callback, *given: Any) -> bool:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from typing_extensions import TypeVar, get_original_bases
 
+from trivium.agents._answer_format import name_of_type
+
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
     from trivium.commander import Limits, Listener
@@ -49,8 +51,7 @@ class TypedClass(GenericAlias):
         return made
 
     def __repr__(self) -> str:
-        argument = self.__args__[0]
-        return f"{self.__origin__.__name__}[{argument.__name__ if isinstance(argument, type) else argument}]"
+        return f"{self.__origin__.__name__}[{name_of_type(self.__args__[0])}]"
 
 
 def type_argument(cls: type, inherited: Any) -> Any:

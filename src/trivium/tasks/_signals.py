@@ -71,7 +71,7 @@ def read_signs(message: Message, agent: Agent, config: TaskConfig) -> Signs:
     ends = "attachments" in extra and is_done_tool(message)
     signals = config.recognize_string_signals
     is_steering = signals and not ends and not ("metadata" in extra and is_tainted(message))
-    says_done = DONE in text and is_steering and has_done(text, as_substring=config.done_as_substring)
+    says_done = DONE in text and is_steering and (config.done_as_substring or bool(_DONE.search(text)))
     is_empty = content is None or (isinstance(content, str) and text.strip() in (("", PASS) if signals else ("",)))
     has_refusal = NO_ANSWER in text
     return Signs(
@@ -87,11 +87,6 @@ def read_signs(message: Message, agent: Agent, config: TaskConfig) -> Signs:
         entity is _USER and (ends or says_done or str(content).strip().lower() in _USER_QUIT),
         calls_in(agent, message) if "origin" in extra else (),
     )
-
-
-def has_done(text: str, *, as_substring: bool = False) -> bool:
-    """Return whether a text contains DONE, as a word of its own or anywhere."""
-    return as_substring or _DONE.search(text) is not None
 
 
 def without_done(content: Any, *, as_substring: bool = False) -> Any:
