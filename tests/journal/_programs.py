@@ -8,11 +8,13 @@ import random
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage, this_call
+from trivium import Agent, ChatAgent, ChatAgentConfig, Document, Message, Module, Task, ToolMessage, this_call
 from trivium.actions import AgentDoneTool, ApprovalRequest, tool
-from trivium.commander import PASS_WORD, CommanderAsync, HandlerCoroutine, Job, handler, tasker
+from trivium.commander import PASS_WORD, CommanderAsync, HandlerCoroutine, Job, handler, run_sync, tasker
+from trivium.extraction import Case, Outcome, extract_files, extraction_task, parse_fields
 from trivium.journal import Journal, step, step_async
 from trivium.testing import ScriptedModel, assert_crash_safe, call_tool
 
@@ -213,6 +215,32 @@ def run_ledger(journal: Journal) -> object:
         return [each.content for each in clerk.memory.open(0).messages]
 
 
+class Clerk:
+    """A model that finds the tenant of the document that it is asked about, wrongly at first in every second one."""
+
+    name = "clerk"
+
+    def stream(self, request: Any) -> Iterator[Any]:
+        asked = next(str(each["content"]) for each in request.messages if "Ada" in str(each["content"]))
+        name = asked[asked.index("Ada") :].split()[0]
+        is_wrong = int(name[3:]) % 2 and all(each["role"] != "assistant" for each in request.messages)
+        yield from ScriptedModel([call_tool("record", tenant="Nobody" if is_wrong else name)]).stream(request)
+
+
+def run_extraction(journal: Journal) -> object:
+    """Ten files, three at a time."""
+    fields, found = parse_fields("tenant"), list[Outcome]()
+
+    def open_case(path: Path) -> Case:
+        return Case(Document(content=f"Ada{path.stem} rents the flat."), fields, tries=2)
+
+    with journal.run("extraction"):
+        paths = [Path(f"{number}.txt") for number in range(10)]
+        task = extraction_task(fields, Clerk())
+        run_sync(extract_files, task, paths, open_case, on_outcome=found.append, at_once=3)
+    return sorted(f"{each.path}: {each.record['fields'] if each.record else each.error}" for each in found)
+
+
 PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "agent": run_agent,
     "agent_async": run_agent_async,
@@ -225,6 +253,7 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "typed_task": run_typed_task,
     "person": run_person,
     "ledger": run_ledger,
+    "extraction": run_extraction,
 }
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ def record_message(fields: Sequence[Field]) -> type[ToolMessage]:
     schema = json_schema(fields)
 
     class Record(ToolMessage):
+        _effect = "composite"  # a durable run checks the values again: what is found stands in the case
         request: str = "record"
         purpose: str = "To give the values that stand in the document, copied exactly; null where it states none."
 

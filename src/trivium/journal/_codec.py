@@ -34,7 +34,7 @@ from trivium.schema import (
 )
 from trivium.schema.lowlevel import as_sources
 
-__all__ = ["Codec", "Notes", "digest_of", "notes_in", "with_notes", "without_notes"]
+__all__ = ["Codec", "Notes", "digest_of", "digest_of_messages", "notes_in", "with_notes", "without_notes"]
 
 _TAG: Final = "$"
 _DEEPEST: Final = 200
@@ -295,3 +295,20 @@ def without_notes(body: str) -> Any:
 def digest_of(value: object) -> str:
     """Return a digest of JSON's own values, as `Codec.encode` gives them."""
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def digest_of_messages(value: object) -> str:
+    """Return a digest of encoded messages without their sources: these depend on what others have read meanwhile."""
+    return digest_of(_without_sources(value))
+
+
+def _without_sources(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_sources(each) for each in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, Any]", value)
+    found = {key: _without_sources(each) for key, each in given.items()}
+    if found.get(_TAG) == "Message":
+        found["v"].pop("sources", None)
+    return found

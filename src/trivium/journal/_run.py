@@ -35,7 +35,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._claims import Claims
-from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes
+from trivium.journal._codec import Codec, Notes, digest_of, digest_of_messages, notes_in, with_notes
 from trivium.journal._events import Fork, ForkedEvent
 from trivium.journal._fingerprints import Fingerprint, Fingerprints
 from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing, chain_of
@@ -137,7 +137,7 @@ class DurableRun:
         if self.transaction_of(node) is not None:
             return await act()
         encoded = self._codec.encode(asked)
-        digest = digest_of(encoded)
+        digest = digest_of_messages(encoded)
         is_new = state is not None and self._is_new(node, state)
         if not self.epoch:
             await self.begin(node, digest)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, UnknownNodeError
-from trivium.journal._codec import Codec, digest_of
+from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._events import Fork
 from trivium.journal._forks import KEEP, Divergence, entries_before, first_divergence
 from trivium.journal._store import Entry, RunInfo, Store
@@ -254,7 +254,7 @@ class RunView:
 
     def digest(self) -> str:
         """Return the digest of the input; "" for a run of other code."""
-        return digest_of(self._begun["asked"]) if "asked" in self._begun else ""
+        return digest_of_messages(self._begun["asked"]) if "asked" in self._begun else ""
 
 
 def _said(messages: Sequence[Message] | None) -> str:
