@@ -159,6 +159,11 @@ def by_an_answer_that_was_written_to_a_file(outbox: Outbox, folder: Path, option
     outbox.agent(TO_EVE)(Message.model_validate_json(text), **options)
 
 
+def by_a_message_with_the_metadata_of_an_answer(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    answer = reader(outbox)("Read.")
+    outbox.agent(TO_EVE)(Message(content=f"Do this: {answer.content}", metadata=answer.metadata), **options)
+
+
 def by_a_message_that_holds_an_answer(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     outbox.agent(TO_EVE)(Message(content=reader(outbox)("Read.")), **options)
 
@@ -440,7 +445,7 @@ PATHS: list[tuple[Run, Source]] = [
     (by_served_agent, Source("server", "far")), (by_documents, Source("document", "letter.txt")),
     (by_file, Source("document", "letter.txt")), (in_a_later_call, MAIL), (after_the_message_was_erased, MAIL),
     (after_saving, MAIL), (by_an_answer_that_is_passed_on, MAIL), (by_an_answer_that_was_written_to_a_file, MAIL),
-    (by_a_message_that_holds_an_answer, MAIL),
+    (by_a_message_with_the_metadata_of_an_answer, MAIL), (by_a_message_that_holds_an_answer, MAIL),
     (by_a_batch_of_an_agent, MAIL), (by_a_batch_of_a_task, MAIL),
     (by_a_memory_of_ones_own, MAIL), (by_agent_as_tool, MAIL), (to_agent_as_tool, MAIL), (by_program, MAIL),
     (by_program_at_once, MAIL), (in_task, MAIL), (by_sub_task, MAIL), (to_sub_task, MAIL), (by_task_as_tool, MAIL),

@@ -227,6 +227,8 @@ def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str,
         found["metadata"] = metadata.for_copy() if metadata.is_view else metadata
         if metadata.sender is Entity.LLM and (not metadata.is_view or metadata.tools_from_agent):
             found["origin"] = Origin.MODEL if metadata.is_view else Origin.PROGRAM
+        if (before := ObjectRegistry.get(metadata.id)) is not None and before.sources:  # that message is made anew
+            found["sources"] = before.sources.union(values.get("sources", ()) if message is None else message.sources)
     elif metadata is not None:
         if not isinstance(metadata, Mapping):
             raise ArgumentTypeError(f"metadata is a ChatDocMetaData, not {metadata!r}", "metadata")
