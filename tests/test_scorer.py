@@ -26,7 +26,7 @@ def load() -> ModuleType:
 
 score: Any = load()
 
-TEXT = "The work is called Trumpet.\nIt came from <https://example.org/t/> on 3 March 2020.\n"
+TEXT = "The work is called Trumpet.\nIt came from <https://example.org/t/> on 3 March 2020.\n€ 5 to DE88 2008 0000 0970 3757 00\n"
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,7 @@ TEXT = "The work is called Trumpet.\nIt came from <https://example.org/t/> on 3 
         (True, "true"),
         (["a", "B"], ["b", "a"]),
         ("3.10", "3.10"),
+        ("DE88200800000970375700", "DE88 2008 0000 0970 3757 00"),
     ],
 )
 def test_same_values(wanted: Any, got: Any) -> None:
@@ -74,6 +75,9 @@ def test_different_values(wanted: Any, got: Any) -> None:
         ("trumpet", "called Trumpet. It came", True),
         ("2020-03-03", "on 3 March 2020", True),
         (2020, "3 March 2020", True),
+        ("EUR", "€", True),
+        ("Trumpet", "€", False),
+        ("DE88200800000970375700", "DE88 2008 0000 0970 3757 00", True),
         ("Trumpet", "The work is named Trumpet.", False),
         ("Cornet", "The work is called Trumpet.", False),
         ("Trumpet", "", False),

@@ -13,7 +13,8 @@ How a field counts:
 * present (truth not null): **exact**, **wrong**, or **missing** (no value given);
 * absent (truth null): **empty** (rightly left so) or **invented**;
 * on top of that, **not in text**: a value was given whose quote does not occur in
-  the file (spacing aside), or a text value that does not occur in its own quote.
+  the file (spacing aside), or a text value that does not occur in its own quote; the
+  code of a currency may be quoted by a sign.
 
 Two values are the same after Unicode NFC, collapse of spaces, case folding and
 stripping of surrounding quotes and punctuation.  URLs may differ by surrounding
@@ -43,6 +44,7 @@ Fields = Mapping[str, Any]
 EDGE = " \t\n\"'`´‘’“”„«»‹›.,;:!?()[]{}<>*_|"
 URL = re.compile(r"^[a-z][a-z0-9+.-]*://\S+$", re.IGNORECASE)
 IBAN = re.compile(r"^[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}$")
+CURRENCY = re.compile(r"^[A-Z]{3}$")
 NOT_PLAIN = {".pdf", ".docx", ".html", ".htm", ".eml"}
 NUMBER = re.compile(r"^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$|^[+-]?\d+(?:\.\d+)?$")
 
@@ -122,7 +124,8 @@ def in_text(value: Any, quote: Any, text: str) -> bool:
     if " ".join(quote.split()) not in " ".join(text.split()):
         return False
     typed = not isinstance(value, str) or as_date(value) is not None  # their form may differ
-    return typed or normal_value(value) in normal_text(quote)
+    is_sign = CURRENCY.match(str(value)) is not None and not any(map(str.isalnum, quote))
+    return typed or is_sign or normal_value(value) in normal_text(quote) or same(value, quote)
 
 
 # ------------------------------------------------------------ the counts
