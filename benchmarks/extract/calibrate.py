@@ -217,7 +217,7 @@ def page(given: Sequence[Place], places: Sequence[Place], known: dict[str, Any],
     yield "\n*Fields* are those that the truth holds, *invented* are values given where it has none, *lost* are right"
     yield "values below the threshold. The confidence is the probability that a value is right:\n"
     yield "![Reliability](confidence/reliability.svg)\n"
-    yield "Left of the line the confidence says too much, right of it too little; the numbers are values.\n"
+    yield "Below the line the confidence says too much, above it too little; the numbers are values.\n"
     yield "![Risk and coverage](confidence/risk-coverage.svg)\n"
     yield "If only the most certain values are given, how many of them are wrong? The mark is the default threshold.\n"
     yield "## The signs\n"
