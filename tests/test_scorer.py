@@ -26,7 +26,10 @@ def load() -> ModuleType:
 
 score: Any = load()
 
-TEXT = "The work is called Trumpet.\nIt came from <https://example.org/t/> on 3 March 2020.\n€ 5 to DE88 2008 0000 0970 3757 00\n"
+TEXT = (
+    "The work is called Trumpet.\nIt came from <https://example.org/t/> on 3 March 2020.\n"
+    "€ 5 to DE88 2008 0000 0970 3757 00\n"
+)
 
 
 @pytest.mark.parametrize(
