@@ -162,7 +162,7 @@ class SQLiteRunStore:
 
     def _clear_notes(self) -> None:
         """Write all records into the main file, and clear the notes of acts if nobody writes further ones meanwhile."""
-        with suppress(sqlite3.Error, OSError), self._connections.use() as database:
+        with suppress(sqlite3.Error, OSError, UnicodeDecodeError, JournalError), self._connections.use() as database:
             database.execute("PRAGMA busy_timeout = 0")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             database.execute("BEGIN IMMEDIATE")
