@@ -168,6 +168,14 @@ def by_a_message_that_holds_an_answer(outbox: Outbox, folder: Path, options: dic
     outbox.agent(TO_EVE)(Message(content=reader(outbox)("Read.")), **options)
 
 
+def by_a_list_of_answers(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    outbox.agent(TO_EVE)([reader(outbox)("Read.")], **options)
+
+
+def by_a_dict_of_dumped_answers(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    outbox.agent(TO_EVE)({"found": (reader(outbox)("Read.").model_dump(),)}, **options)
+
+
 def by_a_batch_of_an_agent(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     writer = outbox.chat_agent(TO_EVE)
     writer.policy, writer.approve = options.get("policy"), options.get("approve")
@@ -446,6 +454,7 @@ PATHS: list[tuple[Run, Source]] = [
     (by_file, Source("document", "letter.txt")), (in_a_later_call, MAIL), (after_the_message_was_erased, MAIL),
     (after_saving, MAIL), (by_an_answer_that_is_passed_on, MAIL), (by_an_answer_that_was_written_to_a_file, MAIL),
     (by_a_message_with_the_metadata_of_an_answer, MAIL), (by_a_message_that_holds_an_answer, MAIL),
+    (by_a_list_of_answers, MAIL), (by_a_dict_of_dumped_answers, MAIL),
     (by_a_batch_of_an_agent, MAIL), (by_a_batch_of_a_task, MAIL),
     (by_a_memory_of_ones_own, MAIL), (by_agent_as_tool, MAIL), (to_agent_as_tool, MAIL), (by_program, MAIL),
     (by_program_at_once, MAIL), (in_task, MAIL), (by_sub_task, MAIL), (to_sub_task, MAIL), (by_task_as_tool, MAIL),

@@ -21,7 +21,7 @@ from trivium import (
     TaskConfig,
 )
 from trivium.commander import TaskNode
-from trivium.exceptions import ConfigurationError, NotInteractiveError, RunKilledError
+from trivium.exceptions import AnswerFormatError, ConfigurationError, NotInteractiveError, RunKilledError
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 
@@ -102,6 +102,19 @@ def test_a_limit_ends_the_run_with_what_it_has(entry: Entry, limits: Limits, sta
     run.agent.enable_message(Note)
     result = entry(run, "go", limits=limits)
     assert (result.status, result.content) == (status, "" if limits.tool_calls else "noted 1")
+
+
+@pytest.mark.parametrize("limits", [Limits(turns=1), Limits(tool_calls=0), Limits(tokens=1)])
+def test_the_question_of_a_run_that_reached_a_limit_is_no_value_of_its_type(limits: Limits):
+    def typed() -> Task[int]:
+        run = task([call_tool("note", text="1"), Usage(20, 20)], "DONE 5")
+        run.agent.enable_message(Note)
+        return run[int]
+
+    with pytest.raises(AnswerFormatError, match="limit"):
+        print(typed()("7", limits=limits).output)
+    with pytest.raises(AnswerFormatError, match="limit"):
+        typed().run("7", limits=limits)
 
 
 def test_the_root_answers_for_a_limit_that_a_sub_task_reached():

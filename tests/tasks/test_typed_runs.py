@@ -202,7 +202,9 @@ def test_a_partial_value_is_a_whole_value_of_the_type_without_what_is_still_bein
 
 
 def test_a_partial_value_of_a_bare_list():
-    assert AnswerFormat(list[int]).partial_value("[1, 22, 3") == [1, 22, 3]
+    form = AnswerFormat(list[int])
+    assert form.partial_value("[1, 22, 3") == [1, 22], "the number may go on"
+    assert form.partial_value("[1, 22, 3]") == [1, 22, 3]
 
 
 def test_the_output_of_another_type_is_no_value():

@@ -116,7 +116,8 @@ class AnswerFormat:
         import jiter  # for those who watch an answer grow
 
         try:
-            found: Any = jiter.from_json(text.encode("utf-8", "replace"), partial_mode="trailing-strings")
+            begun = text.rstrip("0123456789+-.eE")  # a number at the end may go on
+            found: Any = jiter.from_json(begun.encode("utf-8", "replace"), partial_mode="trailing-strings")
             if self.is_wrapped and isinstance(found, dict):
                 found = cast("dict[str, Any]", found)["value"]
         except (ValueError, KeyError):

@@ -16,9 +16,10 @@ from trivium.actions import ToolMessage, as_text, calls_in_text
 from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
+from trivium.agents._described import writes_calls_as_text
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolTable
 from trivium.agents._user import AskUser, ask_other
-from trivium.commander import CallNode
+from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
@@ -381,12 +382,14 @@ class AgentNames(Module):
 
         Args:
             input_str: the text.
-            from_llm: a model wrote it; nobody else's text holds any.
+            from_llm: a model wrote it; nobody else's text holds any. Within a run it calls as the agent's model may.
 
         Raises:
             ToolArgumentsError: a call does not fit its tool.
         """
-        calls = calls_in_text(input_str, self.toolbox.known) if from_llm else ()
+        everywhere = current.get() is None or self.options.search_for_tools_everywhere  # a program may look anywhere
+        may_call = from_llm and (everywhere or writes_calls_as_text(cast("Agent[Any]", self)))
+        calls = calls_in_text(input_str, self.toolbox.known, everywhere=everywhere) if may_call else ()
         return [tool for call in calls if (tool := reading.parse_call(self, call)) is not None]
 
     get_json_tool_messages = get_formatted_tool_messages

@@ -110,6 +110,23 @@ def sync_method(
     return method
 
 
+class _BothForms(str):
+    """The mark of a sync method whose class writes the coroutine method too: each driver calls its own."""
+
+    __slots__ = ()
+
+
+def _sync_form(written: Callable[..., Any], core: str) -> Callable[..., Any]:
+    """Mark a sync method with the name of the coroutine method that is written beside it."""
+
+    @wraps(written)
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return written(self, *args, **kwargs)
+
+    method.__driver_neutral__ = _BothForms(core)  # type: ignore[attr-defined] - a mark on the function
+    return method
+
+
 def _async_form(written: Callable[..., Any]) -> Callable[..., Any]:
     """Make the coroutine method beside a sync one."""
 
@@ -136,7 +153,9 @@ def pair_forms(cls: type, pairs: Mapping[str, str]) -> None:
     for name, core in {**pairs, **made}.items():
         owner = next(each for each in mro if name in vars(each) or core in vars(each))
         forms = vars(owner)
-        if core not in forms:
+        if owner is cls and name in forms and core in forms and not _mark_of(forms[name]):
+            setattr(cls, name, _sync_form(forms[name], core))
+        elif core not in forms:
             setattr(cls, core, _async_form(forms[name]))
         elif name not in forms or (owner is cls and _mark_of(forms[name])):
             setattr(cls, name, sync_method(forms[core], core, is_late=False))
@@ -206,7 +225,9 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
         checkpoint(node)
     form: Any = function
     mark = getattr(form, "__driver_neutral__", None)
-    if mark:  # a sync method: the coroutine method beside it
+    if mark.__class__ is _BothForms and is_blocking():
+        mark = None
+    elif mark:  # a sync method: the coroutine method beside it
         form = getattr(form.__self__, mark)
         mark = "" if hasattr(form, "__driver_neutral__") else None
     return _invoke(form, args, kwargs) if mark is None else form(*args, **kwargs)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast, get_args, overload
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
@@ -108,8 +109,9 @@ stream_state=<AgentStatusCode.END: 0>)
 
         def __init__(self, **values):
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
-            if isinstance(given := values.get("content"), Message) and given.sources:
-                values.setdefault("sources", given.sources)
+            for name in ("content", "extra_info"):
+                if not isinstance(given := values.get(name), str | None) and (read := _sources_within(given)):
+                    values["sources"] = read | as_sources(values.get("sources", ()))
             self.__pydantic_validator__.validate_python(values, self_instance=self)
 
         __init__.__pydantic_base_init__ = True  # so that validation goes without it
@@ -324,14 +326,32 @@ stream_state=<AgentStatusCode.END: 0>)
         return cls
 
 
+def _sources_within(value: object, depth: int = 5) -> Sources:
+    """Return the sources of the messages, also dumped ones, that a value is or holds."""
+    if isinstance(value, Message):
+        return value.sources
+    found = Sources()
+    if depth and isinstance(value, Mapping):
+        with suppress(ValueError, TypeError):  # of a key of that name that means something else
+            found = as_sources(cast("Any", value).get("sources", ()))
+        value = list(cast("Mapping[Any, Any]", value).values())
+    if depth and isinstance(value, list | tuple | set | frozenset):
+        return found.union(*(_sources_within(each, depth - 1) for each in cast("Iterable[Any]", value)))
+    return found
+
+
 R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True, default=Any)
 
 if TYPE_CHECKING:
 
+    class _Unknown: ...
+
     class _Output(Protocol):
         """The output of a task without a type, whose `run` gives a message or None, may be anything."""
 
+        @overload
+        def __get__(self, answer: Answer[_Unknown], owner: Any) -> Any: ...  # an `Answer[Any]` fits the first
         @overload
         def __get__(self, answer: Answer[None], owner: Any) -> None: ...
         @overload

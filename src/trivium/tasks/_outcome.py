@@ -102,7 +102,7 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     return answer
 
 
-async def with_value(task: Task[Any], answer: Message, kind: Any) -> Message:
+async def with_value(run: TaskRun, answer: Message, kind: Any) -> Message:
     """Return the answer of a run with its value of a type as `output`; the agent's model is requested to state it.
 
     It belongs to the run: to its session, its limits and its events.
@@ -110,9 +110,11 @@ async def with_value(task: Task[Any], answer: Message, kind: Any) -> Message:
     Raises:
         AnswerFormatError: the model's answers do not fit the type.
     """
+    agent = run.task.agent
+    if run.was_limited:  # what was said last is nobody's result
+        return answer.replace(output=AnswerFormatError(run.why, str(answer.content)))
     if kind in (None, Message) or answer.status in NO_RESULT or answer.content is None:
         return answer
-    agent = task.agent
     found = list(values_in(answer, kind, agent))
     if not found and agent.has_model():
         stated = await invoke(agent[kind].llm_response, f"State this answer in the required form: {answer.content}")
@@ -134,8 +136,11 @@ def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
     if kind is None and task.agent.answer_format is not None:
         kind = task.agent.answer_format.kind
     if kind is None or kind is Message:
+        cast("dict[str, Any]", answer.__pydantic_extra__).pop("output", None)
         return answer
-    was_stopped = answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result
+    was_stopped = isinstance(answer.__pydantic_extra__.get("output"), AnswerFormatError) or (
+        answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result
+    )
     text = answer.content if answer.content is not None or answer.parent is None else answer.parent.content
     reason = f"{task.name} has no result of the type {name_of_type(kind)}: {answer.why or f'{text!r} states none'}"
     error = AnswerFormatError(reason, "" if text is None else str(text))

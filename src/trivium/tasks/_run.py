@@ -63,6 +63,7 @@ class TaskRun:
     message_history_idx: int = -1
     last_responder: Responder | None = None
     why: str = ""
+    was_limited: bool = False
     responders: tuple[TaskResponder, ...] = ()
     sub_tasks: list[Task[Any]] | None = None
     """The sub-tasks for which `responders` was made."""

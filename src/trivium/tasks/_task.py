@@ -394,7 +394,8 @@ class Task(Module, Generic[T]):
             if caller is not None:
                 raise  # the limit is the whole run's: the root answers for it
             status, run.why = ends.BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS), str(error)
-        answer = await ends.with_value(self, ends.end_run(run, status), return_type or self.default_return_type)
+            run.was_limited = True
+        answer = await ends.with_value(run, ends.end_run(run, status), return_type or self.default_return_type)
         if self.erase_substeps:
             run.erase_substeps()
         return answer
