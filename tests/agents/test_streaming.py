@@ -39,7 +39,8 @@ async def collected(messages: AsyncIterator[Message]) -> list[Message]:
 
 def called(agent: Any, text: str = "hi", **kwargs: Any) -> list[Message]:
     if isinstance(agent, AsyncStreamingAgent | AsyncStreamingSequential):
-        return asyncio.run(collected(agent(text, **kwargs)))
+        answers: Any = agent(text, **kwargs)
+        return asyncio.run(collected(answers))
     return list(agent(text, **kwargs))
 
 

@@ -176,7 +176,7 @@ def test_codes_are_supported_by_names_of_what_they_mean(
         ("contract_number", "GLN", "GLN 17", "has no digit"),
     ],
 )
-def test_the_shape_of_a_value_is_that_of_its_field(field: str, proposed: str, text: str, found: object) -> None:
+def test_the_shape_of_a_value_is_that_of_its_field(field: str, proposed: str, text: str, found: Any) -> None:
     judged = ask(field, proposed, SourceText(text))
     assert judged.reason.endswith(found) if isinstance(judged, Refusal) else judged.value == found
 

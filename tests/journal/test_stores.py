@@ -446,8 +446,8 @@ def test_an_outcome_is_kept_though_its_caller_was_cancelled_while_it_was_written
 class SlowToBegin(SQLiteRunStore):
     """A store that takes its time to begin a run."""
 
-    def begin(self, *args: Any) -> tuple[int, list[Entry]]:
-        begun = super().begin(*args)
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
+        begun = super().begin(run_id, root, digest, caller)
         time.sleep(0.2)
         return begun
 
