@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Generator, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -39,8 +39,7 @@ async def collected(messages: AsyncIterator[Message]) -> list[Message]:
 
 def called(agent: Any, text: str = "hi", **kwargs: Any) -> list[Message]:
     if isinstance(agent, AsyncStreamingAgent | AsyncStreamingSequential):
-        answers: Any = agent(text, **kwargs)
-        return asyncio.run(collected(answers))
+        return asyncio.run(collected(cast("Any", agent(text, **kwargs))))
     return list(agent(text, **kwargs))
 
 
