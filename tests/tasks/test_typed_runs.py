@@ -207,6 +207,19 @@ def test_a_partial_value_of_a_bare_list():
     assert form.partial_value("[1, 22, 3]") == [1, 22, 3]
 
 
+def test_a_partial_text_is_given_as_far_as_it_has_come():
+    said = AnswerFormat(dict[str, str]).partial_value('{"text": "Sorry, we are')
+    assert said == {"text": "Sorry, we are"}
+
+
+def test_a_task_without_a_type_hands_on_the_output_of_its_agent():
+    class Five(Agent):
+        def forward(self, *message: Message, **kwargs: object) -> Message:
+            return Message(content="DONE five").replace(output=5)
+
+    assert Task(Five(), interactive=False)("go").output == 5
+
+
 def test_the_output_of_another_type_is_no_value():
     said = Message(content="Rome").replace(output=City(name="Rome"))
     assert value_in(said, City) == City(name="Rome")

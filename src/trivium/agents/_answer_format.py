@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -32,6 +33,9 @@ __all__ = [
     "values_in",
     "with_output",
 ]  # fmt: skip
+
+_OPEN_NUMBER = re.compile(r"(?:\A|(?<=[:,\[\s]))-?\d[\d.eE+-]*\Z")
+"""A number at the end of a text, which may go on."""
 
 T = TypeVar("T")
 
@@ -116,7 +120,7 @@ class AnswerFormat:
         import jiter  # for those who watch an answer grow
 
         try:
-            begun = text.rstrip("0123456789+-.eE")  # a number at the end may go on
+            begun = _OPEN_NUMBER.sub("", text)
             found: Any = jiter.from_json(begun.encode("utf-8", "replace"), partial_mode="trailing-strings")
             if self.is_wrapped and isinstance(found, dict):
                 found = cast("dict[str, Any]", found)["value"]

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import SplitResult, quote, urlsplit
+from urllib.request import getproxies
 from weakref import WeakKeyDictionary, finalize, ref
 
 from trivium.http._bodies import ACCEPTED, pieces_of_body
@@ -33,7 +34,7 @@ class HTTPClient:
     """Sends HTTP requests under asyncio.
 
     Args:
-        proxies: the proxy for each scheme; None: those of the environment.
+        proxies: the proxy for each scheme; None: those of the environment at the first request.
         certificates: how servers are verified; default: by the system's certificates, or those of `SSL_CERT_FILE`.
     """
 
@@ -56,6 +57,8 @@ class HTTPClient:
             ServerSilentError: the server sent nothing in time.
         """
         parts = _split(request.url)
+        if self._proxies is None:
+            self._proxies = getproxies()
         proxy = proxy_for(parts, self._proxies)
         data = _head(request, parts, proxy) + request.content
         pool = await self._pool()

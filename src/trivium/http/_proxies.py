@@ -5,33 +5,28 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.request import proxy_bypass
 
 from trivium.exceptions import ConfigurationError
 
 __all__ = ["login_of", "proxy_for"]
 
 
-def proxy_for(parts: SplitResult, given: Mapping[str, str] | None) -> SplitResult | None:
+def proxy_for(parts: SplitResult, known: Mapping[str, str]) -> SplitResult | None:
     """Return the address of the proxy for an address; None for a direct connection.
 
     Args:
         parts: the address that is asked.
-        given: the proxy for each scheme, or for "all"; None: those of the environment, as `HTTPS_PROXY` and
-            `NO_PROXY` name them.
+        known: the proxy for each scheme, or for "all". With the key "no", which those of the environment have, the
+            hosts that `NO_PROXY` names need none.
 
     Raises:
         ConfigurationError: the proxy is no HTTP proxy.
     """
-    if given is None:
-        known: Mapping[str, str] = getproxies()
-        if not known or (proxy_bypass(parts.netloc.rpartition("@")[2]) and "no" in known):
-            return None
-    else:
-        known = given
-    found = next(
-        filter(None, (known.get(each) for each in (parts.scheme, f"{parts.scheme}://", "all", "all://"))), None
-    )
+    if "no" in known and proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    names = (parts.scheme, f"{parts.scheme}://", "all", "all://")
+    found = next((known[name] for name in names if known.get(name)), None)
     if found is None:
         return None
     proxy = urlsplit(found if "://" in found else f"http://{found}")

@@ -111,7 +111,7 @@ async def with_value(run: TaskRun, answer: Message, kind: Any) -> Message:
         AnswerFormatError: the model's answers do not fit the type.
     """
     agent = run.task.agent
-    if run.was_limited:  # what was said last is nobody's result
+    if run.was_limited and wanted_type(run.task, kind) is not None:  # what was said last is nobody's result
         return answer.replace(output=AnswerFormatError(run.why, str(answer.content)))
     if kind in (None, Message) or answer.status in NO_RESULT or answer.content is None:
         return answer
@@ -124,6 +124,13 @@ async def with_value(run: TaskRun, answer: Message, kind: Any) -> Message:
     return answer
 
 
+def wanted_type(task: Task[Any], kind: Any) -> Any:
+    """Return the type of a run's value: that of the call, else the task's, else its agent's; None for any message."""
+    form = task.agent.answer_format
+    kind = kind or task.default_return_type or (form and form.kind)
+    return None if kind is Message else kind
+
+
 def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
     """Return the answer of a task's call; its `output` is of the type, or raises an error that says why not.
 
@@ -132,11 +139,7 @@ def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
         answer: the answer.
         kind: the type that the call asks for; default: the task's, else its agent's.
     """
-    kind = kind or task.default_return_type
-    if kind is None and task.agent.answer_format is not None:
-        kind = task.agent.answer_format.kind
-    if kind is None or kind is Message:
-        cast("dict[str, Any]", answer.__pydantic_extra__).pop("output", None)
+    if (kind := wanted_type(task, kind)) is None:
         return answer
     was_stopped = isinstance(answer.__pydantic_extra__.get("output"), AnswerFormatError) or (
         answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result

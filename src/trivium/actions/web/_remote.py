@@ -210,14 +210,10 @@ class Remote:
         return await self._client.send(replace(request, url=_with_query(request.url, self._hidden)))
 
     async def _body(self, response: HTTPResponse) -> str:
-        body = bytearray()
-        async for piece in response.pieces:
-            body += piece
-            if len(body) > MAX_BYTES:
-                raise self._error(
-                    f"sent more than {MAX_BYTES >> 20} MB, which cannot be an answer: check base_url",
-                    response.status,
-                )
+        body = await response.read(MAX_BYTES)
+        if len(body) > MAX_BYTES:
+            text = f"sent more than {MAX_BYTES >> 20} MB, which cannot be an answer: check base_url"
+            raise self._error(text, response.status)
         return body.decode("utf-8-sig", "replace")
 
     def _refusal(self, response: HTTPResponse, body: str) -> RemoteServiceError:

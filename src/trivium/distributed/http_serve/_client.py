@@ -142,13 +142,11 @@ class HTTPAgentClient(Module):
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         if response.status == 200 and is_stream:
             return b""
-        body = bytearray()
-        async for piece in response.pieces:
-            body += piece
-            if len(body) > MAX_ANSWER:
-                raise RemoteConnectionError(f"{self.url} sent more than {MAX_ANSWER >> 20} MB; check host and port")
+        body = await response.read(MAX_ANSWER)
+        if len(body) > MAX_ANSWER:
+            raise RemoteConnectionError(f"{self.url} sent more than {MAX_ANSWER >> 20} MB; check host and port")
         if response.status == 200:
-            return bytes(body)
+            return body
         try:
             told = json.loads(body)
         except (ValueError, RecursionError):
