@@ -7,17 +7,17 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from journal._places import Place
 from journal._programs import Stateless, look
 from trivium import Agent
 from trivium.actions import tool
 from trivium.exceptions import TriviumError
-from trivium.journal import Entry, Journal
-from trivium.journal.lowlevel import SQLiteRunStore
+from trivium.journal import Journal
+from trivium.journal.lowlevel import SQLiteRunStore, Writing
 from trivium.testing import call_tool
 
 __all__ = ["HEAD", "rows"]
@@ -82,9 +82,9 @@ def _break_off(path: Path) -> None:
     """Have a process end within the run, after it has paid and said so."""
 
     class Store(SQLiteRunStore):
-        def append(self, run_id: str, epoch: int, entries: Sequence[Entry], **options: Any) -> None:
-            super().append(run_id, epoch, entries, **options)
-            if any((each.kind, each.name) == ("outcome", "tool:pay") for each in entries):
+        def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
+            super().append(run_id, epoch, written, is_durable=is_durable)
+            if any((each.kind, each.name) == ("outcome", "tool:pay") for each in written.entries):
                 os._exit(9)
 
     child = os.fork()

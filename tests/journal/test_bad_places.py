@@ -8,18 +8,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from _disks import mounted
 from journal._places import sqlite_place
 from trivium.exceptions import JournalDamagedError, JournalError, JournalVersionError
-from trivium.journal import Entry, Journal, _sqlite, step
-from trivium.journal.lowlevel import SQLiteRunStore
+from trivium.journal import Journal, _sqlite, step
+from trivium.journal.lowlevel import SQLiteRunStore, Writing
 
 ROOT = Path(__file__).parents[2]
 
@@ -138,9 +136,9 @@ def _killed_after_paying(path: Path, paid: list[int]) -> None:
     """A run that has paid when its process is killed, and whose log is lost then."""
 
     class Store(SQLiteRunStore):
-        def append(self, run_id: str, epoch: int, entries: Sequence[Entry], **options: Any) -> None:
-            super().append(run_id, epoch, entries, **options)
-            if any((each.kind, each.name) == ("outcome", "pay") for each in entries):
+        def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
+            super().append(run_id, epoch, written, is_durable=is_durable)
+            if any((each.kind, each.name) == ("outcome", "pay") for each in written.entries):
                 os._exit(9)
 
     child = os.fork()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from trivium.exceptions import (
 )
 from trivium.journal import Entry, Journal, step, step_async
 from trivium.journal._store import Caller
-from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store
+from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store, Writing
 
 TESTS = Path(__file__).parents[1]
 
@@ -72,8 +72,8 @@ def in_child(act: Callable[[], object]) -> None:
 def test_records_come_back_as_they_were_and_each_attempt_gets_those_before(place: Place):
     store, written = store_at(place), entries(5)
     assert store.begin("a", "root", "digest", Caller.here()) == (1, [])
-    store.append("a", 1, written[:2])
-    store.append("a", 1, written[2:], is_durable=True)
+    store.append("a", 1, Writing(written[:2]))
+    store.append("a", 1, Writing(written[2:]), is_durable=True)
     store.end("a", 1, "failed", "ValueError: no")
     store.leave("a", 1)
     assert [(run.id, run.root, run.status, run.why, run.epoch) for run in store.runs()] == [
@@ -99,12 +99,12 @@ def test_records_come_back_as_they_were_and_each_attempt_gets_those_before(place
 def test_records_are_written_all_or_none_and_an_attempt_that_was_overtaken_writes_nothing(place: Place):
     store, written = store_at(place), entries(4)
     store.begin("a", "root", "digest", Caller.here())
-    store.append("a", 1, written[:2])
+    store.append("a", 1, Writing(written[:2]))
     with pytest.raises(JournalError):  # one of them is there
-        store.append("a", 1, [written[2], written[1]])
+        store.append("a", 1, Writing([written[2], written[1]]))
     assert store.entries("a") == written[:2]
     place.execute("UPDATE run SET epoch = 2 WHERE id = 'a'")
-    for act in (lambda: store.append("a", 1, written[2:]), lambda: store.end("a", 1, "done")):
+    for act in (lambda: store.append("a", 1, Writing(written[2:])), lambda: store.end("a", 1, "done")):
         with pytest.raises(RunTakenOverError):
             act()
     assert (store.entries("a"), store.runs("a")[0].ended) == (written[:2], None)
@@ -123,7 +123,7 @@ def test_records_are_written_all_or_none_and_an_attempt_that_was_overtaken_write
 def test_a_change_behind_its_back_is_detected(place: Place, change: str):
     store = store_at(place)
     store.begin("a", "root", "digest", Caller.here())
-    store.append("a", 1, entries(5))
+    store.append("a", 1, Writing(entries(5)))
     store.end("a", 1, "done")
     store.leave("a", 1)
     place.execute(change)
@@ -373,15 +373,15 @@ def test_a_database_that_is_missing_full_of_connections_or_read_only_is_told(pos
 def test_a_decision_is_written_while_no_attempt_is_at_work_and_only_one_of_two(place: Place):
     store, written = store_at(place), entries(3)
     store.begin("a", "root", "digest", Caller.here())
-    store.append("a", 1, written[:1])
+    store.append("a", 1, Writing(written[:1]))
     store.end("a", 1, "paused", "waits")
     store.leave("a", 1)
-    in_child(lambda: store_at(place).append("a", 1, [written[1]], is_durable=True))
+    in_child(lambda: store_at(place).append("a", 1, Writing([written[1]]), is_durable=True))
     with pytest.raises(RunTakenOverError, match="decided"):
-        store.append("a", 1, [written[1]])
+        store.append("a", 1, Writing([written[1]]))
     assert store.begin("a", "root", "digest", Caller.here()) == (2, written[:2])
     with pytest.raises(RunTakenOverError):
-        store_at(place).append("a", 1, written[2:])
+        store_at(place).append("a", 1, Writing(written[2:]))
     store.leave("a", 2)
 
 
@@ -389,9 +389,9 @@ def test_a_decision_is_written_while_no_attempt_is_at_work_and_only_one_of_two(p
 class Slow(SQLiteRunStore):
     """A store on a disk that takes its time."""
 
-    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], **options: Any) -> None:
+    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         time.sleep(0.2)
-        super().append(run_id, epoch, entries, **options)
+        super().append(run_id, epoch, written, is_durable=is_durable)
 
 
 def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path):

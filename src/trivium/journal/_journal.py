@@ -36,7 +36,7 @@ from trivium.journal._approvals import Decided, PendingApproval, pending_in
 from trivium.journal._codec import Codec
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 from trivium.journal._sqlite import SQLiteRunStore
-from trivium.journal._store import Caller, Entry, RunInfo, Store
+from trivium.journal._store import Caller, Entry, RunInfo, Store, Writing
 from trivium.journal._views import RunView
 
 __all__ = ["Journal", "step", "step_async"]
@@ -187,7 +187,7 @@ class Journal:
         last = entries[-1]
         body = json.dumps(decided._asdict(), ensure_ascii=False)
         made = asked._replace(seq=last.seq + 1, kind="decision", body=body, at=time.time()).linked(last.link)
-        self._store.append(run_id, info.epoch, [made], is_durable=True)
+        self._store.append(run_id, info.epoch, Writing([made]), is_durable=True)
 
     def view(self, run_id: str) -> RunView:
         """Return a run as it is at this moment: its tree, costs and error, and what can be made of it.
@@ -225,7 +225,7 @@ class Journal:
             last = numbered[-1].link
         epoch, _ = self._store.begin(own, root, digest, Caller.here())
         try:
-            self._store.append(own, epoch, numbered, is_durable=True)
+            self._store.append(own, epoch, Writing(numbered), is_durable=True)
             self._store.share(own, origin.id)
             self._store.end(own, epoch, "stopped")
         finally:

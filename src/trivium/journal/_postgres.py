@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from threading import Lock
@@ -164,18 +164,13 @@ class PostgresRunStore:
         self._leases.add(run_id, epoch, connection)
         return epoch, entries
 
-    def append(
-        self,
-        run_id: str,
-        epoch: int,
-        entries: Sequence[Entry],
-        *,
-        is_durable: bool = False,
-        chains: Sequence[Sequence[Part]] = (),
-    ) -> None:
+    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Add records to a run, all or none; see `Store.append`."""
-        with self._connected(run_id, epoch) as connection, connection.transaction() if chains else nullcontext():
-            self._append(connection, run_id, epoch, Writing(entries, chains), is_durable)
+        with (
+            self._connected(run_id, epoch) as connection,
+            connection.transaction() if written.chains else nullcontext(),
+        ):
+            self._append(connection, run_id, epoch, written, is_durable)
 
     def transact(self, run_id: str, epoch: int, act: Callable[[Connection[Any]], Writing]) -> None:
         """Call a function within a transaction; see `Store.transact`."""

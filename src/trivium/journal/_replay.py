@@ -13,7 +13,7 @@ from trivium.journal._codec import Codec
 from trivium.journal._fingerprints import Fingerprint
 from trivium.journal._journal import Journal
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
-from trivium.journal._store import Caller, Entry, Part, RunInfo, RunStatus, Store, Writing
+from trivium.journal._store import Caller, Entry, RunInfo, RunStatus, Store, Writing
 
 __all__ = ["ReplayJournal"]
 
@@ -50,15 +50,7 @@ class _ReplayStore:
             )
         return self._info.epoch + 1, self._kept
 
-    def append(
-        self,
-        run_id: str,
-        epoch: int,
-        entries: Sequence[Entry],
-        *,
-        is_durable: bool = False,
-        chains: Sequence[Sequence[Part]] = (),
-    ) -> None:
+    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Write nothing."""
 
     def transact(self, run_id: str, epoch: int, act: Callable[[Any], Writing]) -> None:

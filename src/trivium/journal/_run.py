@@ -439,7 +439,7 @@ class DurableRun:
         with self._writing:
             written = self._numbered(*entries)
             if written.entries:
-                self._store.append(self.id, self.epoch, written.entries, is_durable=is_durable, chains=written.chains)
+                self._store.append(self.id, self.epoch, written, is_durable=is_durable)
                 self._note_written(written, len(entries))
 
     def _numbered(self, *entries: Entry) -> Writing:

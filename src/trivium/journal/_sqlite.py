@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -139,21 +139,13 @@ class SQLiteRunStore:
         has_ended = found.pid == os.getpid() and found.store == self._token and not self._leases.find(run_id, epoch)
         return None if has_ended else found  # it may have ended without being able to write so
 
-    def append(
-        self,
-        run_id: str,
-        epoch: int,
-        entries: Sequence[Entry],
-        *,
-        is_durable: bool = False,
-        chains: Sequence[Sequence[Part]] = (),
-    ) -> None:
+    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Add records to a run, all or none; see `Store.append`."""
         self._leases.find(run_id, epoch)
         with self._writing(run_id, is_durable) as database:
-            self._append(database, run_id, epoch, Writing(entries, chains))
+            self._append(database, run_id, epoch, written)
         if is_durable:
-            self._note(run_id, entries[-1])
+            self._note(run_id, written.entries[-1])
 
     def _note(self, run_id: str, record: Entry) -> None:
         with _typed_errors(self.path, run_id):

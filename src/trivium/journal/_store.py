@@ -187,23 +187,14 @@ class Store(Protocol):
         """
         ...
 
-    def append(
-        self,
-        run_id: str,
-        epoch: int,
-        entries: Sequence[Entry],
-        *,
-        is_durable: bool = False,
-        chains: Sequence[Sequence[Part]] = (),
-    ) -> None:
+    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Add records to a run, all or none: of an attempt, or of a decision while no attempt is at work.
 
         Args:
             run_id: the run.
             epoch: the epoch of the writer.
-            entries: the records, at least one.
+            written: the records, at least one, and what they refer to; parts that are stored are not stored again.
             is_durable: whether they must outlast a failure of the machine, and not only of this process.
-            chains: what they refer to; parts that are stored are not stored again.
 
         Raises:
             RunTakenOverError: the run has a later epoch, others have written these numbers, or this process is a

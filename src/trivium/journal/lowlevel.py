@@ -12,15 +12,25 @@ if TYPE_CHECKING:
     from trivium.journal._postgres import PostgresRunStore
     from trivium.journal._reads import recorded_read
     from trivium.journal._sqlite import SQLiteRunStore
-    from trivium.journal._store import Store
+    from trivium.journal._store import Store, Writing
 
-__all__ = ["Codec", "PostgresRunStore", "SQLiteRunStore", "Store", "attempt_of", "digest_of", "recorded_read"]
+__all__ = [
+    "Codec",
+    "PostgresRunStore",
+    "SQLiteRunStore",
+    "Store",
+    "Writing",
+    "attempt_of",
+    "digest_of",
+    "recorded_read",
+]
 
 _HOMES = {
     "Codec": "_codec",
     "PostgresRunStore": "_postgres",
     "SQLiteRunStore": "_sqlite",
     "Store": "_store",
+    "Writing": "_store",
     "attempt_of": "_journal",
     "digest_of": "_codec",
     "recorded_read": "_reads",

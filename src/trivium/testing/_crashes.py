@@ -9,13 +9,12 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from trivium.exceptions import ConfigurationError
-from trivium.journal import Entry, Journal
-from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store
+from trivium.journal import Journal
+from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store, Writing
 
 __all__ = ["assert_crash_safe"]
 
@@ -27,10 +26,10 @@ class _Crashing:
 
     left = 0
 
-    def append(self, run_id: str, epoch: int, entries: Sequence[Entry], **options: Any) -> None:
+    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Write records, unless the process is killed before; it may be killed after."""
         self._pass()
-        super().append(run_id, epoch, entries, **options)  # type: ignore[misc] - of the store beside it
+        super().append(run_id, epoch, written, is_durable=is_durable)  # type: ignore[misc] - of the store beside it
         self._pass()
 
     def _pass(self) -> None:
