@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from trivium import ChatAgent, ChatAgentConfig, Entity, Message, Task, ToolMessage
+from trivium.exceptions import ContextOverflowError
+from trivium.language_models.mock_lm import MockLM, MockLMConfig
 from trivium.testing import ScriptedModel
 
 
@@ -62,3 +64,42 @@ def test_a_reader_that_only_calls_super_makes_no_call_of_what_is_quoted(name: st
     agent.enable_message(Look)
     Task(agent, interactive=False, single_round=True).run("go")
     assert ran == []
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("forms", ["sync", "async", "both"])
+def test_responders_are_those_of_the_written_form_and_of_two_those_of_the_driver(forms: str, is_async: bool):
+    def in_sync(self: ChatAgent) -> list[Any]:
+        def mine(msg: Any) -> Message:
+            return self.create_llm_response("DONE in sync")
+
+        return [(Entity.LLM, mine)]
+
+    def in_async(self: ChatAgent) -> list[Any]:
+        async def mine(msg: Any) -> Message:
+            return self.create_llm_response("DONE in async")
+
+        return [(Entity.LLM, mine)]
+
+    written = {"entity_responders": in_sync, "entity_responders_async": in_async}
+    chosen = {"sync": ["entity_responders"], "async": ["entity_responders_async"], "both": [*written]}[forms]
+    kind = type("Own", (ChatAgent,), {name: written[name] for name in chosen})
+    task = Task(kind(ChatAgentConfig(llm=ScriptedModel(["never asked"]))), interactive=False)
+    result = asyncio.run(task.run_async("go")) if is_async else task.run("go")
+    expected = ("async" if is_async else "sync") if forms == "both" else forms
+    assert result is not None
+    assert result.content == f"in {expected}"
+
+
+def test_what_an_agent_counts_to_be_more_than_the_window_is_not_sent():
+    class Counting(ChatAgent):
+        def chat_num_tokens(self, messages: Any = None) -> int:
+            return sum(len(each.content) for each in messages)
+
+    model = MockLM(MockLMConfig(default_response="hello", chat_context_length=10))
+    agent = Counting(ChatAgentConfig(llm=model, system_message="Be."))
+    assert agent.llm_response("hi")
+    with pytest.raises(ContextOverflowError, match="send at most 10 tokens, not 21") as caught:
+        agent.llm_response("hello there")
+    assert isinstance(caught.value, ValueError)
+    assert (caught.value.tokens, caught.value.window) == (21, 10)

@@ -260,6 +260,7 @@ TABLE = [
     Row("get_formatted_tool_messages", "input_str"),
     Row("tool_validation_error", "ve", agent_in_task(WRONG, "DONE")),
     Row("has_tool_message_attempt", "msg", _USER),
+    Row("has_tool_message_attempt", "msg", agent_in_task(interactive=False)),
     Row("can_respond", "message=None", agent_in_task(below=True)),
     Row("llm_can_respond", "message=None"),
     Row("update_token_usage", "response, prompt, stream, chat=True, print_response_stats=True"),
@@ -272,6 +273,7 @@ TABLE = [
     Row("set_output_format", "output_type, **kwargs", typed),
     Row("llm_response_messages", "messages, output_len=None", kinds=(ChatAgent,)),
     Row("init_message_history", kinds=(ChatAgent,)),
+    Row("chat_num_tokens", "messages=None", kinds=(ChatAgent,)),
     Row("json_format_rules", kinds=(ChatAgent,)),
     Row("tool_format_rules", kinds=(ChatAgent,)),
     Row("tool_instructions", kinds=(ChatAgent,)),
@@ -308,10 +310,10 @@ TABLE = [
 ]
 BY_PROGRAMS = {
     Agent: """enable_message_handling disable_message_handling sample_multi_round_dialog create_llm_response from_id
-        from_ChatDocument entity_responders_async clear_dialog""",
+        from_ChatDocument clear_dialog""",
     ChatAgent: """update_history augment_system_message last_message_with_role nth_message_idx_with_role
         update_last_message enable_message disable_message_handling disable_message_use disable_message_use_except
-        chat_num_tokens message_history_str from_id clear_dialog""",
+        message_history_str from_id clear_dialog""",
     Task: "kill kill_session add_sub_task set_color_log close_loggers init_loggers",
 }
 """Documented methods that no run needs: programs call them by their one name."""
@@ -324,11 +326,7 @@ def parameters() -> list[Any]:
         for kind in row.kinds:
             names = {row.name: "acall" if row.name == "__call__" else f"{row.name}_async"}
             forms = [row.name, *(each for each in names.values() if hasattr(kind, each))]
-            found += [
-                pytest.param(row, kind, name, id=f"{kind.__name__}.{name}")
-                for name in forms
-                if name != "entity_responders_async"
-            ]
+            found += [pytest.param(row, kind, name, id=f"{kind.__name__}.{name}") for name in forms]
     return found
 
 
@@ -341,6 +339,7 @@ def overriding(kind: type, row: Row, name: str, called: list[tuple[Any, ...]]) -
         passed = passed.replace("session_id", "session_id=session_id")
     noted = "".join(f"{each.lstrip('*')}, " for each in parts)
     is_async = name == "acall" or name.endswith("_async") or inspect.iscoroutinefunction(getattr(kind, name))
+    is_async = is_async and row.name != "entity_responders"  # it returns the async methods, and is not awaited
     source = (
         f"{'async ' if is_async else ''}def {name}({parameters}):\n"
         f"    called.append(({noted}))\n"

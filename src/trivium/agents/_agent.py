@@ -13,7 +13,7 @@ import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import answer_format, is_class, repair, repairs_exceeded
-from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides
+from trivium.agents._calls import ASKING, READERS, as_message, class_of, handled_by, is_empty, overrides
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
@@ -217,7 +217,7 @@ class Agent(AgentNames, Generic[T_co]):
         """Request one answer; every request of the agent goes through here."""
         node = None if self.answer_format is None else listening_node(self.answer_format)
         request = partial(call_model, model, self._request(history, extra), node)
-        if not overrides(self, "llm_response_messages", "llm_response_messages_async", "update_token_usage"):
+        if not overrides(self, *ASKING):
             return request()
         from trivium.agents._numbers import ask_as_written  # few classes write them
 

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from trivium.agents._toolbox import ToolClass
 
 __all__ = [
-    "READERS", "as_message", "calls_in", "class_of", "find_handled", "handled_by", "handles_tool", "is_empty",
+    "ASKING", "READERS", "as_message", "calls_in", "class_of", "find_handled", "handled_by", "handles_tool", "is_empty",
     "overrides", "parse_call", "read_calls", "recipient_of",
 ]  # fmt: skip
 
 READERS: Final = ("get_json_tool_messages", "get_formatted_tool_messages")
 """The documented methods that read calls in a text, where a subclass has written them."""
+ASKING: Final = ("llm_response_messages", "llm_response_messages_async", "update_token_usage", "chat_num_tokens")
+"""The documented methods that a request goes through, where a subclass has written them."""
 _MODEL, _PROGRAM = Origin.MODEL, Origin.PROGRAM  # a member is slow to look up
 
 

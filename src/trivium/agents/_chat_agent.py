@@ -131,9 +131,8 @@ class ChatAgent(Agent[T_co]):
 
     def chat_num_tokens(self, messages: Sequence[LLMMessage] | None = None) -> int:
         """Return the tokens of these messages, or of the history: counted by the model where it can, else estimated."""
-        return sum(
-            self.num_tokens(each.content or "") for each in (self.message_history if messages is None else messages)
-        )
+        entries = self.message_history if messages is None else messages
+        return sum(self.num_tokens(each.content or "") for each in entries)
 
     # ---- the conversation
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
@@ -221,14 +220,12 @@ class ChatAgent(Agent[T_co]):
 
     def update_last_message(self, message: str, role: Role | str = "user") -> None:
         """Replace the text of the latest message of this role, if there is one."""
-        found = self.last_message_with_role(role)
-        if found is not None:
+        if found := self.last_message_with_role(role):
             found.content = message
 
     def delete_last_message(self, role: Role | str = "user") -> None:
         """Forget the latest message of this role, if there is one."""
-        index = self.last_message_idx_with_role(role)
-        if index >= 0:
+        if (index := self.last_message_idx_with_role(role)) >= 0:
             del self.message_history[index]
 
     def message_history_str(self, i: int | None = None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trivium.agents._calls import overrides
 from trivium.commander import invoke
+from trivium.exceptions import ContextOverflowError
 from trivium.llms import Reply
 from trivium.schema import LLMMessage, LLMResponse, LLMTokenUsage, Message, Usage
 
@@ -39,8 +40,15 @@ async def ask_as_written(
         agent: a chat agent, or one of which a subclass has written only `update_token_usage`.
         request: the plain request.
         history: the messages for the model.
+
+    Raises:
+        ContextOverflowError: by the agent's own count, the messages do not fit into the model's window.
     """
     entries = [LLMMessage.model_validate(each) for each in history]
+    if overrides(agent, "chat_num_tokens"):
+        tokens, window = agent.chat_num_tokens(entries), getattr(agent.model, "chat_context_length", int)()
+        if 0 < window < tokens:
+            raise ContextOverflowError(f"send at most {window} tokens, not {tokens}", tokens=tokens, window=window)
     if overrides(agent, "llm_response_messages", "llm_response_messages_async"):
         said: Message = await invoke(agent.llm_response_messages, entries)
         reply = Reply(str(said.content or ""), said.tool_calls, said.usage, None, "", None, ())

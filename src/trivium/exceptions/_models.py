@@ -125,7 +125,7 @@ class ProviderAuthenticationError(ProviderStatusError):
     """A model server does not take the API key, or it may not use what was asked for."""
 
 
-class ContextOverflowError(ProviderStatusError):
+class ContextOverflowError(ProviderStatusError, ValueError):
     """The messages do not fit into the model's window.
 
     `tokens` is how many they take and `window` how many fit, each 0 where it is not known.

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import trivium.agents.lowlevel as agents
-from trivium.commander.lowlevel import invoke
+from trivium.commander.lowlevel import invoke, is_blocking
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 from trivium.schema import Entity, Message, ToolCall
@@ -144,7 +144,8 @@ class UserResponder(EntityResponder):
         """Return whether the message is open to the user, and the user is asked now."""
         task, pending = run.task, run.pending_message
         may_be_asked = task.interactive or (pending is not None and bool(pending.receiver))  # most tasks ask nobody
-        return may_be_asked and run.user_can_respond() and super().may_respond(run) and self.is_due(run)
+        may_be_asked = may_be_asked or "has_tool_message_attempt" in task.agent.overridden
+        return may_be_asked and self.is_due(run) and run.user_can_respond() and super().may_respond(run)
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the default response of the task, else the answer of the user."""
@@ -208,13 +209,12 @@ def responders_of(run: TaskRun) -> tuple[TaskResponder, ...]:
     """Return the responders of a run in the order in which they are asked; they change only with the sub-tasks."""
     task, agent = run.task, run.task.agent
     if run.sub_tasks != task.sub_tasks:
-        own: list[TaskResponder] = []
-        for entity, method in agent.entity_responders():
-            responder = (UserResponder if entity is _USER else EntityResponder)(run, entity)
+        own: list[TaskResponder] = [each.responder_class(run, each) for each in task.sub_tasks]
+        is_async = agents.overrides(agent, "entity_responders_async")  # of two written forms, the driver's
+        is_async = is_async and not (is_blocking() and agents.overrides(agent, "entity_responders"))
+        for entity, method in (agent.entity_responders_async if is_async else agent.entity_responders)():
+            own.append(responder := (UserResponder if entity is _USER else EntityResponder)(run, entity))
             responder.method = method
-            own.append(responder)
-        for each in task.sub_tasks:
-            own.append(each.responder_class(run, each))
         run.sub_tasks, run.responders = task.sub_tasks.copy(), tuple(sorted(own, key=attrgetter("order")))
     return run.responders
 
