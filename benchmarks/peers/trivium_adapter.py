@@ -51,7 +51,7 @@ class AsyncModel(Model):
 
 class Peer(Adapter):
     title = "trivium"
-    distributions = ("trivium", "pydantic", "httpx2")
+    distributions = ("trivium", "pydantic", "httptools")
     notes: ClassVar = {"turn": "it remembers, as its agents do by default", "served": "it always asks for a stream"}
     statement = "from trivium import Agent, ChatAgent, Task, ToolMessage, CommanderAsync"
 

@@ -33,6 +33,7 @@ class FileServer(LoopbackServer):
         self.requests: list[tuple[str, str]] = []
         self.before: Callable[[str], None] = lambda path: None
         self.ranges = True
+        self.redirects: dict[str, str] = {}
 
     def put(self, path: str, data: bytes, kind: str = "application/octet-stream") -> None:
         self.content[path] = (kind, data)
@@ -48,6 +49,12 @@ class FileServer(LoopbackServer):
 
     def answer(self, handler: BaseHTTPRequestHandler, fault: Fault) -> None:
         """Send the file, a part of it, or an error."""
+        if handler.path in self.redirects:
+            handler.send_response(302)
+            handler.send_header("location", self.redirects[handler.path])
+            handler.send_header("content-length", "0")
+            handler.end_headers()
+            return
         if fault.status or handler.path not in self.content:
             handler.send_response(fault.status or 404)
             handler.send_header("content-length", "0")

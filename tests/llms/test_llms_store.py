@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import hashlib
 import io
@@ -110,6 +111,53 @@ def test_resumes_where_the_connection_broke(place: Place) -> None:
     place.files.faults[HOME] = [Fault(cut_after=1200), Fault(cut_after=500)]
     assert place.store.fetch("tiny").read_bytes() == DATA
     assert [span for _, span in place.files.requests] == ["", "bytes=1200-", "bytes=1700-"]
+
+
+def test_redirects_are_followed_from_the_home_and_from_the_index(place: Place) -> None:
+    other = f"{place.files.url.replace('127.0.0.1', 'localhost')}/there"
+    place.files.put("/there", DATA)
+    place.files.redirects = {HOME: "/away?x=1", "/away?x=1": other}
+    place.files.faults["/there"] = [Fault(cut_after=1200)]
+    assert place.store.fetch("tiny").read_bytes() == DATA
+    assert place.files.requests[-1] == ("/there", "bytes=1200-")
+    place.store.remove("tiny")
+    put_index(place.files)
+    for path, content in list(place.files.content.items()):  # its links are relative to where it is
+        place.files.content["/new" + path] = content
+        place.files.redirects |= {path: "/new" + path} if path.startswith("/simple") else {}
+        place.files.content.pop(path)
+    place.files.redirects["/there"] = "/there"
+    seen: list[str] = []
+    assert place.store.fetch("tiny", progress=lambda _: seen.append(threading.current_thread().name))
+    assert set(seen) == {threading.current_thread().name}
+    place.store.remove("tiny")
+    place.files.content.clear()
+    with pytest.raises(DownloadError, match="redirects more than 10 times"):
+        place.store.fetch("tiny")
+
+
+def test_what_is_longer_than_the_file_is_dropped(place: Place) -> None:
+    place.files.put(HOME, DATA)
+    place.folder.mkdir()
+    (place.folder / "tiny.gguf.part").write_bytes(DATA + b"more")
+    assert place.store.fetch("tiny").read_bytes() == DATA
+    assert [span for _, span in place.files.requests] == [f"bytes={len(DATA) + 4}-", ""]
+
+
+def test_a_fetch_from_a_coroutine_and_one_that_is_interrupted(place: Place) -> None:
+    place.files.put(HOME, DATA)
+
+    def interrupt(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    async def fetch() -> Path:
+        return place.store.fetch("tiny")
+
+    with pytest.raises(KeyboardInterrupt):
+        place.store.fetch("tiny", progress=interrupt)
+    assert (place.folder / "tiny.gguf.part").read_bytes() == DATA
+    place.store.remove("tiny")
+    assert asyncio.run(fetch()).read_bytes() == DATA
 
 
 def test_begins_again_where_the_server_knows_no_ranges(place: Place) -> None:

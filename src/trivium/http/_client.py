@@ -9,7 +9,6 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from typing import Any, Final
-from urllib.parse import SplitResult, quote, urlsplit
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary, finalize, ref
 
@@ -17,16 +16,14 @@ from trivium.http._bodies import ACCEPTED, pieces_of_body
 from trivium.http._connection import Connection
 from trivium.http._messages import ConnectFailedError, HTTPRequest, HTTPResponse, InvalidRequestError
 from trivium.http._proxies import login_of, proxy_for
+from trivium.http._urls import URL
 
 __all__ = ["HTTPClient"]
 
 LONGEST_IDLE: Final = 5.0
 """Seconds after which an idle connection is not used again: many servers close theirs then."""
 CONNECT_SECONDS: Final = 10.0
-"""Seconds for making a connection, or less where the request allows less."""
-_PORTS: Final = {"http": 80, "https": 443}
 _LINE_END: Final = re.compile(r"[\r\n\0]")
-_SAFE: Final = "/%:@!$&'()*+,;=~-._[]?"
 _logger = logging.getLogger("trivium.http")
 
 
@@ -35,7 +32,9 @@ class HTTPClient:
 
     Args:
         proxies: the proxy for each scheme; None: those of the environment at the first request.
-        certificates: how servers are verified; default: by the system's certificates, or those of `SSL_CERT_FILE`.
+        certificates: how servers are verified, and the client's own certificate; default: by the system's certificates,
+            or those of `SSL_CERT_FILE`.
+        connect_timeout: seconds for making a connection, or less where the request allows less.
     """
 
     def __init__(
@@ -43,8 +42,9 @@ class HTTPClient:
         *,
         proxies: Mapping[str, str] | None = None,
         certificates: ssl.SSLContext | None = None,
+        connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
-        self._proxies, self._certificates = proxies, certificates
+        self._proxies, self._certificates, self._connect_timeout = proxies, certificates, connect_timeout
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = WeakKeyDictionary()
 
     async def send(self, request: HTTPRequest) -> HTTPResponse:
@@ -56,20 +56,20 @@ class HTTPClient:
             ConnectionLostError: the connection broke.
             ServerSilentError: the server sent nothing in time.
         """
-        parts = _split(request.url)
+        url = URL.parse(request.url)
         if self._proxies is None:
             self._proxies = getproxies()
-        proxy = proxy_for(parts, self._proxies)
-        data = _head(request, parts, proxy) + request.content
+        proxy = proxy_for(url, self._proxies)
+        data = _head(request, url, proxy) + request.content
         pool = await self._pool()
-        place = (parts.scheme, parts.netloc, request.address, proxy)
-        connection = pool.take(place) or await self._connect(parts, proxy, request)
+        place = (url.scheme, url.host, url.port, request.address, proxy)
+        connection = pool.take(place) or await self._connect(url, proxy, request)
         try:
             status = await connection.send(data, request.timeout, has_body=request.method != "HEAD")
         except BaseException:
             connection.end()
             raise
-        _logger.debug("%s %s://%s%s: %d", request.method, parts.scheme, parts.hostname, parts.path, status)
+        _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, url.host, url.path, status)
         is_kept = request.headers.get("connection") != "close"
         on_close = partial(pool.put_back, place, connection) if is_kept else connection.close
         body = pieces_of_body(connection, request.is_raw)
@@ -97,33 +97,35 @@ class HTTPClient:
             self._certificates = ssl.create_default_context()
         return self._certificates
 
-    async def _connect(self, parts: SplitResult, proxy: SplitResult | None, request: HTTPRequest) -> Connection:
-        seconds = min(request.timeout, CONNECT_SECONDS)
+    async def _connect(self, url: URL, proxy: URL | None, request: HTTPRequest) -> Connection:
+        seconds = min(request.timeout, self._connect_timeout)
         try:
             async with asyncio.timeout(seconds):
                 if proxy is None:
-                    return await self._open(parts, request.address)
+                    return await self._open(url, request.address)
                 connection = await self._open(proxy, None)
-                return connection if parts.scheme == "http" else await self._tunnel(connection, parts, proxy)
+                return connection if url.scheme == "http" else await self._tunnel(connection, url, proxy)
         except TimeoutError as error:
             raise ConnectFailedError(f"no connection within {seconds:g} s") from error
         except (OSError, UnicodeError) as error:
             raise ConnectFailedError(str(error) or type(error).__name__) from error
 
-    async def _open(self, parts: SplitResult, address: str | None) -> Connection:
-        host, port = _host(parts), parts.port or _PORTS[parts.scheme]
+    async def _open(self, url: URL, address: str | None) -> Connection:
+        host = url.host
         is_literal = ":" in host or host.rpartition(".")[2].isdecimal()
         options: dict[str, Any] = {} if address or is_literal else {"happy_eyeballs_delay": 0.25}
-        if parts.scheme == "https":
+        if url.scheme == "https":
             options |= {"ssl": self._verified(), "server_hostname": host.removesuffix(".")}
-        _, connection = await asyncio.get_running_loop().create_connection(Connection, address or host, port, **options)
+        _, connection = await asyncio.get_running_loop().create_connection(
+            Connection, address or host, url.port, **options
+        )
         return connection
 
-    async def _tunnel(self, connection: Connection, parts: SplitResult, proxy: SplitResult) -> Connection:
+    async def _tunnel(self, connection: Connection, url: URL, proxy: URL) -> Connection:
         """Make the proxy connect to the server, and speak TLS with that."""
-        target = f"{_bracketed(_host(parts))}:{parts.port or _PORTS[parts.scheme]}"
+        target = url.host_and_port
         head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
-        login = login_of(proxy)
+        login = login_of(proxy.userinfo)
         head += f"Proxy-Authorization: {login}\r\n\r\n" if login else "\r\n"
         try:
             status = await connection.send(head.encode("latin-1"), CONNECT_SECONDS, has_body=False)
@@ -131,7 +133,7 @@ class HTTPClient:
                 raise ConnectFailedError(f"the proxy answered {status} {connection.reason}".rstrip())
             inner = Connection()
             transport = await asyncio.get_running_loop().start_tls(
-                connection.release(), inner, self._verified(), server_hostname=_host(parts)
+                connection.release(), inner, self._verified(), server_hostname=url.host.removesuffix(".")
             )
         except BaseException:
             connection.close()
@@ -190,37 +192,15 @@ def _let_go(keeper: AsyncGenerator[None]) -> None:
     """Drop the last reference to a generator; its loop then closes it."""
 
 
-def _split(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port, _host(parts)
-    except ValueError as error:
-        raise InvalidRequestError(f"{error}") from None
-    if parts.scheme not in _PORTS or not parts.hostname or _LINE_END.search(url):
-        raise InvalidRequestError("an address begins with http:// or https:// and a host")
-    return parts
-
-
-def _host(parts: SplitResult) -> str:
-    host = parts.hostname or ""
-    return host if host.isascii() else host.encode("idna").decode()
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _head(request: HTTPRequest, parts: SplitResult, proxy: SplitResult | None) -> bytes:
+def _head(request: HTTPRequest, url: URL, proxy: URL | None) -> bytes:
     """Return the head of a request as it is sent."""
-    path = quote(parts.path, safe=_SAFE) or "/"
-    target = f"{path}?{quote(parts.query, safe=_SAFE)}" if parts.query else path
-    host = _bracketed(_host(parts)) + (f":{parts.port}" if parts.port not in (None, _PORTS[parts.scheme]) else "")
-    own = {"host": host, "accept": "*/*", "accept-encoding": ACCEPTED, "user-agent": "trivium"}
-    if (login := login_of(parts)) is not None:
+    target = url.target
+    own = {"host": url.authority, "accept": "*/*", "accept-encoding": ACCEPTED, "user-agent": "trivium"}
+    if (login := login_of(url.userinfo)) is not None:
         own["authorization"] = login
-    if proxy is not None and parts.scheme == "http":
-        target = f"http://{host}{target}"
-        if (login := login_of(proxy)) is not None:
+    if proxy is not None and url.scheme == "http":
+        target = repr(url)  # without the user
+        if (login := login_of(proxy.userinfo)) is not None:
             own["proxy-authorization"] = login
     headers = own | {name.lower(): value for name, value in request.headers.items()}
     if request.content or request.method in ("POST", "PUT", "PATCH"):

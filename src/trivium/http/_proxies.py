@@ -4,40 +4,44 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote
 from urllib.request import proxy_bypass
 
 from trivium.exceptions import ConfigurationError
+from trivium.http._messages import InvalidRequestError
+from trivium.http._urls import URL
 
 __all__ = ["login_of", "proxy_for"]
 
 
-def proxy_for(parts: SplitResult, known: Mapping[str, str]) -> SplitResult | None:
+def proxy_for(url: URL, known: Mapping[str, str]) -> URL | None:
     """Return the address of the proxy for an address; None for a direct connection.
 
     Args:
-        parts: the address that is asked.
+        url: the address that is asked.
         known: the proxy for each scheme, or for "all". With the key "no", which those of the environment have, the
             hosts that `NO_PROXY` names need none.
 
     Raises:
         ConfigurationError: the proxy is no HTTP proxy.
     """
-    if "no" in known and proxy_bypass(parts.netloc.rpartition("@")[2]):
+    if "no" in known and proxy_bypass(url.authority):
         return None
-    names = (parts.scheme, f"{parts.scheme}://", "all", "all://")
+    names = (url.scheme, f"{url.scheme}://", "all", "all://")
     found = next((known[name] for name in names if known.get(name)), None)
     if found is None:
         return None
-    proxy = urlsplit(found if "://" in found else f"http://{found}")
-    if proxy.scheme not in ("http", "https") or not proxy.hostname:
-        raise ConfigurationError(f"a proxy begins with http:// or https://, not {proxy.scheme}://")
-    return proxy
+    try:
+        return URL.parse(found if "://" in found else f"http://{found}")
+    except InvalidRequestError:
+        scheme = found.partition("://")[0] if "://" in found else "http"
+        raise ConfigurationError(f"a proxy begins with http:// or https:// and a host, not {scheme}://") from None
 
 
-def login_of(parts: SplitResult) -> str | None:
-    """Return the value of the header that logs in with the user and the password in an address; None without them."""
-    if parts.username is None and parts.password is None:
+def login_of(userinfo: str) -> str | None:
+    """Return the value of the header that logs in with the user and the password of an address; None without them."""
+    if not userinfo:
         return None
-    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    user, _, password = userinfo.partition(":")
+    login = f"{unquote(user)}:{unquote(password)}"
     return f"Basic {base64.b64encode(login.encode()).decode()}"

@@ -1,5 +1,6 @@
 """Internals of the HTTP client, for trivium's other packages and for authors of extensions."""
 
 from trivium.http._proxies import login_of, proxy_for
+from trivium.http._urls import URL
 
-__all__ = ["login_of", "proxy_for"]
+__all__ = ["URL", "login_of", "proxy_for"]

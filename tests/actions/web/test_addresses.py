@@ -88,7 +88,7 @@ def test_no_spelling_of_a_closed_ipv4_address_is_asked(
     spelling: Callable[[IPv4Address], str], scheme: str, address: IPv4Address
 ) -> None:
     with pytest.raises(FetchAddressError):
-        Fetcher(resolve=as_systems_do, timeout=1).fetch(f"{scheme}://{spelling(address)}/")
+        Fetcher(resolve=as_systems_do, timeout=60).fetch(f"{scheme}://{spelling(address)}/")
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS_6.values(), ids=SPELLINGS_6)
@@ -98,7 +98,7 @@ def test_no_spelling_of_a_closed_ipv6_address_is_asked(
     spelling: Callable[[IPv6Address], str], address: IPv6Address
 ) -> None:
     with pytest.raises(FetchAddressError):
-        Fetcher(resolve=as_systems_do, timeout=1).fetch(f"http://{spelling(address)}/")
+        Fetcher(resolve=as_systems_do, timeout=60).fetch(f"http://{spelling(address)}/")
 
 
 @given(st.one_of(closed_4, closed_6).map(str))

@@ -231,11 +231,14 @@ def test_a_redirect_to_a_forbidden_place_is_not_followed(site: Site, location: s
 
 
 def test_redirects_are_followed_to_the_page(site: Site) -> None:
+    site.answers["/utf8"] = redirect("/ü")
+    site.answers["/%C3%BC"] = redirect("/b")
     site.answers["/a/0"] = redirect("1?x=1")
     site.answers["/a/1?x=1"] = redirect("../b#part", "308 Permanent")
     site.answers["/b"] = page("Hot.")
     found = local(site).fetch(site.url("/a/0"))
     assert (found.text, found.url) == ("Hot.", site.url("/b"))
+    assert local(site).fetch(site.url("/utf8")).url == site.url("/b")
 
 
 @pytest.mark.parametrize("last", [5, 6])

