@@ -69,7 +69,7 @@ class HTTPClient:
         except BaseException:
             connection.end()
             raise
-        _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, url.host, url.path, status)
+        _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, url.authority, url.path, status)
         is_kept = request.headers.get("connection") != "close"
         on_close = partial(pool.put_back, place, connection) if is_kept else connection.close
         body = pieces_of_body(connection, request.is_raw)
