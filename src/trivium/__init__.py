@@ -206,4 +206,4 @@ _HOMES = {
     "tool_api": "actions",
     "utils": "utils",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="schema")
+lazy_names(__name__, _HOMES, __all__, rest="schema")

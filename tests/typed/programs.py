@@ -308,3 +308,16 @@ def documented_paths_have_types() -> None:
     assert kinds == [Task, ChatAgent, ToolMessage]
     agent: ChatAgent = DocumentedChatAgent(model())
     assert_type(agent.name, str)
+
+
+def names_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(ImportError):
+        from trivium import NoSuchName  # type: ignore[attr-defined] # noqa: F401
+    with pytest.raises(ImportError):
+        from trivium.agents import StreemingAgent  # type: ignore[attr-defined] # noqa: F401
+    with pytest.raises(ImportError):
+        from trivium.llms import NoSuchModel  # type: ignore[attr-defined] # noqa: F401
+    with pytest.raises(ImportError):
+        from trivium.schema import Massage  # type: ignore[attr-defined] # noqa: F401
+    with pytest.raises(ImportError):
+        from trivium.tasks import Taskk  # type: ignore[attr-defined] # noqa: F401

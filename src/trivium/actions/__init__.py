@@ -161,4 +161,4 @@ _HOMES = {
     "cached": "_cached",
     "cut_text": "_cut",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="web")
+lazy_names(__name__, _HOMES, __all__, rest="web")

@@ -16,4 +16,4 @@ _HOMES = {
         "tool_message", "tools", "xml_tool_message",
     )
 }  # fmt: skip
-__getattr__, __dir__ = lazy_names(__name__, {**_HOMES, "ChatDocument": "chat_document"}, __all__)
+lazy_names(__name__, {**_HOMES, "ChatDocument": "chat_document"}, __all__)

@@ -42,4 +42,4 @@ _HOMES = {
     "StreamingSequential": "_streaming",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="stream")
+lazy_names(__name__, _HOMES, __all__, rest="stream")

@@ -31,4 +31,4 @@ __all__ = [
 ]  # fmt: skip
 
 # Few programs set callbacks.
-__getattr__, __dir__ = lazy_names(__name__, {}, __all__, "trivium.agents", rest="_callbacks")
+lazy_names(__name__, {}, __all__, "trivium.agents", rest="_callbacks")

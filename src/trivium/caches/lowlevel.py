@@ -27,4 +27,4 @@ _HOMES = {
     "hash_json": "_cache",
     "redis_client": "_redis",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.caches")
+lazy_names(__name__, _HOMES, __all__, below="trivium.caches")

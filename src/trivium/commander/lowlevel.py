@@ -65,8 +65,6 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.commander._owner_loop import OwnerLoop
-else:  # few programs need it
-    __getattr__, _ = lazy_names(__name__, {"OwnerLoop": "_owner_loop"}, (), "trivium.commander")
 
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "OwnerLoop", "Scope", "SessionLocks", "Stream", "TaskNode",
@@ -77,3 +75,5 @@ __all__ = [
     "run_in_worker", "run_on_loop", "running_loop", "scope_of", "settle", "shield", "sources_above", "sources_of",
     "spend", "spent_by", "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left", "wait",
 ]  # fmt: skip
+
+lazy_names(__name__, {"OwnerLoop": "_owner_loop"}, __all__, "trivium.commander")  # few programs need it

@@ -77,4 +77,4 @@ __all__ = [
     "to_json_value",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, {**HOMES, "RunEvent": "events._union"}, __all__, below="trivium")
+lazy_names(__name__, {**HOMES, "RunEvent": "events._union"}, __all__, below="trivium")

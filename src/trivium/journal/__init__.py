@@ -49,4 +49,4 @@ _HOMES = {
     "step": "_journal",
     "step_async": "_journal",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

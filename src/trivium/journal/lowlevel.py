@@ -35,4 +35,4 @@ _HOMES = {
     "digest_of": "_codec",
     "recorded_read": "_reads",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.journal")
+lazy_names(__name__, _HOMES, __all__, below="trivium.journal")

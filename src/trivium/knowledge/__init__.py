@@ -73,4 +73,4 @@ _HOMES = {
     "WebSource": "knowledge.loading",
     "find_sources": "knowledge.loading",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium", rest="parsing")
+lazy_names(__name__, _HOMES, __all__, below="trivium", rest="parsing")

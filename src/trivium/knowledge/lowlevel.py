@@ -20,4 +20,4 @@ _HOMES = {
     "object_schema": "retrieval._models",
     "request_object": "retrieval._models",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.knowledge")
+lazy_names(__name__, _HOMES, __all__, below="trivium.knowledge")

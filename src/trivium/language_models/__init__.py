@@ -79,4 +79,4 @@ _HOMES = {
     "OpenAIGPT": "openai_gpt",
     "OpenAIGPTConfig": "openai_gpt",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="base")
+lazy_names(__name__, _HOMES, __all__, rest="base")

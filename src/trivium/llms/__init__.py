@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trivium.lazy import lazy_names
 from trivium.llms._protocol import (
@@ -181,13 +181,4 @@ _HOMES = {
 
 _RENAMED = {"AnthropicModel": "ClaudeModel", "GeminiModel": "GoogleModel", "LanguageModel": "ModelProtocol"}
 
-_lazy_name, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="engines")
-
-
-def __getattr__(name: str) -> Any:
-    if (now := _RENAMED.get(name)) is None:
-        return _lazy_name(name)
-    import warnings
-
-    warnings.warn(f"trivium.llms.{name} is now called {now}: import it by this name", DeprecationWarning, stacklevel=2)
-    return globals().get(now) or _lazy_name(now)
+lazy_names(__name__, _HOMES, __all__, rest="engines", renamed=_RENAMED)

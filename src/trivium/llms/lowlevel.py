@@ -63,4 +63,4 @@ _HOMES = {
     "profile_of": "_openai",
     "request_openai": "_openai",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.llms")
+lazy_names(__name__, _HOMES, __all__, below="trivium.llms")

@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 __all__ = ["MCPContent", "MCPPrompt", "MCPResource", "MCPServer", "ToolServer", "serve_mcp"]
 
 _HOMES = {"ToolServer": "_serving", "serve_mcp": "_serving"}
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

@@ -62,4 +62,4 @@ _HOMES = {
     "select": "parsing._passages",
     "split": "parsing._passages",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium")
+lazy_names(__name__, _HOMES, __all__, below="trivium")

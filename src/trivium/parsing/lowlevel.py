@@ -80,4 +80,4 @@ _HOMES = {
     "tidy": "formats._decoding",
     "tokenize_html": "formats._markup",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, below="trivium.parsing")
+lazy_names(__name__, _HOMES, __all__, below="trivium.parsing")

@@ -87,4 +87,4 @@ __all__ = [
 ]
 
 # Where the names live that a conversation needs only beside a model.
-__getattr__, __dir__ = lazy_names(__name__, {"FileAttachment": "_files"}, __all__, rest="_model_messages")
+lazy_names(__name__, {"FileAttachment": "_files"}, __all__, rest="_model_messages")

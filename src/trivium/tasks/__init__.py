@@ -40,6 +40,6 @@ __all__ = [
 ]  # fmt: skip
 
 # What many runs at once need, imported when it is used.
-__getattr__, __dir__ = lazy_names(
+lazy_names(
     __name__, {"ExceptionHandling": "_pool", "TaskTool": "_task_tool"}, __all__, rest="_batch"
 )

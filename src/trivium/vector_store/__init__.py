@@ -5,4 +5,4 @@ from trivium.lazy import lazy_names
 __all__ = ()
 
 _HOMES = {name: name for name in ("base", "chromadb", "lancedb", "postgres", "qdrantdb")}
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

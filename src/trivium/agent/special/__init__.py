@@ -27,4 +27,4 @@ __all__ = [
     "TableChatAgentConfig",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(__all__, "agents.special"), __all__, below="trivium")
+lazy_names(__name__, dict.fromkeys(__all__, "agents.special"), __all__, below="trivium")

@@ -61,4 +61,4 @@ _HOMES = {
     "TableChatAgent": "table",
     "TableChatAgentConfig": "table",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

@@ -52,4 +52,4 @@ _HOMES = {
     "Vectors": "_embedding",
     "embedding_model": "_names",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

@@ -22,4 +22,4 @@ _HOMES = {
     "Neo4jGraph": "_neo4j",
     "check_cypher": "_cypher",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

@@ -21,4 +21,4 @@ _HOMES = {
     "WebSource": "_web",
     "find_sources": "_find",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

@@ -54,4 +54,4 @@ _HOMES = {
     "stand_alone_question_async": "_rewriting",
     "terms": "_lexical",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

@@ -66,4 +66,4 @@ _HOMES = {
     "VectorStore": "_store",
     "VectorStoreConfig": "_kind",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__, rest="_filters")
+lazy_names(__name__, _HOMES, __all__, rest="_filters")

@@ -50,4 +50,4 @@ _HOMES = {
 }
 
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

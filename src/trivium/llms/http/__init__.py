@@ -42,4 +42,4 @@ _HOMES = {
     "secrets_of": "_secrets",
     "with_path": "_transport",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

@@ -37,4 +37,4 @@ _HOMES = {
     "error_text": "_answers",
     "sent_error": "_sent_errors",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

@@ -40,4 +40,4 @@ _HOMES = {
     "estimate_tokens": "_tokens",
     "sentences": "_sentences",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

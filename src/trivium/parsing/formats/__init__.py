@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 __all__ = ["is_code", "read", "read_parts"]
 
 _HOMES = {"is_code": "_media_types", "read": "_reading", "read_parts": "_streaming"}
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

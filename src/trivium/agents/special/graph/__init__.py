@@ -19,4 +19,4 @@ _HOMES = {
     "Neo4jChatAgentConfig": "_neo4j_chat",
     "Neo4jSettings": "_neo4j_chat",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

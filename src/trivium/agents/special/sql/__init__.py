@@ -41,4 +41,4 @@ _HOMES = {
     "SQLChatAgentConfig": "_agent",
     "check_query": "_guard",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)

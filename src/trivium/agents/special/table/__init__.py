@@ -19,4 +19,4 @@ _HOMES = {
     "TableChatAgentConfig": "_agent",
     "TableLimits": "_limits",
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)
+lazy_names(__name__, _HOMES, __all__)
