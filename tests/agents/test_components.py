@@ -148,7 +148,7 @@ def test_an_aggregator_of_ones_own_shows_examples_that_stay_as_they_are():
 
 
 def test_a_first_call_without_a_message_is_aggregated_too():
-    assert Agent(ScriptedModel(["ok"]), aggregator=FewShot([]))().content == "ok"
+    assert Agent(ScriptedModel(["ok"]), "Begin.", aggregator=FewShot([]))().content == "ok"
 
 
 # ---- tools in the text

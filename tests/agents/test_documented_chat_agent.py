@@ -74,7 +74,7 @@ def test_a_chat_agents_config_has_the_newer_defaults():
 @pytest.mark.shows("ChatAgentConfig.system_message", "ChatAgentConfig.user_message", "ChatAgent.system_message")
 @pytest.mark.shows("ChatAgent.user_message", "ChatAgent.task_messages", "ChatAgent.init_message_history")
 @pytest.mark.shows("ChatAgent", "ChatAgent.config", "ChatAgent.message_history=[]", "semantic 10")
-@pytest.mark.parametrize("config", [None, ChatAgentConfig(name="Ada"), ScriptedModel(["another"])])
+@pytest.mark.parametrize("config", [None, ChatAgentConfig(name="Ada", llm=ScriptedModel(["another"]))])
 def test_a_model_may_be_given_by_its_name_and_counts_over_the_configs(config: Any):
     agent = ChatAgent(config, llm=ScriptedModel(["mine"]))
     assert content(agent("hi")) == "mine"

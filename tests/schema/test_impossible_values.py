@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 import pytest
 from pydantic import ValidationError
 
-from trivium import Agent, ChatAgent, Task, TaskConfig
+from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, Task, TaskConfig
 from trivium.agents import Sequential
 from trivium.exceptions import ArgumentTypeError, TriviumError
 from trivium.module import Module
@@ -153,6 +153,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
             ("on_tool_error", "anser", 'on_tool_error is "answer" or "raise", not \'anser\''),
             ("approve", 3, "a function or None as approve, not int"),
             ("read_more", 3, "True or False as read_more, not int"),
+            ("tols", 3, "Agent takes no tols: did you mean tools?"),
         ]
     ),
     (lambda: Agent(model(), 3)("x"), "a system instruction is text or chat messages, not int"),  # type: ignore[arg-type]
@@ -171,6 +172,16 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: Deep()("x", timout=3), "did you mean timeout?"),
     (lambda: Agent(model())("x", temprature=0.5), "did you mean temperature? What a model server takes besides"),
     (lambda: Sequential(Agent(model()))("x", temprature=0.5), "did you mean temperature?"),
+    (lambda: task().run("x", timout=3), "ChatAgent.run takes no timout: did you mean timeout?"),
+    (lambda: ChatAgent(model()).llm_response("x", mesage="y"), "llm_response takes no mesage: did you mean me"),  # type: ignore[arg-type]
+    (lambda: Limits(turn=1), "Limits takes no turn: did you mean turns?"),  # type: ignore[call-arg]
+    (lambda: ChatAgent(model(), llm=model()), "the model is given twice"),
+    (lambda: Agent(ChatAgentConfig(), config=ChatAgentConfig(name="b")), "the config is given twice"),
+    (lambda: Agent(model(), "A", system_message="B"), "the system instruction is given twice"),
+    (lambda: Agent[str](model(), output_format=int), "the type of the answers is given twice"),  # type: ignore[arg-type]
+    (lambda: ChatAgent[str](ChatAgentConfig(output_format=int)), "the type of the answers is given twice"),
+    (lambda: Agent(model())(), "Agent has nothing to answer: give it a message"),
+    (lambda: Agent(model()).llm_response(), "Agent has nothing to answer"),
     (lambda: Agent(model())("x", parameters=3), "a call of an agent takes a dict as parameters, not int"),
     (lambda: Agent(model())("x", tool_choice="requird"), "tool_choice is none of the tools: requird: did you mean req"),
     (lambda: Agent(model(), tools=[add])("x", tool_choice=CHOICE), "none of the tools: ad: did you mean add?"),
@@ -189,6 +200,13 @@ def test_an_unknown_keyword_of_a_call_is_a_type_error_as_in_python():
         task()("x", trns=3)
     assert isinstance(raised.value, TypeError)
     assert raised.value.argument == "trns"
+
+
+def test_an_agent_that_remembers_answers_without_a_message():
+    agent = Agent(ScriptedModel(["a", "b"]))
+    agent("x")
+    assert agent().content == "b"
+    assert Agent(model(), "Begin.")().content == "DONE x"
 
 
 def test_possible_values_stay_possible():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeAlias, TypeVar, cast
 
 import trivium.agents._described as described
 import trivium.agents._handling as handling
@@ -23,14 +23,14 @@ from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_above, sources_of, sync_method
-from trivium.exceptions import AnswerFormatError, LimitExceededError, ToolFailedError
+from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
-from trivium.schema.lowlevel import create_object, linked, message_of
+from trivium.schema.lowlevel import check_keywords, create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
@@ -149,12 +149,15 @@ class Agent(AgentNames, Generic[T_co]):
         policy: Policy | None = None,
         read_more: bool = False,
         config: AgentConfig | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            check_keywords(unknown, Agent.__init__, type(self).__name__)
         parts.check_rare(Agent.__init__, self, (
             aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, policy,
             read_more))  # fmt: skip
         if isinstance(llm, AgentConfig):
-            llm, config = None, llm
+            llm, config = None, parts.given_once(llm, config, "the config is given twice: first, and as config=")
         if config is not None:
             llm, name = config.llm if llm is None else llm, config.name if name is None else name
             parameters = {**config.parameters, **(parameters or {})}
@@ -165,7 +168,8 @@ class Agent(AgentNames, Generic[T_co]):
             self.config = config
         super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
         self.llm = parts.given_model(llm)
-        if (given := parts.given_once(template, system_message)) is not None:
+        twice = "the system instruction is given twice: as template= and as system_message="
+        if (given := parts.given_once(template, system_message, twice)) is not None:
             self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         self.description = description or self.description
@@ -175,7 +179,8 @@ class Agent(AgentNames, Generic[T_co]):
             self.executor = ActionExecutor(parts.made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
-        if (wanted := self.answer_type if output_format is None else output_format) is not None:
+        twice = "the type of the answers is given twice: in brackets or by the class, and as output_format"
+        if (wanted := parts.given_once(self.answer_type, output_format, twice)) is not None:
             self.set_output_format(wanted)
 
     # ---- what a call does
@@ -279,6 +284,9 @@ class Agent(AgentNames, Generic[T_co]):
         return self.llm
 
     def _request(self, history: History, extra: Extra) -> Request:
+        if not history:
+            said = f"{self.name} has nothing to answer: give it a message, as in agent('hello')"
+            raise ArgumentTypeError(said, "message")
         choice, specs = "auto", described.specs_of(self)
         if "tool_choice" in extra:
             choice = parts.tool_choice(extra["tool_choice"], {*self.toolbox.usable, *(each.name for each in specs)})
@@ -337,7 +345,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     @driver_neutral
     async def llm_response_async(
-        self, message: Message | str | None = None, *, msg: Message | str | None = None
+        self, message: Message | str | None = None, *, msg: Message | str | None = None, **unknown: Never
     ) -> Answer[T_co] | None:
         """Call the agent, memory included, by another name; None where the model is not to be asked.
 
@@ -347,6 +355,8 @@ class Agent(AgentNames, Generic[T_co]):
             message: the message to answer; None lets the model begin, or answer again what it answered last.
             msg: the same by its older name.
         """
+        if unknown:
+            check_keywords(unknown, Agent.llm_response_async, f"{self.name}.llm_response")
         message = msg if message is None else message
         given = message if message is None or isinstance(message, Message) else as_message(message)
         if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from trivium.agents._agent import Agent, Model, R
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
-from trivium.agents._parts import FormatOption
+from trivium.agents._parts import FormatOption, given_once
 from trivium.agents._typed import T_co
 from trivium.commander import CallNode, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
@@ -68,7 +68,8 @@ class ChatAgent(Agent[T_co]):
         **kwargs: Any,
     ) -> None:
         if not isinstance(config, AgentConfig):
-            name, llm = kwargs.setdefault("name", type(self).name), config if llm is None else llm
+            name = kwargs.setdefault("name", type(self).name)
+            llm = given_once(config, llm, "the model is given twice: first, and as llm=")
             config = ChatAgentConfig(llm="" if llm is None else llm)
             vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name
         elif llm is not None:

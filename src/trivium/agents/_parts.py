@@ -19,7 +19,6 @@ from trivium.schema.lowlevel import check_arguments, check_name, create_object, 
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
-    from trivium.agents.aggregator import Instruction
 
 __all__ = [
     "MemoryOption", "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_memory", "made_model",
@@ -131,15 +130,20 @@ def given_model(llm: object) -> Any:
     return create_object(llm) if isinstance(llm, dict) or is_model(llm) else made_model("", llm)  # which refuses it
 
 
-def given_once(template: Instruction, system_message: Instruction) -> Instruction:
-    """Return the system instruction, which has two names.
+def given_once(first: Any, second: Any, said: str) -> Any:
+    """Return a part that may be given in two ways; None where it is given in neither.
+
+    Args:
+        first: the part in one way.
+        second: the part in the other way.
+        said: the part and the two ways, for the error.
 
     Raises:
-        ConfigurationError: it is given by both.
+        ConfigurationError: it is given in both, and differs.
     """
-    if template is not None and system_message is not None:
-        raise ConfigurationError("the system instruction is given twice: as template= and as system_message=")
-    return template if system_message is None else system_message
+    if first is not None and second is not None and first != second:
+        raise ConfigurationError(f"{said}: give one of them")
+    return second if first is None else first
 
 
 def made_model(agent: str, llm: object) -> ModelProtocol:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from numbers import Real
 from threading import Lock
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from trivium.events import Listener
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, LimitExceededError
@@ -28,6 +28,7 @@ class Limits:
 
     Raises:
         ConfigurationError: one of them is no number, or negative.
+        ArgumentTypeError: there is no such limit; the text suggests the closest.
 
     Example:
         >>> Limits(turns=3).tokens is None
@@ -39,6 +40,11 @@ class Limits:
     tool_calls: int | None = None
     seconds: float | None = None
     usd: float | None = None
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        for name in given.keys() - set(cls.__match_args__):
+            raise ArgumentTypeError.unknown(name, cls.__match_args__, "Limits takes no")
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

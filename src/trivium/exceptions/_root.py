@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Self
 
 __all__ = [
     "AgentNameError",
@@ -90,11 +91,25 @@ class ConfigurationError(TriviumError, ValueError):
 
 
 class ArgumentTypeError(ConfigurationError, TypeError):
-    """An argument is of a class that is not taken. `argument` is its name."""
+    """An argument is of a class that is not taken, is unknown, or is missing. `argument` is its name."""
 
     def __init__(self, message: str, argument: str = "") -> None:
         super().__init__(message)
         self.argument = argument
+
+    @classmethod
+    def unknown(cls, name: str, known: Iterable[str], text: str, advice: str = "") -> Self:
+        """Return the error of a name that is none of those that there are; it suggests the closest.
+
+        Args:
+            name: the name.
+            known: the names that there are.
+            text: the beginning of the error.
+            advice: the end of the error.
+        """
+        near = get_close_matches(name, known := list(known), 1, 0.5)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+        return cls(f"{text} {name}: {hint} {advice}".rstrip(), name)
 
 
 class FieldsError(ConfigurationError):

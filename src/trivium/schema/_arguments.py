@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import cache, wraps
 from itertools import chain
 from numbers import Integral, Real
@@ -17,7 +16,7 @@ from typing_extensions import is_protocol
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
-__all__ = ["check_arguments", "check_name", "checked", "is_mapping", "positive"]
+__all__ = ["check_arguments", "check_keywords", "check_name", "checked", "is_mapping", "positive"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _WORDS: Final[Mapping[Any, str]] = {
@@ -132,9 +131,24 @@ def check_name(name: str, known: Iterable[str], text: str, advice: str = "") -> 
         ArgumentTypeError: the name is unknown.
     """
     if name not in (known := list(known)):
-        near = get_close_matches(name, known, 1, 0.5)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
-        raise ArgumentTypeError(f"{text} {name}: {hint} {advice}".rstrip(), name)
+        raise ArgumentTypeError.unknown(name, known, text, advice)
+
+
+def check_keywords(given: Iterable[str], function: Callable[..., Any], who: str, others: Iterable[str] = ()) -> None:
+    """Refuse keywords that a function does not take.
+
+    Args:
+        given: the keywords.
+        function: the function, whose named parameters it takes.
+        who: the function's name for people.
+        others: keywords that it takes besides.
+
+    Raises:
+        ArgumentTypeError: one of them is unknown; the text suggests the closest.
+    """
+    for name in given:
+        named = [each.name for each in inspect.signature(function).parameters.values() if each.kind in _NAMED]
+        check_name(name, [each for each in (*named, *others) if each != "self"], f"{who} takes no")
 
 
 def positive(**numbers: float) -> None:

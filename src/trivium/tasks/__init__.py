@@ -40,6 +40,4 @@ __all__ = [
 ]  # fmt: skip
 
 # What many runs at once need, imported when it is used.
-lazy_names(
-    __name__, {"ExceptionHandling": "_pool", "TaskTool": "_task_tool"}, __all__, rest="_batch"
-)
+lazy_names(__name__, {"ExceptionHandling": "_pool", "TaskTool": "_task_tool"}, __all__, rest="_batch")

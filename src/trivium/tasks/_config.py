@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
 from trivium.schema import ConfigModel
-from trivium.schema.lowlevel import check_name
 
-__all__ = ["AgentEvent", "DoneSequence", "EventType", "TaskConfig", "check_keywords"]
+__all__ = ["AgentEvent", "DoneSequence", "EventType", "TaskConfig", "check_legacy"]
 
 
 class EventType(str, Enum):
@@ -113,20 +111,8 @@ LEGACY = frozenset({"llm_delegate_root", "max_cost", "max_tokens", "erase_histor
 """Deprecated keywords, ignored with a warning."""
 
 
-def check_keywords(given: Iterable[str], constructor: Callable[..., Any], what: str = "a Task") -> None:
-    """Warn of deprecated keywords.
-
-    Args:
-        given: the keywords that are no parameters.
-        constructor: the function that was called with them.
-        what: the function's name for people.
-
-    Raises:
-        ConfigurationError: a keyword is unknown; the text suggests the closest match.
-    """
-    for name in given:
-        if name in LEGACY:
-            warnings.warn(f"Task(…, {name}=…) does nothing any more", DeprecationWarning, stacklevel=4)
-            continue
-        known = [each for each in signature(constructor).parameters if each not in ("self", "kwargs")]
-        check_name(name, known, f"{what} takes no")
+def check_legacy(given: Iterable[str]) -> set[str]:
+    """Warn of deprecated keywords, and return the others."""
+    for name in LEGACY.intersection(given):
+        warnings.warn(f"Task(…, {name}=…) does nothing any more", DeprecationWarning, stacklevel=4)
+    return set(given) - LEGACY

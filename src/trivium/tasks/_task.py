@@ -19,9 +19,9 @@ from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sy
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import check_arguments, checked, link, positive
+from trivium.schema.lowlevel import check_arguments, check_keywords, checked, link, positive
 from trivium.tasks._attributes import RunAttribute
-from trivium.tasks._config import TaskConfig, check_keywords
+from trivium.tasks._config import TaskConfig, check_legacy
 from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
 from trivium.tasks._logs import answer_logged, log_response, open_log
@@ -140,7 +140,7 @@ class Task(Module, Generic[T]):
         default_return_type: type[T] | None = None,
         **kwargs: Any,
     ) -> None:
-        check_keywords(kwargs, Task.__init__)
+        check_keywords(check_legacy(kwargs), Task.__init__, "a Task")
         positive(max_stalled_steps=max_stalled_steps)
         self.agent, self.sub_tasks = (agent := ChatAgent() if agent is None else agent), list[Task[Any]]()
         super().__init__(name=name or agent.name)
@@ -309,8 +309,8 @@ class Task(Module, Generic[T]):
             AnswerFormatError: the result has no value of the type; `raw` is its text.
             InfiniteLoopError: messages repeat endlessly.
         """
-        if unknown := sorted(kwargs.keys() - OPTIONS):
-            check_keywords(unknown, Task.run_async, "run")
+        if unknown := kwargs.keys() - OPTIONS:
+            check_keywords(check_legacy(unknown), Task.run_async, f"{self.name}.run", OPTIONS)
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
         message = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)

@@ -38,11 +38,7 @@ class DefaultAggregator:
     separator: str = "\n\n"
 
     def aggregate(
-        self,
-        messages: Any,
-        name: str,
-        parser: Any = None,
-        system_instruction: Any = None,
+        self, messages: Any, name: str, parser: Any = None, system_instruction: Any = None
     ) -> list[dict[str, Any]]:
         """Return the chat messages for a model.
 

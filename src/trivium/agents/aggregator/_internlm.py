@@ -58,11 +58,7 @@ class InternLMToolAggregator(DefaultAggregator):
             raise ConfigurationError("few_shot is a list of chat messages, or of lists of them")
 
     def aggregate(
-        self,
-        messages: Any,
-        name: str,
-        parser: Any = None,
-        system_instruction: Any = None,
+        self, messages: Any, name: str, parser: Any = None, system_instruction: Any = None
     ) -> list[dict[str, Any]]:
         """Return the chat messages for a model; see `DefaultAggregator.aggregate`.
 
