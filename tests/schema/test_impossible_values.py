@@ -178,8 +178,8 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: ChatAgent(model(), llm=model()), "the model is given twice"),
     (lambda: Agent(ChatAgentConfig(), config=ChatAgentConfig(name="b")), "the config is given twice"),
     (lambda: Agent(model(), "A", system_message="B"), "the system instruction is given twice"),
-    (lambda: Agent[str](model(), output_format=int), "the type of the answers is given twice"),  # type: ignore[arg-type]
-    (lambda: ChatAgent[str](ChatAgentConfig(output_format=int)), "the type of the answers is given twice"),
+    (lambda: Agent[str](model(), output_format=int), "the answer type is given twice"),  # type: ignore[arg-type]
+    (lambda: ChatAgent[str](ChatAgentConfig(output_format=int)), "the answer type is given twice"),
     (lambda: Agent(model())(), "Agent has nothing to answer: give it a message"),
     (lambda: Agent(model()).llm_response(), "Agent has nothing to answer"),
     (lambda: Agent(model())("x", parameters=3), "a call of an agent takes a dict as parameters, not int"),

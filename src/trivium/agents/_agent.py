@@ -42,7 +42,7 @@ __all__ = ["Agent", "AsyncAgent", "Model"]
 R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
 Extra: TypeAlias = Mapping[str, Any]
-_LLM, _MODEL, _spec_of = Entity.LLM, Origin.MODEL, attrgetter("spec")  # a member is slow to look up
+_LLM, _MODEL = Entity.LLM, Origin.MODEL  # a member is slow to look up
 
 
 class Agent(AgentNames, Generic[T_co]):
@@ -151,13 +151,11 @@ class Agent(AgentNames, Generic[T_co]):
         config: AgentConfig | None = None,
         **unknown: Never,
     ) -> None:
-        if unknown:
-            check_keywords(unknown, Agent.__init__, type(self).__name__)
-        parts.check_rare(Agent.__init__, self, (
+        parts.check_rare(Agent.__init__, self, unknown, (
             aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, policy,
             read_more))  # fmt: skip
         if isinstance(llm, AgentConfig):
-            llm, config = None, parts.given_once(llm, config, "the config is given twice: first, and as config=")
+            llm, config = None, parts.given_once(llm, config, "config", "config")
         if config is not None:
             llm, name = config.llm if llm is None else llm, config.name if name is None else name
             parameters = {**config.parameters, **(parameters or {})}
@@ -168,19 +166,16 @@ class Agent(AgentNames, Generic[T_co]):
             self.config = config
         super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
         self.llm = parts.given_model(llm)
-        twice = "the system instruction is given twice: as template= and as system_message="
-        if (given := parts.given_once(template, system_message, twice)) is not None:
+        if (given := parts.given_once(template, system_message, "system instruction", "template")) is not None:
             self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
-        self.description = description or self.description
-        self.parameters = dict(parameters or {})
+        self.description, self.parameters = description or self.description, dict(parameters or {})
         self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
         if tools or "executor" not in vars(self):  # one that a subclass has set before stays
             self.executor = ActionExecutor(parts.made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
-        twice = "the type of the answers is given twice: in brackets or by the class, and as output_format"
-        if (wanted := parts.given_once(self.answer_type, output_format, twice)) is not None:
+        if (wanted := parts.given_once(self.answer_type, output_format, "answer type", "output_format")) is not None:
             self.set_output_format(wanted)
 
     # ---- what a call does
@@ -285,8 +280,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _request(self, history: History, extra: Extra) -> Request:
         if not history:
-            said = f"{self.name} has nothing to answer: give it a message, as in agent('hello')"
-            raise ArgumentTypeError(said, "message")
+            raise ArgumentTypeError(f"{self.name} has nothing to answer: give it a message", "message")
         choice, specs = "auto", described.specs_of(self)
         if "tool_choice" in extra:
             choice = parts.tool_choice(extra["tool_choice"], {*self.toolbox.usable, *(each.name for each in specs)})
@@ -340,8 +334,7 @@ class Agent(AgentNames, Generic[T_co]):
     # ---- the responder of the model
     def llm_can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether the model is asked: not where the message holds a tool call that the agent handles."""
-        given = message if message is None or isinstance(message, Message) else as_message(message)
-        return self.has_model() and (given is None or not handled_by(self, given))
+        return self.has_model() and (message is None or not handled_by(self, message))
 
     @driver_neutral
     async def llm_response_async(

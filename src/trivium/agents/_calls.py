@@ -86,11 +86,12 @@ def class_of(agent: AgentNames, name: str) -> ToolClass | None:
     return getattr(actions, ORCHESTRATION[name])
 
 
-def handled_by(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolMessage]:
+def handled_by(agent: AgentNames, message: Message | str) -> Sequence[ToolCall | ToolMessage]:
     """Return what the agent handles of a message: by its `get_tool_messages`, where a subclass has written that.
 
     Else it is found out once, as long as neither the message nor what the agent knows is changed.
     """
+    message = message if isinstance(message, Message) else as_message(message)
     if overrides(agent, "get_tool_messages"):
         try:
             return agent.get_tool_messages(message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
@@ -93,8 +94,12 @@ def tool_choice(given: Any, tools: Iterable[str]) -> str:
     return name
 
 
-def check_rare(constructor: Callable[..., Any], agent: AgentNames, given: tuple[Any, ...]) -> None:
+def check_rare(
+    constructor: Callable[..., Any], agent: AgentNames, unknown: Iterable[str], given: tuple[Any, ...]
+) -> None:
     """Refuse an agent's arguments that cannot be; most agents, which are made often, are given none of these."""
+    for name in unknown:
+        check_name(name, list(signature(constructor).parameters)[1:-1], f"{type(agent).__name__} takes no")
     if given != _USUAL:
         by_name = dict(zip(_RARE, given, strict=True))
         check_arguments(constructor, agent, by_name.items())
@@ -130,19 +135,20 @@ def given_model(llm: object) -> Any:
     return create_object(llm) if isinstance(llm, dict) or is_model(llm) else made_model("", llm)  # which refuses it
 
 
-def given_once(first: Any, second: Any, said: str) -> Any:
+def given_once(first: Any, second: Any, what: str, name: str) -> Any:
     """Return a part that may be given in two ways; None where it is given in neither.
 
     Args:
         first: the part in one way.
         second: the part in the other way.
-        said: the part and the two ways, for the error.
+        what: the part's name for people.
+        name: an argument that may be left out.
 
     Raises:
         ConfigurationError: it is given in both, and differs.
     """
     if first is not None and second is not None and first != second:
-        raise ConfigurationError(f"{said}: give one of them")
+        raise ConfigurationError(f"the {what} is given twice, and not the same: leave out {name}=")
     return second if first is None else first
 
 
