@@ -16,6 +16,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+import beside  # noqa: E402
 import branches  # noqa: E402
 import costs  # noqa: E402
 import crashes  # noqa: E402
@@ -58,6 +59,18 @@ COSTS = """## Costs
 
 The least of five rounds. An effect is one record, one that must happen once two. Without a loop, a record is written in
 place; under asyncio, by a worker thread, so that the loop goes on."""
+BESIDE = """## Beside others
+
+A conversation is kept in a store, turn by turn, and its process is killed with SIGKILL when a further turn begins; a new
+process goes on with that turn, whose model must hear all that was said, and no other model may be asked. A question and
+its answer have 470 bytes together. Times are processor time of that process, without a server's: of one turn, the
+median of the last nine, and of all that a new process does until the next turn is answered. The files are as small as
+SQLite and PostgreSQL can make them. By hand is the least: a row of a table for each turn, and nothing else.
+
+What they keep is not the same. LangGraph, DBOS and trivium write down each effect and go on within a turn. Agno and the
+Agents SDK keep what was said, as it is here. DBOS has no agents: a workflow holds the conversation, and its steps are
+the answers. A resumed workflow, and a run of trivium that has all turns in it, run again by what was recorded; with a
+run for each turn, the last one does."""
 PAGE = """# The journal in figures
 
 This page is written by `make bench-journal`, which kills, races and damages durable runs and measures what they cost,
@@ -67,6 +80,7 @@ PARTS = {
     "races": Part(RACES, races.HEAD, races.rows, 10_000),
     "branches": Part(BRANCHES, branches.HEAD, branches.rows, 1000),
     "damage": Part(DAMAGE, damage.HEAD, damage.rows, 10_000, ("sqlite",)),
+    "beside": Part(BESIDE, beside.HEAD, beside.rows, 1000),
     "costs": Part(COSTS, costs.HEAD, costs.rows, 300, ("sqlite", "sqlite on a disk", "postgresql")),
 }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 from agno.agent import Agent
@@ -70,6 +71,7 @@ class Scripted(Model):
 class Peer(Adapter):
     title = "Agno"
     distributions = ("agno", "pydantic", "openai")
+    stores: ClassVar = ("SqliteDb, SQLite",)
     notes: ClassVar = {
         "node": "a Parallel of function steps in a Workflow",
         "state": "the session of teams within teams, with their members' responses",
@@ -107,6 +109,14 @@ class Peer(Adapter):
             checkpoint="tool-batch",
             telemetry=False,
         )
+
+    def converse(self, store: str, place: str, script: Script, texts: Iterable[str], done: int) -> None:
+        from agno.db.sqlite import SqliteDb
+
+        kept: Any = {"db": SqliteDb(db_file=place), "add_history_to_context": True, "num_history_runs": 1_000_000}
+        agent = Agent(model=Scripted(script=script), telemetry=False, **kept)
+        for text in islice(texts, done, None):
+            self.run(agent, text, "kept")
 
     def start(self, agent: Agent, text: str) -> str:
         return agent.run(text, session_id="kept", run_id="run").content

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
 
 from common import WITNESS, Adapter, Call, Script, ask, greeting, pause, report, word
 
@@ -63,6 +65,7 @@ class Connections:
 class Peer(Adapter):
     title = "by hand"
     statement = "import asyncio, json"
+    stores: ClassVar = ("rows of a table, SQLite",)
 
     def agent(
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
@@ -131,6 +134,17 @@ class Peer(Adapter):
             for level in range(depth + 1)
         }
         return lambda: {path: [dict(each) for each in memory] for path, memory in memories.items()}
+
+    def converse(self, store: str, place: str, script: Script, texts: Iterable[str], done: int) -> None:
+        database = sqlite3.connect(place, isolation_level=None)
+        database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+        database.execute("CREATE TABLE IF NOT EXISTS turn (number INTEGER PRIMARY KEY, messages TEXT)")
+        rows = database.execute("SELECT messages FROM turn ORDER BY number").fetchall()
+        agent = self.agent(script, remembers=True)
+        agent.sessions["kept"] = [each for row in rows for each in json.loads(row[0])]
+        for text in islice(texts, done, None):
+            self.run(agent, text, "kept")
+            database.execute("INSERT INTO turn (messages) VALUES (?)", (json.dumps(agent.sessions["kept"][-2:]),))
 
     def node(self) -> Callable[[int], float]:
         async def nothing() -> None:

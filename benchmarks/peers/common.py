@@ -28,6 +28,8 @@ __all__ = [
     "handlers",
     "hello",
     "in_thread",
+    "long_answer",
+    "long_question",
     "pause",
     "pieces",
     "pieces_in_time",
@@ -94,6 +96,16 @@ def ask(script: Script, results: Sequence[Any], sent: Any) -> str | Call | Itera
 def hello(results: Sequence[str]) -> str:
     """A model that says hello."""
     return "hello"
+
+
+def long_question(number: int) -> str:
+    """A question like no other, as long as one of a user's."""
+    return f"question-{number}. " + "Please tell me what I have ordered so far, and when it will come. " * 3
+
+
+def long_answer(results: Sequence[str]) -> str:
+    """A model that answers in some sentences."""
+    return "You have ordered a chair and a table, and both will come on Monday, before noon. " * 3
 
 
 def greeting(level: int) -> str:
@@ -215,12 +227,14 @@ class Adapter:
         distributions: whose versions are told.
         statement: the import of what an agent with tools needs.
         notes: how a workload (by its name) is done where that differs from the others'.
+        stores: where a conversation can be kept, each with "SQLite" or "PostgreSQL" in its name; see `converse`.
     """
 
     title: ClassVar[str] = ""
     distributions: ClassVar[Sequence[str]] = ()
     statement: ClassVar[str] = "pass"
     notes: ClassVar[Mapping[str, str]] = {}
+    stores: ClassVar[Sequence[str]] = ()
 
     def agent(
         self, script: Script, tools: Sequence[Any] = (), *, in_loop: bool = False, remembers: bool = False
@@ -308,6 +322,18 @@ class Adapter:
     def resume(self, agent: Any) -> str:
         """Go on with a durable run in a new process."""
         raise Cannot("writes nothing down by which a killed run could go on")
+
+    def converse(self, store: str, place: str, script: Script, texts: Iterable[str], done: int) -> None:
+        """Hold a conversation that is kept in a store, one text after the other.
+
+        Args:
+            store: one of `stores`.
+            place: the path of an SQLite file, or the URL of a PostgreSQL database.
+            script: of the model.
+            texts: what is asked; some of them were answered in a process that was killed.
+            done: how many those are.
+        """
+        raise Cannot("keeps conversations in no store")
 
 
 def handlers(package: Any) -> Callable[[int], float]:

@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count, islice
@@ -37,6 +37,8 @@ from common import (
     calls,
     calls_each,
     hello,
+    long_answer,
+    long_question,
     pieces,
     pieces_in_time,
     tools,
@@ -107,6 +109,7 @@ class Workloads:
             "title": self.peer.title,
             "statement": self.peer.statement,
             "notes": dict(self.peer.notes),
+            "stores": list(self.peer.stores),
             "versions": versions,
             "python": ".".join(map(str, sys.version_info[:3])),
         }
@@ -332,6 +335,38 @@ class Workloads:
             return Call(names[len(results)], {"order": "7"}) if len(results) < len(names) else "done"
 
         return self.peer.durable(path, script, [look_up, charge])
+
+    # ---- conversations that are kept in a store
+    def converse(self, store: str, place: str, turns: int, noted: str) -> dict[str, Any]:
+        """A conversation of so many turns; the process is killed when the next one begins.
+
+        Args:
+            store: where it is kept, of `Adapter.stores`.
+            place: the file or the URL.
+            turns: how many turns.
+            noted: a file for the processor time at the beginning of each turn.
+        """
+
+        def texts() -> Iterator[str]:
+            times = list[float]()
+            for number in range(turns):
+                times.append(time.process_time())
+                yield long_question(number)
+            times.append(time.process_time())
+            Path(noted).write_text(json.dumps(times))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        self.peer.converse(store, place, long_answer, texts(), 0)
+        raise AssertionError("it was not killed")
+
+    def converse_on(self, store: str, place: str, turns: int) -> dict[str, Any]:
+        """Seconds until the next turn of such a conversation is answered, in a new process."""
+        WITNESS.reset()
+        began = time.process_time()
+        self.peer.converse(store, place, long_answer, map(long_question, range(turns + 1)), turns)
+        seconds = time.process_time() - began
+        found = {"questions heard": conversation(range(turns + 1)), "requests": WITNESS.requests}
+        return {"seconds": seconds, "evidence": found}
 
     def team(self) -> dict[str, Any]:
         run = self.once("team", self.peer.team)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar, TypedDict
 
 from common import WITNESS, Adapter, Call, Script, ask, greeting, pause, word
@@ -120,6 +121,7 @@ class Peer(Adapter):
         "from langgraph.graph import END, START, MessagesState, StateGraph; "
         "from langgraph.prebuilt import ToolNode, tools_condition"
     )
+    stores: ClassVar = ("SqliteSaver, SQLite", "PostgresSaver, PostgreSQL")
     notes: ClassVar = {
         "build": "the graph is compiled",
         "team": "the worker is a graph that a node calls",
@@ -155,6 +157,22 @@ class Peer(Adapter):
 
         saver = SqliteSaver(sqlite3.connect(f"{path}/checkpoints.db", check_same_thread=False))
         return graph_of(Model(script=script), tools, False, saver)
+
+    def converse(self, store: str, place: str, script: Script, texts: Iterable[str], done: int) -> None:
+        import sqlite3
+
+        import psycopg
+        from langgraph.checkpoint.postgres import PostgresSaver
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        if "PostgreSQL" in store:
+            saver: Any = PostgresSaver(psycopg.connect(place, autocommit=True, row_factory=psycopg.rows.dict_row))
+        else:
+            saver = SqliteSaver(sqlite3.connect(place, check_same_thread=False))
+        saver.setup()
+        agent = graph_of(Model(script=script), [], False, saver)
+        for text in islice(texts, done, None):
+            self.start(agent, text)
 
     def start(self, agent: Any, text: str) -> str:
         return agent.invoke(*asked(text, "kept"), durability="sync")["messages"][-1].content

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 from agents.exceptions import AgentsException
@@ -87,6 +88,7 @@ class Peer(Adapter):
     title = "OpenAI Agents SDK"
     distributions = ("openai-agents", "openai", "pydantic")
     statement = "from agents import Agent, Runner, function_tool"
+    stores: ClassVar = ("SQLiteSession, SQLite",)
     notes: ClassVar = {
         "turn": "its sync call runs an event loop",
         "history": "each session is an SQLite database in memory",
@@ -147,6 +149,12 @@ class Peer(Adapter):
 
     def durable(self, path: str, script: Script, tools: Sequence[Any]) -> Any:
         raise Cannot("offers it with a system beside it: Temporal, DBOS, Restate")
+
+    def converse(self, store: str, place: str, script: Script, texts: Iterable[str], done: int) -> None:
+        agent = Agent(name="agent", model=Scripted(script))
+        session = SQLiteSession("kept", place)
+        for text in islice(texts, done, None):
+            Runner.run_sync(agent, text, session=session)
 
     def errors(self) -> tuple[type[BaseException], ...]:
         return (AgentsException, OpenAIError)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 from common import WITNESS, Adapter, Call, Cannot, Script, ask, handlers, hello, pause, word
 
 from trivium import Agent, ChatAgent, Task
 from trivium.exceptions import TriviumError
+from trivium.journal import Journal
 from trivium.llms import OpenAIModel, Request, ToolCallPart
 
 
@@ -53,6 +55,12 @@ class Peer(Adapter):
     title = "trivium"
     distributions = ("trivium", "pydantic", "httptools")
     notes: ClassVar = {"turn": "it remembers, as its agents do by default", "served": "it always asks for a stream"}
+    stores: ClassVar = (
+        "one run, SQLite",
+        "one run, PostgreSQL",
+        "a run for each turn, SQLite",
+        "a run for each turn, PostgreSQL",
+    )
     statement = "from trivium import Agent, ChatAgent, Task, ToolMessage, CommanderAsync"
 
     def agent(
@@ -83,6 +91,27 @@ class Peer(Adapter):
 
     def errors(self) -> tuple[type[BaseException], ...]:
         return (TriviumError,)
+
+    def durable(self, path: str, script: Script, tools: Sequence[Any]) -> tuple[Agent, Journal]:
+        return Agent(Model(script), tools=tools), Journal(f"{path}/runs.db")
+
+    def start(self, agent: tuple[Agent, Journal], text: str) -> str:
+        return agent[0](text, run_id="kept", journal=agent[1]).content
+
+    def resume(self, agent: tuple[Agent, Journal]) -> str:
+        return agent[1].view("kept").resume(agent[0]).content
+
+    def converse(self, store: str, place: str, script: Script, texts: Iterable[str], done: int) -> None:
+        journal, agent = Journal(place), Agent(Model(script))
+        if store.startswith("one run"):
+            with journal.run("kept"):
+                for text in texts:
+                    agent(text)
+            return
+        if done:
+            journal.view(f"kept-{done - 1}").resume(agent)  # which has the session as it was
+        for number, text in enumerate(islice(texts, done, None), done):
+            agent(text, session_id="kept", run_id=f"kept-{number}", journal=journal)
 
     def team(self) -> Callable[[str], str]:
         manager = ChatAgent(Manager(hello), name="manager")

@@ -63,6 +63,7 @@ SAMPLES: dict[str, list[Any]] = {
     "tool_abandoned": ["add"],
     "tool_result": [SECRET, {"deep": [SECRET]}, object()],
     "tool_retry": [ValueError("broken")],
+    "unclaimed": [("agent#0/tool:pay#0",)],
     "usage": [Usage(1000, 2, 0.25)],
     "user_input": [SECRET],
 }

@@ -35,7 +35,7 @@ from trivium.exceptions import (
     RunTakenOverError,
     UnknownRunError,
 )
-from trivium.journal import Journal, ask_later, step
+from trivium.journal import Journal, UnclaimedEvent, ask_later, step
 from trivium.testing import ScriptedModel, call_tool
 
 TESTS = Path(__file__).parents[1]
@@ -203,6 +203,43 @@ def test_a_program_that_asks_something_else_than_before_diverges(journal: Journa
     with pytest.raises(DivergedError, match=r"(?s)run#0/pay#0 does not ask.*now") as caught:
         program()
     assert caught.value.run_id == "a"
+
+
+@pytest.mark.parametrize(
+    ("second", "unclaimed"),
+    [
+        (("price", "pay", "mail"), ()),
+        (("price", "pay"), ("run#0/mail#0",)),
+        (("price",), ("run#0/pay#0", "run#0/mail#0")),
+        (("price", "office", "pay", "mail"), ()),
+        (("price", "pay", "mail", "office"), ()),
+    ],
+)
+def test_what_a_later_attempt_does_not_ask_again_is_reported(
+    journal: Journal, caplog: pytest.LogCaptureFixture, second: tuple[str, ...], unclaimed: tuple[str, ...]
+):
+    def program(names: tuple[str, ...]) -> list[UnclaimedEvent]:
+        heard: list[Any] = []
+        with journal.run("a") as node:
+            node.scope = node.scope.replace(listeners=(heard.append,))
+            for name in names:
+                step(name, lambda: step("inner", lambda: 1, effect="read"), effect="read")
+        return [each for each in heard if isinstance(each, UnclaimedEvent)]
+
+    assert program(("price", "pay", "mail")) == []
+    assert [each.data for each in program(second)] == [unclaimed] * bool(unclaimed)
+    assert [record.args for record in caplog.records] == [("a", ", ".join(unclaimed))] * bool(unclaimed)
+    assert journal.info("a").status == "done"
+
+
+def test_an_agent_that_is_not_called_again_is_reported_once_and_not_its_answers(journal: Journal):
+    heard: list[Any] = []
+    for names in (("look", "buy"), ("look",)):
+        with journal.run("a") as node:
+            node.scope = node.scope.replace(listeners=(heard.append,))
+            for name in names:
+                Agent(Stateless(call_tool("look", place="Oslo"), "done"), tools=[look], name=name)("Go.")
+    assert [each.data for each in heard if isinstance(each, UnclaimedEvent)] == [("run#0/buy#0",)]
 
 
 def test_a_run_that_lives_is_not_begun_twice_and_one_that_was_taken_over_writes_nothing(tmp_path: Path):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trivium.agents import UserInputEvent
     from trivium.commander import EndedEvent, QueuedEvent, RetriedEvent, StartedEvent
     from trivium.events._union import RunEvent
-    from trivium.journal import ForkedEvent
+    from trivium.journal import ForkedEvent, UnclaimedEvent
     from trivium.knowledge import IngestEvent
     from trivium.knowledge.embeddings import EmbeddedEvent
     from trivium.llms import (
@@ -68,6 +68,7 @@ __all__ = [
     "ToolCallEvent",
     "ToolResultEvent",
     "ToolRetryEvent",
+    "UnclaimedEvent",
     "UsageEvent",
     "UserInputEvent",
     "event_class",

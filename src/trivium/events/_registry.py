@@ -32,6 +32,7 @@ HOMES: Final = {
     "ToolAbandonedEvent": "actions",
     "ToolResultEvent": "actions",
     "ToolRetryEvent": "actions",
+    "UnclaimedEvent": "journal",
     "UsageEvent": "llms",
     "UserInputEvent": "agents",
 }

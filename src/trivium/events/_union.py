@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         | events.ToolAbandonedEvent
         | events.ToolResultEvent
         | events.ToolRetryEvent
+        | events.UnclaimedEvent
         | events.UsageEvent
         | events.UserInputEvent
     )

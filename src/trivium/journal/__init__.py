@@ -8,7 +8,7 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.journal._approvals import Decided, PendingApproval, ask_later
-    from trivium.journal._events import Fork, ForkedEvent
+    from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
     from trivium.journal._forks import Divergence
     from trivium.journal._journal import Journal, step, step_async
     from trivium.journal._run import DurableRun
@@ -28,6 +28,7 @@ __all__ = [
     "RunInfo",
     "RunNode",
     "RunView",
+    "UnclaimedEvent",
     "ask_later",
     "step",
     "step_async",
@@ -42,6 +43,7 @@ _HOMES = {
     "Entry": "_store",
     "Fork": "_events",
     "ForkedEvent": "_events",
+    "UnclaimedEvent": "_events",
     "Journal": "_journal",
     "RunInfo": "_store",
     "RunNode": "_tree",

@@ -50,6 +50,7 @@ class Claims:
         self.taken: set[str] = set()
         self._run_id, self._lock = run_id, RLock()
         self._by_key: dict[str, Record] = {}
+        self._parents: dict[str, str] = {}
         self._running: defaultdict[str, set[str]] = defaultdict(set)
         self._in_company: set[str] = set()
         self._siblings: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
@@ -73,6 +74,9 @@ class Claims:
 
     def read(self, entry: Entry) -> None:
         """Note a record of an earlier attempt."""
+        self._parents[entry.node] = entry.parent
+        if entry.kind == "node":
+            return
         record = self._by_key.get(entry.node)
         if record is None:
             record = self._by_key[entry.node] = Record(entry)
@@ -83,6 +87,17 @@ class Claims:
             record.outcome = entry.kind, entry.body
             record.end = entry.seq
             record.has_company |= notes_in(entry.body).has_company
+
+    def unclaimed(self) -> list[str]:
+        """Return the keys of records that no node has claimed, but for those below another one of them, or a result."""
+        return [key for key, each in self._by_key.items() if not each.claimed and not self._is_covered(key)]
+
+    def _is_covered(self, key: str) -> bool:
+        while key := self._parents.get(key, ""):
+            above = self._by_key.get(key)
+            if above is not None and (not above.claimed or (above.outcome or ("",))[0] in ("outcome", "error")):
+                return True
+        return False
 
     def claim(self, node: TaskNode, digest: str, asked: object) -> Record | None:
         """Claim the record of a node, which takes its key; None for a node that has none.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from logging import WARNING
 from typing import Any, Literal, NamedTuple
 
 from trivium.events import Event, JSONObject
 
-__all__ = ["Fork", "ForkedEvent"]
+__all__ = ["Fork", "ForkedEvent", "UnclaimedEvent"]
 
 
 class Fork(NamedTuple):
@@ -39,3 +40,22 @@ class ForkedEvent(Event[Fork, Literal["forked"]]):
     def parse(cls, fields: Mapping[str, Any]) -> Fork:
         """Return the place of a fork that another process sent."""
         return Fork(fields["run_id"], fields["fork_key"])
+
+
+class UnclaimedEvent(Event[tuple[str, ...], Literal["unclaimed"]], level=WARNING):
+    """A run has ended well, and not asked again for some effects that an earlier attempt has recorded: their paths."""
+
+    __slots__ = ()
+
+    def detail(self, content: bool = False) -> str:
+        """Name the effects."""
+        return ", ".join(self.data)
+
+    def fields(self, content: bool = False) -> JSONObject:
+        """Return the paths of the effects."""
+        return {"paths": list(self.data)}
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the paths that another process sent."""
+        return tuple(fields["paths"])

@@ -279,7 +279,7 @@ class RunBlock:
         with ExitStack() as opened:
             opened.enter_context(node)
             await self._attempt.begin(node)
-            opened.enter_context(self._attempt.until_end())
+            opened.enter_context(self._attempt.until_end(node))
             self._ending = opened.pop_all()
         return node
 

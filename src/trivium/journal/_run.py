@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable,
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
+from logging import getLogger
 from threading import RLock
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
@@ -36,13 +37,15 @@ from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError
 from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._claims import Claims
 from trivium.journal._codec import Codec, Notes, digest_of, digest_of_messages, notes_in, with_notes
-from trivium.journal._events import Fork, ForkedEvent
+from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
 from trivium.journal._fingerprints import Fingerprint, Fingerprints
 from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing, chain_of
+from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
 
 __all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
 
+_logger = getLogger("trivium.journal")
 T = TypeVar("T")
 EffectKind: TypeAlias = Literal["read", "idempotent", "transactional", "once"]
 """The effect of an act on the world: none; the same for any number of times; one in the transaction of the journal; or
@@ -111,7 +114,6 @@ class DurableRun:
             return
         if entry.kind == "node":
             self._located.add(entry.node)
-            return
         self._claims.read(entry)
         if entry.kind == "outcome":
             self._fingerprints.add(notes_in(entry.body).agents)
@@ -141,7 +143,7 @@ class DurableRun:
         is_new = state is not None and self._is_new(node, state)
         if not self.epoch:
             await self.begin(node, digest)
-            with self.until_end():
+            with self.until_end(node):
                 self._restore(node, state, self._begun)
                 if self._begun is None:
                     self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
@@ -211,15 +213,29 @@ class DurableRun:
             self._read(entry)
 
     @contextmanager
-    def until_end(self) -> Generator[None]:
-        """End the run with the block."""
+    def until_end(self, node: CallNode) -> Generator[None]:
+        """End the run with the block, which is that of its node."""
         try:
             yield
         except BaseException as error:
             ended = "stopped" if not isinstance(error, Exception) else "failed"
             self._end("paused" if isinstance(error, RunPausedError) else ended, error)
             raise
+        if keys := self._claims.unclaimed():
+            self._report(node, keys)
         self._end("done")
+
+    def _report(self, node: CallNode, keys: list[str]) -> None:
+        """Report the recorded nodes that this attempt has not asked for."""
+        tree = tree_of(node_name(node), 0.0, self._store.entries(self.id), self._codec)
+        paths = tuple(each.path for each in tree.walk() if each.key in keys)
+        emit(node, UnclaimedEvent, paths)
+        _logger.warning(
+            "the run %r did not ask again for what it has recorded at %s; what was done there stays done. The program "
+            "was changed, or does not do the same in each attempt",
+            self.id,
+            ", ".join(paths),
+        )
 
     def _restore(self, node: CallNode, state: HasState | None, body: str | None) -> None:
         """Have a module remember what it did when it was first called, or nothing."""
