@@ -61,11 +61,11 @@ The least of five rounds. An effect is one record, one that must happen once two
 place; under asyncio, by a worker thread, so that the loop goes on."""
 BESIDE = """## Beside others
 
-A conversation is kept in a store, turn by turn, and its process is killed with SIGKILL when a further turn begins; a new
-process goes on with that turn, whose model must hear all that was said, and no other model may be asked. A question and
-its answer have 470 bytes together. Times are processor time of that process, without a server's: of one turn, the
-median of the last nine, and of all that a new process does until the next turn is answered. The files are as small as
-SQLite and PostgreSQL can make them. By hand is the least: a row of a table for each turn, and nothing else.
+A conversation is kept in a store, turn by turn, and its process is killed with SIGKILL when a further turn begins. A
+new process goes on with that turn: its model must hear all that was said, and no finished turn may be asked again. A
+question and its answer have 470 bytes together. Times are processor time of that process, without a server's: of one
+turn, the median of the last nine; and of all that a new process does until the next turn is answered. The files are as
+small as SQLite and PostgreSQL can make them. By hand is the least: a row of a table for each turn, and nothing else.
 
 What they keep is not the same. LangGraph, DBOS and trivium write down each effect and go on within a turn. Agno and the
 Agents SDK keep what was said, as it is here. DBOS has no agents: a workflow holds the conversation, and its steps are

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -98,14 +99,15 @@ def _kept(child: Child, store: str, place: Place, turns: int) -> Kept:
     """
     with tempfile.TemporaryDirectory(dir=_folder_of(place)) as folder:
         where, noted = _fresh(place, folder), Path(folder, "noted")
-        answer = child.ask({"do": "converse", "store": store, "place": where, "turns": turns, "noted": str(noted)}, LIMIT)
+        asked = {"store": store, "place": where, "turns": turns}
+        answer = child.ask({"do": "converse", **asked, "noted": str(noted)}, LIMIT)
         if not noted.exists():
             raise Wrong(f"{answer.get('failed', answer)} {answer.get('traceback', '')[-300:]}")
         times: list[float] = json.loads(noted.read_text())
-        spent = [after - before for before, after in zip(times, times[1:], strict=False)][-LAST:]
+        spent = [after - before for before, after in pairwise(times)][-LAST:]
         size = _bytes(where)
         child.ask({"do": "info"})  # starts it
-        answer = child.ask({"do": "converse_on", "store": store, "place": where, "turns": turns}, LIMIT)
+        answer = child.ask({"do": "converse_on", **asked}, LIMIT)
         child.close()
         if answer.get("evidence") != {"questions heard": turns + 1, "requests": 1}:
             raise Wrong(str(answer)[:500])

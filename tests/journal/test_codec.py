@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from trivium import Message
 from trivium.exceptions import JournalDamagedError, LimitExceededError, ToolError
 from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes, without_notes
+from trivium.journal._digests import Digests
 from trivium.policies import NOTHING, Source
 from trivium.schema import ActionReturn, ActionStatusCode, Entity, Origin, ToolCall, Usage
 
@@ -136,3 +137,55 @@ def test_data_with_the_codecs_own_marks_is_data():
     for value in (OrderedDict(evil), {"page": OrderedDict(evil)}, [MappingProxyType(evil)]):
         assert "ToolCall(" not in repr(Codec().load(Codec().dump(value)))
     assert Codec().load(Codec().dump(OrderedDict(evil))) == evil
+
+
+class Counting(Codec):
+    """Counts what it encodes at the top."""
+
+    encoded = 0
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        self.encoded += not depth
+        return super().encode(value, depth)
+
+
+ENTRIES = st.fixed_dictionaries(
+    {"role": st.just("user")},
+    optional={"content": st.text(max_size=3) | st.none(), "name": st.just("$"), "parts": st.lists(HASHED, max_size=2)},
+)
+CHANGES = st.sampled_from(["grow", "grow", "grow", "copy", "edit", "cut", "replace", "choice", "other"])
+
+
+@given(st.lists(ENTRIES, min_size=8, max_size=20), st.lists(st.tuples(CHANGES, st.integers(0, 30)), max_size=20))
+def test_a_conversation_has_the_digest_of_its_entries_however_it_came_about(
+    entries: list[dict[str, Any]], changes: list[tuple[str, int]]
+):
+    digests, codec, choice = Digests(), Codec(), "auto"
+    for change, at in changes:
+        at %= len(entries) or 1
+        match change:
+            case "grow":
+                entries = [*entries, *({"role": "user", "content": f"{at}"} for _ in range(9))]
+            case "copy":
+                entries = [{**each} for each in entries]
+            case "edit":
+                entries[at]["content"] = f"edited {at}"
+            case "cut":
+                entries = entries[: max(1, at)]
+            case "replace":
+                entries = [*entries[:at], {"role": "user", "content": "new"}, *entries[at + 1 :]]
+            case "choice":
+                choice = "none" if choice == "auto" else "auto"
+            case _:
+                entries = [*entries, at] if at % 2 else [{"role": "user"}]  # type: ignore[list-item] - a user's own
+        asked = [choice, *entries]
+        assert digests.of(asked, codec) == digest_of(codec.encode(asked))
+        entries = [each for each in entries if isinstance(each, dict)]  # type: ignore[unnecessary]
+
+
+def test_of_a_conversation_that_has_grown_only_what_is_new_is_read():
+    digests, codec = Digests(), Counting()
+    entries = [{"role": "user", "content": str(at)} for at in range(1000)]
+    for end in range(20, 1000, 2):
+        digests.of(["auto", *entries[: end - 4], *({**each} for each in entries[end - 4 : end])], codec)
+    assert codec.encoded < 10 * len(entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import RLock
 from typing import cast
@@ -99,7 +99,7 @@ class Claims:
                 return True
         return False
 
-    def claim(self, node: TaskNode, digest: str, asked: object) -> Record | None:
+    def claim(self, node: TaskNode, digest: str, asked: Callable[[], object]) -> Record | None:
         """Claim the record of a node, which takes its key; None for a node that has none.
 
         It is the one of its key, if its digest is the same; else the first of its siblings of that name whose digest
@@ -109,7 +109,7 @@ class Claims:
         Args:
             node: the node, which has just started.
             digest: the digest of what it is asked.
-            asked: what it is asked, as JSON's own values, for the error.
+            asked: returns what it is asked, as JSON's own values, for the error.
 
         Raises:
             DivergedError: the record of its key is that of something else.
@@ -128,7 +128,7 @@ class Claims:
             if own is not None or key in self.taken:
                 is_free = own is None or own.claimed or own.has_company
                 if own is not None and not (is_free or any(own.overlaps(each) for each in siblings)):
-                    raise self._diverged(node, own, asked)
+                    raise self._diverged(node, own, asked())
                 own_key, number = key, 0
                 while key in self.taken or key in self._by_key:
                     number += 1

@@ -36,7 +36,8 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
 from trivium.journal._claims import Claims
-from trivium.journal._codec import Codec, Notes, digest_of, digest_of_messages, notes_in, with_notes
+from trivium.journal._codec import Codec, Notes, digest_of_messages, notes_in, with_notes
+from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
 from trivium.journal._fingerprints import Fingerprint, Fingerprints
 from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing, chain_of
@@ -93,7 +94,7 @@ class DurableRun:
         self._chains: list[list[Part]] = []
         """What the records that wait refer to."""
         self._store, self._codec = store, codec
-        self._claims = Claims(run_id)
+        self._claims, self._digests = Claims(run_id), Digests()
         self._last: Entry | None = None
         self._located: set[str] = set()
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
@@ -148,7 +149,7 @@ class DurableRun:
                 if self._begun is None:
                     self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
                 return await act()
-        record = self._claims.claim(node, digest, encoded)
+        record = self._claims.claim(node, digest, lambda: encoded)
         if record is None:
             self._waiting.append(
                 self._entry("call", node, digest, self._body(node, encoded, state if is_new else None))
@@ -306,8 +307,7 @@ class DurableRun:
             self._check_transactional(node, effect)
             return await act()
         codec = self._codec.also(types, bases)
-        encoded = codec.encode(asked)
-        digest = digest_of(encoded)
+        digest, encoded = self._digests.of(asked, codec), partial(codec.encode, asked)
         record = self._claims.claim(node, digest, encoded)
         outcome = None if record is None or record.outcome is None or not is_settled(record.outcome) else record.outcome
         if made_of is not None and (above := parent_of(node)) is not None:
@@ -322,7 +322,7 @@ class DurableRun:
             elif effect not in _REPEATABLE:
                 if record is not None and record.outcome is None:
                     return await self._reconciled(node, digest, reconcile)
-                await self._intend(node, digest, json.dumps(encoded, ensure_ascii=False))
+                await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = sources_of(node)  # these are noted again by the caller
             value = await self._acted(node, digest, encoded if record is None else None, act, before)
             keep = partial(self._keep, node, digest, value, codec, before)
@@ -330,14 +330,19 @@ class DurableRun:
 
     @driver_neutral
     async def _acted(
-        self, node: CallNode, digest: str, asked: object, act: Callable[[], Awaitable[T]], before: Sources
+        self,
+        node: CallNode,
+        digest: str,
+        asked: Callable[[], object] | None,
+        act: Callable[[], Awaitable[T]],
+        before: Sources,
     ) -> T:
         """Return what an act gives; record the error that it raises, or what it asks for if the run pauses."""
         try:
             return await act()
         except RunPausedError:
             if asked is not None:
-                self._write(self._entry("intent", node, digest, json.dumps(asked, ensure_ascii=False)))
+                self._write(self._entry("intent", node, digest, json.dumps(asked(), ensure_ascii=False)))
             raise
         except Exception as error:
             self._failed.append((error, node))
@@ -391,7 +396,7 @@ class DurableRun:
         with CallNode(name, current.get()) as node:
             if self.transaction_of(node) is not None:
                 return make()
-            record = self._claims.claim(node, name, name)
+            record = self._claims.claim(node, name, lambda: name)
             if record is not None and record.outcome is not None:
                 return self._recorded(node, record.outcome, self._codec)
             return self._keep(node, name, make(), self._codec)
