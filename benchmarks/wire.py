@@ -26,10 +26,8 @@ from running import running
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say twenty words. " * 5}]
 ANSWERS = ("whole", "pieces-1", "pieces-20", "pieces-500")
-# Of the tools of our tests trio is one: where it is installed httpx2 loads it, which takes longer than all the rest.
 FIRST_CALL = """
 import sys, time
-sys.modules["trio"] = None
 from trivium.llms import OpenAIModel
 began = time.process_time()
 OpenAIModel("pieces-1", base_url={url!r}).chat("hi")

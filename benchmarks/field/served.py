@@ -1,4 +1,5 @@
-"""Sessions at a local model server: throughput and added latency, as a closed loop and with time to think."""
+"""Sessions at a local model server: the first turn of a process, throughput and added latency, as a closed loop and
+with time to think."""
 
 from __future__ import annotations
 
@@ -30,11 +31,10 @@ def begun(url: str) -> int:
         return int(answer.read())
 
 
-def one(child: Child, url: str, sessions: int, seconds: float, think: float) -> dict[str, Any]:
+def one(child: Child, url: str, request: dict[str, Any]) -> dict[str, Any]:
     """A run at one level; what the server counted is evidence too."""
     before = begun(url)
-    request = {"do": "served", "url": url, "sessions": sessions, "seconds": seconds, "think": think}
-    answer = child.ask(request, LIMIT)
+    answer = child.ask({**request, "url": url}, LIMIT)
     if "evidence" in answer:
         answer["evidence"]["the server was asked for each turn"] = begun(url) - before >= answer["turns"]
     return answer
@@ -47,18 +47,25 @@ def named(answer: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def measure_subject(name: str, child: Child, url: str, cell: Cell, floor: Any) -> None:
-    """All levels of a subject, then 1,000 sessions that think."""
+    """The first turn of a subject in a process of its own, all levels, then 1,000 sessions that think."""
+    alone = Child(name)
+    try:
+        answer = level(alone, url, {"do": "first_served"})
+    finally:
+        alone.end()
+    if not took(cell, "first", answer, floor, name == FLOOR):
+        return
     capacity, began = 1000.0, time.monotonic()
     for sessions in LEVELS:
         if sessions / capacity > PATIENCE or time.monotonic() - began > LIMIT:
             answer = {"failed": f"not run: {capacity:.0f} turns a second came through at the level before"}
         else:
-            answer = level(child, url, sessions, SECONDS, 0.0)
+            answer = level(child, url, _sessions(sessions, SECONDS))
         if not took(cell, str(sessions), answer, floor, name == FLOOR):
             return
         capacity = answer["figures"]["throughput"]  # of the last level, whose sessions think below
     think = max(0.0, LEVELS[-1] / (LOAD * capacity) - MODEL_SECONDS)
-    answer = level(child, url, LEVELS[-1], min(LONG, SECONDS + 2 * think), think)
+    answer = level(child, url, _sessions(LEVELS[-1], min(LONG, SECONDS + 2 * think), think))
     answer.get("figures", {})["load"] = LEVELS[-1] / (think + MODEL_SECONDS)
     took(cell, "think", answer, floor, name == FLOOR)
 
@@ -70,10 +77,14 @@ def measure_and_hang_up(name: str, child: Child, url: str, cell: Cell, floor: An
         child.ask({"do": "hang_up", "url": url}, LIMIT)
 
 
-def level(child: Child, url: str, sessions: int, seconds: float, think: float) -> dict[str, Any]:
+def _sessions(sessions: int, seconds: float, think: float = 0.0) -> dict[str, Any]:
+    return {"do": "served", "sessions": sessions, "seconds": seconds, "think": think}
+
+
+def level(child: Child, url: str, request: dict[str, Any]) -> dict[str, Any]:
     """A run at one level, or why there is none."""
     try:
-        return one(child, url, sessions, seconds, think)
+        return one(child, url, request)
     except Hung as why:
         return {"failed": str(why)}
 

@@ -88,7 +88,33 @@ def targets(cells: Cells) -> Iterator[Target]:
     yield _ratio("memory of an agent: at most Agno's", ours("memory", "agent"), of("agno", "memory", "agent"), 1.0)
     yield _ratio("a node: at most 1.5 tasks of a TaskGroup", ours("node"), of(FLOOR, "node"), 1.5)
     yield _ratio("a node: less than Agere's", ours("node"), of("agere", "node"), 0.999)
+    yield from _served(cells)
     text = "1,000 sessions at 60 % of the measured capacity: at most 50 ms added at p99"
     yield _below(text, ours("served", "think p99"), 0.05, "ms", 1e3)
     text = "a turn after 1,000 messages: no more than after 10, but for what the wire needs (here: at most 1.2 times)"
     yield _ratio(text, ours("history", "1000"), ours("history", "10"), 1.2)
+
+
+def _served(cells: Cells) -> Iterator[Target]:
+    """The targets at a model server beside the latency. Of turns a second the most of all rounds counts."""
+    for level in ("100", "1000"):
+        rates = {name: found.worst for name, cell in cells.get("served", {}).items()
+                 if (found := cell.spread(f"{level} throughput"))}  # fmt: skip
+        ours, lagent = rates.pop(OURS, None), rates.pop("lagent", None)
+        rates.pop(FLOOR, None)
+        text = f"turns a second, {level} sessions: at least"
+        yield _at_least(f"{text} 1.3 of Lagent's", ours, lagent, 1.3)
+        yield _at_least(f"{text} 4 of any other peer's", ours, max(rates.values(), default=None), 4.0)
+    text = "1,000 sessions at 60 % of the measured capacity: added at p99 at most Lagent's"
+    ours, lagent = (figure(cells, "served", each, "think p99") for each in (OURS, "lagent"))
+    yield _ratio(text, ours, lagent, 1.0)
+    for what, name, bound in (("a turn, 100 sessions", "100 cpu", 0.4e-3), ("the first turn", "first cpu", 50e-3)):
+        text = f"processor time of {what}, at a model server: at most {bound * 1e3:g} ms"
+        yield _below(text, figure(cells, "served", OURS, name), bound, "ms", 1e3)
+    yield _below("a delta of a streamed answer: at most 6 µs", figure(cells, "stream", OURS), 6e-6, "µs", 1e6)
+
+
+def _at_least(text: str, ours: float | None, theirs: float | None, bound: float) -> Target:
+    if ours is None or theirs is None or not theirs:
+        return Target(text, "not measured", None)
+    return Target(text, f"{ours / theirs:.2f}", ours / theirs >= bound)

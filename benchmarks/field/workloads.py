@@ -58,7 +58,9 @@ IMPORTS = (
 )
 
 SERVED = (
+    Row("processor time of the first turn after the import", "first cpu", "ms"),
     *(Row(f"turns a second, {level} sessions", f"{level} throughput", "/s") for level in ("1", "10", "100", "1000")),
+    *(Row(f"processor time of a turn, {level} sessions", f"{level} cpu", "µs") for level in ("1", "100", "1000")),
     *(Row(f"added at p50, {level} sessions", f"{level} p50", "ms") for level in ("1", "10", "100", "1000")),
     *(Row(f"added at p99, {level} sessions", f"{level} p99", "ms") for level in ("1", "10", "100", "1000")),
     Row("turns a second that 1000 sessions ask for who think, 60 % of the above", "think load", "/s"),

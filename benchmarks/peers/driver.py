@@ -261,6 +261,15 @@ class Workloads:
         told = self.runner.run(load(lambda name: self.peer.arun_served(agent, "go", name), sessions, seconds, think))
         return {"figures": told["figures"], "turns": told["turns"], "evidence": {"texts": told["texts"]}}
 
+    def first_served(self, url: str) -> dict[str, Any]:
+        """The first turn at a server since the import: with what is made or loaded only then."""
+        began = time.process_time()
+        agent = self.runner.run(self._made_for(url))
+        text = self.runner.run(self.peer.arun_served(agent, "go", "session-0"))
+        figures = {"cpu": time.process_time() - began}
+        self.runner.run(self.peer.aclose(agent))
+        return {"figures": figures, "turns": 1, "evidence": {"texts": [text]}}
+
     async def _made_for(self, url: str) -> Any:
         return self.peer.served(url)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import ModuleType, SimpleNamespace
@@ -218,6 +219,27 @@ def test_one_agent_serves_all_levels_and_is_closed_at_the_end(peers: Scripts, pe
         workloads.hang_up(url)
         workloads.hang_up(url)
     assert len(closed) == 1
+
+
+def test_the_first_turn_at_a_server_counts_what_is_made_for_it(peers: Scripts, peer: Any):
+    closed = list[Any]()
+
+    async def close(aclose: Any, agent: Any) -> None:
+        closed.append(agent)
+
+    async def answer(arun_served: Any, agent: Any, text: str, session: str) -> str:
+        began = time.process_time()
+        while time.process_time() < began + 0.05:
+            pass
+        return "hello"
+
+    changed(peer, "aclose", close)
+    changed(peer, "arun_served", answer)
+    workloads = peers.driver.Workloads(peer)
+    with workloads.runner:
+        told = workloads.first_served("http://127.0.0.1:9/v1")
+    assert told["figures"]["cpu"] >= 0.05
+    assert (told["turns"], told["evidence"], len(closed)) == (1, {"texts": ["hello"]}, 1)
 
 
 def test_who_always_asks_for_a_stream_is_sent_no_whole_answers(peers: Scripts):

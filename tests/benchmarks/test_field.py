@@ -76,6 +76,21 @@ def test_targets_are_held_or_missed_by_the_figures(field: Scripts, ours: float, 
     assert "| a node: less than Agere's | not measured | not told |" in page
 
 
+def test_targets_at_a_model_server_count_the_most_turns_and_the_least_time(field: Scripts):
+    def served(rates: list[float], cpu: float, first: float) -> Any:
+        cell = field.figures.Cell()
+        cell.values = {"100 throughput": rates, "100 cpu": [cpu, 9.0], "first cpu": [first]}
+        return cell
+
+    row = {"trivium": served([900.0, 1200.0], 0.3e-3, 0.06), "lagent": served([800.0], 0.2e-3, 0.4)}
+    page = field.report.page(told(field, served={**row, "agno": served([400.0, 1.0], 1.0, 1.0)}))
+    assert "| turns a second, 100 sessions: at least 1.3 of Lagent's | 1.50 | held |" in page
+    assert "| turns a second, 100 sessions: at least 4 of any other peer's | 3.00 | **missed** |" in page
+    assert "| turns a second, 1000 sessions: at least 4 of any other peer's | not measured | not told |" in page
+    assert "| processor time of a turn, 100 sessions, at a model server: at most 0.4 ms | 0.300 ms | held |" in page
+    assert "| processor time of the first turn, at a model server: at most 50 ms | 60 ms | **missed** |" in page
+
+
 def test_the_page_says_where_we_lose(field: Scripts):
     row = {name: cell_of(field, seconds) for name, seconds in (("trivium", 4e-6), ("agno", 1e-6), ("dspy", 9e-6))}
     page = field.report.page(told(field, turn=row))
