@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium.exceptions import ConfigurationError, UnknownRoleError
-from trivium.llms import INTERNLM2_META, APITemplateParser, BaseLLM, LMTemplateParser
+from trivium.llms import INTERNLM2_META, APITemplateParser, AsyncBaseLLM, BaseLLM, LMTemplateParser
+from trivium.schema import ModelStatusCode
 
 
 def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
@@ -138,3 +140,36 @@ def test_a_model_is_given_the_prompt_of_its_template() -> None:
             return inputs
 
     assert Echo("echo", meta_template=INTERNLM2_META).chat([said("user", "hi")]) == LM([said("user", "hi")])
+
+
+class Echoes(BaseLLM):
+    def generate(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
+        return inputs
+
+
+class AsyncEchoes(AsyncBaseLLM):
+    async def generate(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
+        return f"{inputs} {session_ids} {gen_params}"
+
+
+class Completes(BaseLLM):
+    def complete(self, prompt: Any, parameters: Any) -> Any:
+        yield prompt
+
+
+@pytest.mark.parametrize("kind", [Echoes, Completes])
+def test_a_text_is_a_prompt_already_as_in_lagent(kind: type[BaseLLM]) -> None:
+    model = kind("echo", meta_template=INTERNLM2_META)
+    assert (model.chat("zip"), kind("echo").chat("zip")) == ("zip", "zip")
+    assert model.chat([said("user", "zip")]) != "zip"
+
+
+def test_a_text_is_a_prompt_for_async_models_and_those_with_a_chat_of_their_own() -> None:
+    asked = asyncio.run(AsyncEchoes("echo", meta_template=INTERNLM2_META).chat("zip", 7, top_k=1))
+    assert asked == "zip 7 {'top_k': 1}"
+
+    class Chats(BaseLLM):
+        def stream_chat(self, inputs: Any, session_id: Any = None, **gen_params: Any) -> Any:
+            yield ModelStatusCode.END, inputs[-1]["content"], None
+
+    assert Chats("own", meta_template=INTERNLM2_META).chat("zip") == "zip"

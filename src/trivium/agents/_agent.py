@@ -471,7 +471,7 @@ class Agent(AgentNames, Generic[T_co]):
             is_copy: no effect.
 
         Raises:
-            ConfigurationError: pydantic cannot describe the type.
+            AnswerTypeError: pydantic cannot describe the type.
         """
         options = self.options
         made = create_object(output_type)

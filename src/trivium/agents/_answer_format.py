@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import describe_errors, remove_titles
-from trivium.exceptions import AnswerFormatError, ConfigurationError
+from trivium.exceptions import AnswerFormatError, AnswerTypeError
 from trivium.llms import Reply
 from trivium.schema import Message, ToolCall
 from trivium.schema.lowlevel import unfenced
@@ -50,7 +50,7 @@ class AnswerFormat:
         include_defaults: describe fields that have defaults.
 
     Raises:
-        ConfigurationError: pydantic cannot describe the type.
+        AnswerTypeError: pydantic cannot describe the type.
 
     Example:
         >>> AnswerFormat(list[int]).parse_response('{"value": [1, 2]}')
@@ -68,7 +68,7 @@ class AnswerFormat:
             else:
                 schema = remove_titles(self._adapter.json_schema())
         except Exception as error:
-            raise ConfigurationError(f"{name_of_type(kind)} cannot be the type of an answer: {error}") from None
+            raise AnswerTypeError(f"{name_of_type(kind)} cannot be the type of an answer: {error}", kind) from None
         self.is_wrapped = schema.get("type") != "object"
         if self.is_wrapped:
             schema = {"type": "object", "properties": {"value": schema}, "required": ["value"]}

@@ -118,7 +118,7 @@ class AgentNames(Module):
         short = box.without_defaults
         return {name: each.llm_function_schema(defaults=name not in short) for name, each in box.known.items()}
 
-    llm_functions_usable, llm_functions_handled = llm_tools_usable, llm_tools_handled
+    llm_functions_usable, llm_functions_handled = property(llm_tools_usable.fget), property(llm_tools_handled.fget)
 
     @property
     def llm_function_force(self) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Required, TypeAlias, TypedDict, cast, get_args
 
 from trivium.commander._node import TaskNode
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
 Stage = Literal[
     "at_job_start", "at_handler_start", "at_job_end", "at_handler_end", "at_commander_end", "at_exception",
@@ -42,7 +42,8 @@ class Callback:
             them.
 
     Raises:
-        ConfigurationError: there is no such stage, or an entry cannot be called.
+        ArgumentTypeError: there is no such stage.
+        ConfigurationError: an entry cannot be called.
 
     Example:
         >>> Callback(at_job_end=print)
@@ -76,7 +77,7 @@ class Callback:
     def add(self, which: str, functions: Functions) -> None:
         """Add one function or several for a stage."""
         if which not in STAGES:
-            raise ConfigurationError(f"there is no callback '{which}'; the stages are {', '.join(STAGES)}")
+            raise ArgumentTypeError(f"there is no callback '{which}'; the stages are {', '.join(STAGES)}", which)
         many = cast("Sequence[Any]", functions) if isinstance(functions, list | tuple) else (functions,)
         self._functions[which].extend(_checked(which, each) for each in many if each is not None)
 

@@ -6,6 +6,7 @@
     ├── MissingExtraError (ImportError)         an optional package is not installed
     ├── ConfigurationError (ValueError)         an argument, a field list or a schema cannot be used
     │   ├── ArgumentTypeError (TypeError)       an argument is of a class that is not taken
+    │   ├── AnswerTypeError (TypeError, RuntimeError)  the answers of a model cannot be of a type
     │   ├── FieldsError                         a field list or a schema cannot be read
     │   ├── NotInteractiveError                 the user was to answer, and nobody can be asked
     │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
@@ -52,7 +53,7 @@
     │       │   ├── ProviderBusyError           it could not answer now: later, or another server, may
     │       │   ├── ProviderQuotaError          the account has no money or no quota left
     │       │   ├── ProviderAuthenticationError
-    │       │   └── ContextOverflowError        the messages do not fit into the model's window
+    │       │   └── ContextOverflowError (ValueError)  the messages do not fit into the model's window
     │       └── MalformedAnswerError
     ├── DatabaseError                           a database could not be opened or asked
     │   ├── DatabaseConnectionError (ConnectionError)  it is not there, or went away
@@ -80,7 +81,7 @@
     │       ├── StoreFullError                  the disk is full
     │       └── StoreVersionError               a newer version made it
     ├── ToolError                               a tool could not be defined or called
-    │   ├── ToolDefinitionError (TypeError)
+    │   ├── ToolDefinitionError (TypeError, ValueError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
     │   │   └── XMLFormatError (AnswerFormatError)  a call as XML is not well formed
@@ -201,6 +202,7 @@ from trivium.exceptions._models import (
 )
 from trivium.exceptions._root import (
     AgentNameError,
+    AnswerTypeError,
     ArgumentTypeError,
     BeadNotFoundError,
     CacheError,
@@ -293,6 +295,7 @@ __all__ = [
     "AgentNameError",
     "AllModelsFailedError",
     "AnswerFormatError",
+    "AnswerTypeError",
     "ArgumentTypeError",
     "AttributeNotSetError",
     "BeadNotFoundError",

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 __all__ = [
     "AgentNameError",
+    "AnswerTypeError",
     "ArgumentTypeError",
     "BeadNotFoundError",
     "CacheError",
@@ -110,6 +111,14 @@ class ArgumentTypeError(ConfigurationError, TypeError):
         near = get_close_matches(name, known := list(known), 1, 0.5)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
         return cls(f"{text} {name}: {hint} {advice}".rstrip(), name)
+
+
+class AnswerTypeError(ConfigurationError, TypeError, RuntimeError):
+    """The answers of a model cannot be of a type, since pydantic cannot describe it. `kind` is what was given."""
+
+    def __init__(self, message: str, kind: object = None) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class FieldsError(ConfigurationError):

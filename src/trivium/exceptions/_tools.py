@@ -103,7 +103,7 @@ class ToolError(TriviumError):
         self.tool = tool
 
 
-class ToolDefinitionError(ToolError, TypeError):
+class ToolDefinitionError(ToolError, TypeError, ValueError):
     """A function or a class cannot serve as a tool."""
 
 

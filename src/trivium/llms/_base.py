@@ -11,7 +11,7 @@ from trivium.commander import driver_neutral, gather, sync_method, this_session
 from trivium.commander.lowlevel import current, is_async, scope_of
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._call import call_model
-from trivium.llms._chat_model import Answers, AsyncModelMixin, ChatModel, Messages
+from trivium.llms._chat_model import Answers, AsyncModelMixin, ChatModel, Messages, as_messages
 from trivium.llms._meta_template import APITemplateParser, LMTemplateParser, MetaTemplate
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
 from trivium.schema.lowlevel import checked
@@ -87,6 +87,14 @@ class _TextModel(ChatModel):
             return self._through(method, messages, request.parameters)
         return self._below(messages, request.parameters)
 
+    @driver_neutral
+    async def chat_async(self, inputs: object, session_ids: object = None, **gen_params: object) -> Answers:
+        """Return the model's answer as `ChatModel.chat_async`; one text is a prompt already, without the template."""
+        if not isinstance(inputs, str) or self.meta_template is None or self._writes.isdisjoint(_PROMPTED):
+            return await super().chat_async(inputs, session_ids, **gen_params)
+        part = _Part(self.name, lambda request: self._below(inputs, request.parameters, session_ids))
+        return (await call_model(part, self._request_for(as_messages(inputs), gen_params))).text
+
     def _through(self, method: str, messages: Messages, parameters: Parameters) -> Any:
         if method == "stream_chat":
             session = {"session_id": this_session()} if "stream_chat" in self._takes_session else {}
@@ -94,7 +102,7 @@ class _TextModel(ChatModel):
         session = (this_session(),) if "chat" in self._awaits else ()
         return self._whole("chat", messages, *session, **parameters)
 
-    def _below(self, messages: Messages, parameters: Parameters, session: object = None) -> Any:
+    def _below(self, messages: Messages | str, parameters: Parameters, session: object = None) -> Any:
         """Answer by the templates and `generate` or `complete`."""
         prompt = self.template_parser(messages)
         if "generate" not in self._writes:
@@ -169,7 +177,8 @@ class AsyncTextMixin(AsyncModelMixin):
         return self.generate_async(inputs, session_ids, **gen_params)
 
 
-_NAMES = ("stream_chat", "chat", "generate", "complete")
+_PROMPTED = ("generate", "complete")
+_NAMES = ("stream_chat", "chat", *_PROMPTED)
 _BUILT_IN = frozenset(getattr(kind, name, None) for kind in (_TextModel, AsyncTextMixin) for name in _NAMES)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from trivium.exceptions import ConfigurationError, UnknownRoleError
+from trivium.exceptions import ConfigurationError, MissingEntryError, UnknownRoleError
 from trivium.schema.lowlevel import checked
 
 __all__ = ["INTERNLM2_META", "APITemplateParser", "LMTemplateParser", "MetaTemplate"]
@@ -41,7 +41,7 @@ class _Roles:
     """The entries of a meta template by role.
 
     Raises:
-        ConfigurationError: an entry has no role, or two have the same.
+        MissingEntryError: an entry has no role, or two have the same.
     """
 
     @checked
@@ -51,9 +51,8 @@ class _Roles:
         for entry in meta_template or ():
             role = entry.get("role") if isinstance(entry, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance] # fmt: skip
             if not isinstance(role, str) or role in self.roles:
-                raise ConfigurationError(
-                    f"each entry of a meta template has a role of its own; this has not: {entry!r}"
-                )
+                text = f"each entry of a meta template has a role of its own; this has not: {entry!r}"
+                raise MissingEntryError(text, ("role",))
             self.roles[role] = _checked(entry)
 
     def entry(self, role: object) -> RoleEntry:
@@ -81,7 +80,7 @@ class LMTemplateParser(_Roles):
         meta_template: the form of each role.
 
     Raises:
-        ConfigurationError: an entry has no role, or two have the same.
+        MissingEntryError: an entry has no role, or two have the same.
 
     Example:
         >>> parse = LMTemplateParser(INTERNLM2_META)
@@ -135,7 +134,7 @@ class APITemplateParser(_Roles):
         meta_template: the `api_role` of each role.
 
     Raises:
-        ConfigurationError: an entry has no role, or two have the same.
+        MissingEntryError: an entry has no role, or two have the same.
 
     Example:
         >>> parse = APITemplateParser([{"role": role, "api_role": "user"} for role in ("user", "environment")])

@@ -204,7 +204,7 @@ class Task(Module, Generic[T]):
         """The responders without the user."""
         return [each for each in self.responders if each is not Entity.USER]
 
-    responders_async, non_human_responders_async = responders, non_human_responders
+    responders_async, non_human_responders_async = property(responders.fget), property(non_human_responders.fget)
 
     @property
     def name_sub_task_map(self) -> dict[str, Task[Any]]:
