@@ -9,6 +9,7 @@ SHELL := bash
 QUICKSTART_MODEL ?= default
 SAMPLES := samples/documents
 PEERS := agere agno dspy lagent langgraph langroid openai_agents pydantic_ai smolagents
+KEEPERS := agno dbos langgraph openai_agents
 TRIVIUM := .venv/bin/trivium
 PYTHON_BIN := .venv/bin/python
 
@@ -60,6 +61,7 @@ bench-extract: env ## measure extraction on documents whose answers are known
 
 bench: .venv/.ready-bench $(PEERS:%=.peers/%/.ready) ## measure trivium beside the field: docs/benchmarks.md
 	$(PYTHON_BIN) benchmarks/field $(BENCH_ARGS)
+	$(if $(BENCH_ARGS),,$(MAKE) --no-print-directory bench-journal BENCH_ARGS=beside)
 
 bench-reading: dev .peers/readers/.ready ## compare readers of PDF; BENCH_ARGS is a clone of github.com/ZUGFeRD/corpus
 	$(PYTHON_BIN) benchmarks/extract/reading.py --python .peers/readers/bin/python $(BENCH_ARGS)
@@ -79,7 +81,7 @@ bench-knowledge: dev .peers/langroid/.ready ## measure retrieval and answers on 
 bench-injections: .peers/agentdojo/.ready ## run AgentDojo's attacks with and without a policy: docs/injections.md
 	PYTHONPATH=src .peers/agentdojo/bin/python benchmarks/injections $(BENCH_ARGS)
 
-bench-journal: dev ## kill, race and damage durable runs, and measure them: docs/journal-figures.md
+bench-journal: dev $(KEEPERS:%=.peers/%/.ready) ## kill, race and damage durable runs, and measure them: docs/journal-figures.md
 	$(PYTHON_BIN) benchmarks/journal --page docs/journal-figures.md $(BENCH_ARGS)
 
 clean: ## remove what make made here; fetched models stay in the user's cache

@@ -6,9 +6,10 @@ It needs a real PostgreSQL server, which it starts from the package pixeltable-p
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -107,22 +108,35 @@ def table(part: Part, count: int) -> Iterable[str]:
                 yield f"| {name} | {' | '.join(map(str, row))} |"
 
 
+def page(before: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """The page with new tables; those that were not made again stay as they are."""
+    old = {each.partition("\n")[0]: each for each in re.split(r"^(?=## )", before, flags=re.MULTILINE)}
+    sections = [PAGE]
+    for name, part in PARTS.items():
+        if name in tables:
+            sections.append("\n".join([part.title, "", *tables[name]]))
+        elif kept := old.get(part.title.partition("\n")[0]):
+            sections.append(kept.strip())
+    return "\n\n".join(sections) + "\n"
+
+
 def main() -> int:
     """Print the tables; the exit code is 1 if a row says that something is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="|".join(PARTS))
     parser.add_argument("--count", type=int, default=0, help="how often; default: as the documents quote it")
-    parser.add_argument("--page", type=Path, help="write the tables to this page too")
+    parser.add_argument("--page", type=Path, help="write the tables to this page; its others stay")
     given = parser.parse_args()
-    lines: list[str] = [PAGE] if given.page else []
+    tables = dict[str, list[str]]()
     for name in given.parts:
-        lines += ["", PARTS[name].title, ""] if given.page else []
+        lines = tables.setdefault(name, [])
         for line in table(PARTS[name], given.count):
             print(line, flush=True)
             lines.append(line)
     if given.page:
-        given.page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return int(any("WRONG" in line for line in lines))
+        before = given.page.read_text(encoding="utf-8") if given.page.exists() else ""
+        given.page.write_text(page(before, tables), encoding="utf-8")
+    return int(any("WRONG" in line for lines in tables.values() for line in lines))
 
 
 if __name__ == "__main__":

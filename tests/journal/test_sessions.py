@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from journal._places import Place
-from trivium import Agent
+from trivium import Agent, Message
 from trivium.exceptions import JournalDamagedError, ProviderConnectionError
 from trivium.journal import Journal
+from trivium.journal._codec import Codec
+from trivium.journal._memories import chains_of
+from trivium.journal._store import chain_of
+from trivium.policies import Source
+from trivium.schema import ActionReturn, ToolCall, Usage
 from trivium.testing import ScriptedModel
 
 
@@ -86,4 +93,58 @@ def test_a_session_that_was_changed_is_noticed(place: Place, change: str):
     place.execute(change)
     with pytest.raises(JournalDamagedError):
         turns(journal, Agent(model, name="echo"), 2, 3)
+    journal.close()
+
+
+VALUES: dict[str, Any] = {
+    "usage": Usage(1, 2),
+    "tool_calls": (ToolCall("1", "add", "{}"),),
+    "sources": frozenset({Source("tool", "web")}),
+    "formatted": ActionReturn(type="add"),
+    "extra_info": {"deep": [1]},
+    "attachments": [{"a": 1}],
+    "receiver": "Ada",
+}
+STEPS = st.sampled_from(
+    ["add", "add", "add", "edit", "set", "nested", "erase", "reset", "load", "look", "other journal"]
+)
+
+
+@given(st.lists(st.tuples(STEPS, st.integers(0, 20), st.sampled_from([*VALUES])), max_size=40))
+def test_the_chain_of_a_memory_is_that_of_its_messages_however_it_came_about(steps: list[tuple[str, int, str]]):
+    agent, codec = Agent(Echo(), name="echo"), Codec()
+    memory = agent.memory.open("ada")
+    for step, at, name in steps:
+        if step == "add" or not memory.messages:
+            memory.add(Message(content=f"{at}", **({name: VALUES[name]} if at % 3 else {})))
+            continue
+        at %= len(memory.messages)
+        match step:
+            case "edit":
+                memory.edit(at, f"edited {at}")
+            case "set":
+                setattr(memory.messages[at], name, VALUES[name])
+            case "nested" if memory.messages[at].extra_info:
+                memory.messages[at].extra_info["deep"].append(at)
+            case "erase":
+                memory.erase(at)
+            case "reset" if at % 4 == 0:
+                memory.reset()
+            case "load":
+                memory.load(memory.save())
+            case "other journal":
+                codec = Codec()
+            case _:
+                pass
+        said = agent.state_dict("ada")["memory"]
+        assert chains_of(agent, "ada", codec).get("memory", []) == chain_of(map(codec.dump, said))
+
+
+def test_of_a_session_that_has_grown_only_what_is_new_is_written_down_again(place: Place):
+    journal, agent = place.journal(), Agent(Echo(), name="echo")
+    dumped: list[object] = []
+    dump = journal._codec.dump  # pyright: ignore[reportPrivateUsage]
+    journal._codec.dump = lambda value: dumped.append(value) or dump(value)  # type: ignore[method-assign]  # pyright: ignore
+    turns(journal, agent, 0, 40)
+    assert len(dumped) <= 2 * 40
     journal.close()

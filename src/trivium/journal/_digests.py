@@ -12,6 +12,7 @@ from trivium.journal._codec import Codec, digest_of
 __all__ = ["Digests"]
 
 _LONG: Final = 12
+"""The entries from which on a conversation is worth knowing."""
 _MOST: Final = 64
 """The most conversations that are known at once."""
 
@@ -20,7 +21,7 @@ class Digests:
     """Digests of what is asked; of a conversation that has grown, only what is new is read.
 
     An agent renders a message that stands far enough from the end once, so that a conversation is recognized by its
-    entries: they are the same objects as before, and hold the same texts.
+    entries: they are the same objects as before, and hold the same texts. Threads may share this.
     """
 
     def __init__(self) -> None:
@@ -42,8 +43,8 @@ class Digests:
         digest = before.digest.copy()
         _add(digest, items[before.covered : same], codec)
         self._known[id(items[1])] = _Begun(items, texts, same, digest.copy())
-        if len(self._known) > _MOST:
-            del self._known[next(iter(self._known))]
+        for each in [*self._known][:-_MOST]:
+            self._known.pop(each, None)
         _add(digest, items[same:], codec)
         digest.update(b"]")
         return digest.hexdigest()

@@ -34,6 +34,7 @@ from trivium.exceptions import (
 )
 from trivium.journal._approvals import Decided, PendingApproval, pending_in
 from trivium.journal._codec import Codec
+from trivium.journal._digests import Digests
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 from trivium.journal._sqlite import SQLiteRunStore
 from trivium.journal._store import Caller, Entry, RunInfo, Store, Writing
@@ -79,7 +80,7 @@ class Journal:
     """
 
     def __init__(self, place: str | PathLike[str] | Store, *, types: tuple[type, ...] = ()) -> None:
-        self._codec, self._accepts_changes = Codec(*types), False
+        self._codec, self._accepts_changes, self._digests = Codec(*types), False, Digests()
         self._store = _store_at(place) if isinstance(place, str | PathLike) else place
 
     def __repr__(self) -> str:
@@ -100,7 +101,7 @@ class Journal:
                 f"the run {run_id!r} would begin within the run {outer.id!r}: leave its run_id out",
                 run_id,
             )
-        return DurableRun(self._store, self._codec, run_id, self._accepts_changes)
+        return DurableRun(self._store, self._codec, run_id, self._accepts_changes, self._digests)
 
     def accepting_changes(self) -> Journal:
         """Return this journal, but so that runs go on with agents that were changed since they began.

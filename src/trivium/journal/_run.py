@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
 from logging import getLogger
 from threading import RLock
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -40,7 +40,8 @@ from trivium.journal._codec import Codec, Notes, digest_of_messages, notes_in, w
 from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
 from trivium.journal._fingerprints import Fingerprint, Fingerprints
-from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing, chain_of
+from trivium.journal._memories import HasState, chains_of
+from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
 
@@ -60,22 +61,6 @@ _PAUSES: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Seconds between looks at a run that another attempt has, the last one again and again."""
 
 
-class HasState(Protocol):
-    """A module, as far as a run restores it."""
-
-    def state_dict(self, session_id: Hashable = 0) -> Mapping[str, list[Any]]:
-        """Return what it remembers of a session."""
-        ...
-
-    def load_state_dict(self, state: Mapping[str, Any], session_id: Hashable = 0) -> None:
-        """Take what `state_dict` gave."""
-        ...
-
-    def named_modules(self) -> Iterable[tuple[str, object]]:
-        """Return it and all modules below."""
-        ...
-
-
 class DurableRun:
     """One attempt of a run: made by a journal, and the `journal` of the scope of all its nodes.
 
@@ -86,15 +71,18 @@ class DurableRun:
         codec: the form of values.
         run_id: the run.
         accepts_changes: whether agents may have been changed since the run began.
+        digests: what is known of conversations of other runs.
     """
 
-    def __init__(self, store: Store, codec: Codec, run_id: str, accepts_changes: bool = False) -> None:
+    def __init__(
+        self, store: Store, codec: Codec, run_id: str, accepts_changes: bool = False, digests: Digests | None = None
+    ) -> None:
         self.id, self.epoch = run_id, 0
         self._fingerprints = Fingerprints(run_id, store.parts, accepts_changes)
         self._chains: list[list[Part]] = []
         """What the records that wait refer to."""
         self._store, self._codec = store, codec
-        self._claims, self._digests = Claims(run_id), Digests()
+        self._claims, self._digests = Claims(run_id), digests or Digests()
         self._last: Entry | None = None
         self._located: set[str] = set()
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
@@ -173,8 +161,7 @@ class DurableRun:
         body = {"asked": asked}
         if node.session_id != 0:
             body["session"] = self._codec.encode(node.session_id)
-        saved = dict[str, list[Any]]() if state is None else dict(state.state_dict(node.session_id))
-        chains = {path: chain_of(map(self._codec.dump, messages)) for path, messages in saved.items() if messages}
+        chains = {} if state is None else chains_of(state, node.session_id, self._codec)
         if chains:
             body["state"] = {path: chain[-1].digest for path, chain in chains.items()}
             self._chains += chains.values()

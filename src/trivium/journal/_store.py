@@ -93,9 +93,9 @@ class UndoneError(Exception):
         self.error = error
 
 
-def chain_of(bodies: Iterable[str]) -> list[Part]:
-    """Return texts as parts, each linked to the one before."""
-    chain, before = list[Part](), ""
+def chain_of(bodies: Iterable[str], before: str = "") -> list[Part]:
+    """Return texts as parts, each linked to the one before; the first one to the part of a digest."""
+    chain = list[Part]()
     for body in bodies:
         digest = blake2b(f"{before}\x1f{body}".encode(), digest_size=16).hexdigest()
         chain.append(Part(digest, before, body))

@@ -56,7 +56,7 @@ class Memory:
         (['b'], 2)
     """
 
-    __slots__ = ("messages", "recent_n", "rendered", "sources")
+    __slots__ = ("messages", "recent_n", "rendered", "sources", "stored")
 
     def __init__(self, recent_n: int | None = None) -> None:
         if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
@@ -69,6 +69,8 @@ class Memory:
         """The sources of all messages since the last `reset`, also of those that were erased."""
         self.rendered: object = None
         """The beginning as an aggregator has rendered it: its cache, which nothing else reads."""
+        self.stored: object = None
+        """The beginning as a journal has it: its cache, which nothing else reads."""
 
     @classmethod
     def of(cls, messages: Iterable[Message | str]) -> Memory:
