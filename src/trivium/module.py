@@ -17,10 +17,11 @@ from collections.abc import (
 )  # fmt: skip
 from contextlib import aclosing
 from functools import partial
-from inspect import signature
 from itertools import count
 from logging import DEBUG
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
+
+from typing_extensions import TypeVar
 
 from trivium.commander import (
     CallNode,
@@ -58,7 +59,7 @@ from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import as_sources, check_name, create_object, message_of
+from trivium.schema.lowlevel import as_sources, check_name, create_object, keywords_of, message_of
 
 if TYPE_CHECKING:
     from trivium.journal import Journal
@@ -74,12 +75,17 @@ OPTIONS: Final = frozenset(
 """The keywords that every call of a module takes."""
 
 _handle_ids = count()
+M_co = TypeVar("M_co", covariant=True, default=Message)
 Hooks: TypeAlias = Hook | dict[str, Any] | Iterable[Hook | dict[str, Any]] | None
 """Hooks, or configs of them (see `trivium.utils.create_object`), one or several."""
 
 
-class PartialEvent(Event[Message, Literal["partial"]], level=DEBUG):
-    """A `forward` that yields has yielded a message: the answer so far."""
+class PartialEvent(Event[M_co, Literal["partial"]], level=DEBUG):
+    """A `forward` that yields has yielded a message: the answer so far.
+
+    In the stream of an agent of a type, `data.output` is of that type. Agents of other types that it has as tools
+    emit such events too: `event.node is stream.node` tells its own.
+    """
 
     __slots__ = ()
 
@@ -128,10 +134,7 @@ class Module:
         if not isinstance(cls.name, property) and "name" not in cls.__dict__:
             cls.name = cls.__name__
         if hasattr(cls, "forward"):  # its signature is the one below its decorators
-            parameters = signature(cls.forward).parameters.values()
-            takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters)
-            named = (each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY))
-            cls._keywords = None if takes_any else frozenset(named)
+            cls._keywords = keywords_of(cls.forward)
         pair_forms(cls, {"__call__": "acall"})
         names = [name for each in cls.__mro__ for name in vars(each)]
         cls.overridden = frozenset(name for name, count in Counter(names).items() if count > 1)

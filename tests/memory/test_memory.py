@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from trivium import ChatAgent, ChatAgentConfig, Message, Module, Task
 from trivium.events import RunEvent
+from trivium.exceptions import ConfigurationError
 from trivium.memory import Memory, MemoryManager
 from trivium.schema import LLMMessage, Role
 
@@ -231,6 +232,27 @@ def test_what_a_memory_shows_cannot_be_changed_past_its_methods(name: str, argum
     assert contents(memory.messages) == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("clear", []), ("pop", [0]), ("popitem", []), ("update", [{0: Memory()}]), ("setdefault", [1, Memory()]),
+        ("__setitem__", [0, Memory()]), ("__delitem__", [0]), ("__ior__", [{0: Memory()}]),
+    ],
+)  # fmt: skip
+def test_what_a_manager_shows_cannot_be_changed_past_its_methods(name: str, arguments: list[Any]):
+    manager = MemoryManager()
+    manager.add("a")
+    with pytest.raises(TypeError, match="change only by its methods: open, add, create_instance, reset"):
+        getattr(manager.memory_map, name)(*arguments)
+    for each in (manager, copy.deepcopy(manager), pickle.loads(pickle.dumps(manager))):
+        assert contents(each.get_memory()) == ["a"]
+        assert list(each.memory_map) == [0]
+
+
+def test_a_new_memory_in_the_place_of_one_is_an_event():
+    assert changes(lambda module: module.memory and module.memory.create_instance(), "a") == [("reset", ["a", "go"])]
+
+
 def test_the_messages_are_a_live_sequence_to_read():
     memory = memory_of("a", "b")
     seen = memory.messages
@@ -290,6 +312,32 @@ def test_the_edits_of_a_message_history_are_changes_of_its_memory():
     assert found[:3] == [("add", [text]) for text in ("one", "two", "three")]
     assert found[3:6] == [("edit", ["last"]), ("erase", ["two", "last"]), ("load", ["four", "five"])]
     assert found[6:9] == [("load", ["zero", "four", "five"]), ("erase", ["zero"]), ("erase", ["five"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("reverse", []), ("insert", [0, "c"]), ("pop", [0]), ("__delitem__", [0]), ("__delitem__", [slice(0, 2)]),
+        ("__setitem__", [0, "c"]), ("__setitem__", [slice(None), ["c"]]),
+    ],
+)  # fmt: skip
+def test_the_system_message_stays_the_first_of_a_history(name: str, arguments: list[Any]):
+    given = [[entry("c")] if each == ["c"] else entry("c") if each == "c" else each for each in arguments]
+    agent = ChatAgent(ChatAgentConfig(llm=None, system_message="Be brief."))
+    agent.message_history = [entry("a"), entry("b")]
+    with pytest.raises(ConfigurationError, match=r"set agent\.system_message"):
+        getattr(agent.message_history, name)(*given)
+    assert [each.content for each in agent.message_history] == ["Be brief.", "a", "b"]
+
+
+def test_entries_of_a_history_change_places_and_a_system_message_becomes_the_agents():
+    agent = ChatAgent(ChatAgentConfig(llm=None, system_message="Be brief."))
+    agent.message_history = [entry("a"), entry("b")]
+    history = agent.message_history
+    history[1], history[2] = history[2], history[1]
+    history.insert(0, LLMMessage(role=Role.SYSTEM, content="Be kind."))
+    assert [each.content for each in history] == ["Be kind.", "b", "a"]
+    assert agent.system_message == "Be kind."
 
 
 def entry(text: str) -> LLMMessage:

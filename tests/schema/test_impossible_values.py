@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, Task, TaskConfig
 from trivium.agents import Sequential
 from trivium.exceptions import ArgumentTypeError, TriviumError
+from trivium.llms import BaseLLM
 from trivium.module import Module
-from trivium.schema import ConfigModel, Message
+from trivium.schema import ConfigModel, Message, ModelStatusCode
 from trivium.testing import ScriptedModel
 from trivium.utils.configuration import Settings
 
@@ -121,6 +122,23 @@ class Deep(Module):
         return "x" * depth
 
 
+class Narrow(BaseLLM):
+    """Takes no parameter but one."""
+
+    def chat(self, inputs: Any, temperature: float = 1.0) -> str:  # type: ignore[override]
+        return "DONE x"
+
+    def complete(self, prompt: Any, parameters: Any) -> Iterator[str]:
+        yield str(parameters)
+
+
+class Growing(BaseLLM):
+    """Takes no parameter."""
+
+    def stream_chat(self, inputs: Any) -> Iterator[tuple[ModelStatusCode, str, None]]:  # type: ignore[override]
+        yield ModelStatusCode.END, "x", None
+
+
 def task(**options: Any) -> Task:
     return Task(ChatAgent(model()), interactive=False, **options)
 
@@ -182,6 +200,11 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: ChatAgent[str](ChatAgentConfig(output_format=int)), "the answer type is given twice"),
     (lambda: Agent(model())(), "Agent has nothing to answer: give it a message"),
     (lambda: Agent(model()).llm_response(), "Agent has nothing to answer"),
+    (lambda: model().chat("x", temprature=0.5), "a call of a model takes no temprature: did you mean temperature?"),
+    (lambda: list(model().stream_chat("x", max_token=5)), "a call of a model takes no max_token: did you mean max_tok"),
+    (lambda: Narrow("n").generate("x", stop_word=["a"]), "a call of a model takes no stop_word: did you mean stop_w"),
+    (lambda: Agent(Narrow("n"))("x", top_p=0.5), "Narrow.chat takes no top_p: there are inputs, temperature."),
+    (lambda: Agent(Growing("g")).stream("x", top_p=0.5).result, "Growing.stream_chat takes no top_p: there are in"),
     (lambda: Agent(model())("x", parameters=3), "a call of an agent takes a dict as parameters, not int"),
     (lambda: Agent(model())("x", tool_choice="requird"), "tool_choice is none of the tools: requird: did you mean req"),
     (lambda: Agent(model(), tools=[add])("x", tool_choice=CHOICE), "none of the tools: ad: did you mean add?"),
@@ -210,6 +233,8 @@ def test_an_agent_that_remembers_answers_without_a_message():
 
 
 def test_possible_values_stay_possible():
+    assert Agent(Narrow("n"))("x", temperature=0.5).content == "DONE x"
+    assert "'top_a': 1" in Narrow("n").generate("x", top_a=1, max_tokens=5)  # servers take what we do not know
     assert Agent(model(), tools=[add])("x", tool_choice="add").content == "DONE x"
     assert task(done_if_response=["llm"]).done_if_response == {"LLM"}
     below = Task(ChatAgent(model(), name="Bob"), interactive=False)

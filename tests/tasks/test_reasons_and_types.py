@@ -107,6 +107,17 @@ def test_a_run_that_is_stopped_before_it_begins_says_so_on_the_task_too():
     assert run.why == result.why != ""
 
 
+def test_of_runs_at_once_each_answer_has_its_own_reason():
+    said = ScriptedModel(lambda request: "DONE ok" if "good" in str(request.messages) else "hm")
+    run = Task(ChatAgent(said), interactive=False)
+
+    async def both() -> list[str]:
+        calls = [run.acall(each, session_id=each) for each in ("bad", "good", "bad again")]
+        return [answer.why[:16] for answer in await asyncio.gather(*calls)]
+
+    assert asyncio.run(both()) == ["nobody answered ", "", "nobody answered "]
+
+
 def test_a_model_that_does_not_know_is_the_reason():
     assert "the model does not know the answer" in task("DO-NOT-KNOW")("go").why
 

@@ -173,16 +173,28 @@ async def every_way_to_call_takes_the_same_keywords() -> None:
 # ---- streams and events
 def a_stream_has_the_type_of_its_call() -> None:
     stream = Agent[City](model()).stream("Which city?")
+    listened: list[RunEvent] = []
     for event in stream:
-        assert_type(event, RunEvent)
+        listened.append(event)
+        if event.kind == "partial":
+            assert_type(event.data.output, City)
+            assert event.data.output == ROME
     assert_type(stream.result.output, City)
+    assert "partial" in {event.kind for event in listened}
 
 
 async def an_async_stream_has_it_too() -> None:
     async with Agent[City](model()).open("Which city?") as stream:
         async for event in stream:
-            assert_type(event, RunEvent)
+            if event.kind == "partial":
+                assert_type(event.data.output, City)
     assert_type(stream.result.output, City)
+
+
+def a_stream_without_a_type_has_messages() -> None:
+    for event in ChatAgent(ScriptedModel(["Rome."])).stream("Which city?"):
+        if event.kind == "partial":
+            assert_type(event.data.output, Any)
 
 
 def a_kind_tells_which_event_it_is() -> None:

@@ -30,11 +30,12 @@ from trivium.memory import Memory, MemoryManager
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
-from trivium.schema.lowlevel import check_keywords, create_object, linked, message_of
+from trivium.schema.lowlevel import check_name, create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
     from trivium.commander.lowlevel import AsyncStream, Stream
+    from trivium.events import RunEvent
     from trivium.schema import Answer
 
 __all__ = ["Agent", "AsyncAgent", "Model"]
@@ -101,8 +102,8 @@ class Agent(AgentNames, Generic[T_co]):
         # Static types of the calls of the base class: they answer with a value of type T_co.
         __call__: CallMethod[Answer[T_co]]  # type: ignore[override]
         acall: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # type: ignore[override]
-        stream: CallMethod[Stream[Answer[T_co]]]  # type: ignore[override]
-        open: CallMethod[AsyncStream[Answer[T_co]]]  # type: ignore[override]
+        stream: CallMethod[Stream[Answer[T_co], RunEvent[Answer[T_co]]]]  # type: ignore[override]
+        open: CallMethod[AsyncStream[Answer[T_co], RunEvent[Answer[T_co]]]]  # type: ignore[override]
     else:
 
         def __class_getitem__(cls, argument):
@@ -348,8 +349,8 @@ class Agent(AgentNames, Generic[T_co]):
             message: the message to answer; None lets the model begin, or answer again what it answered last.
             msg: the same by its older name.
         """
-        if unknown:
-            check_keywords(unknown, Agent.llm_response_async, f"{self.name}.llm_response")
+        for name in unknown:
+            check_name(name, ("message", "msg"), f"{self.name}.llm_response takes no")
         message = msg if message is None else message
         given = message if message is None or isinstance(message, Message) else as_message(message)
         if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from pydantic import PrivateAttr
 
 from trivium.commander import this_session
+from trivium.exceptions import ConfigurationError
 from trivium.memory import Memory
 from trivium.schema import LLMMessage, Message, Role
 
@@ -60,6 +61,8 @@ class MessageHistory(MutableSequence[LLMMessage]):
     def __setitem__(self, index: int | slice, value: Any) -> None:
         entries = self._all()
         entries[index] = value
+        if entries and entries[0].role is not Role.SYSTEM:
+            raise ConfigurationError("the system message stays the first of a history: set agent.system_message")
         self.replace_all(entries)
 
     def __delitem__(self, index: int | slice) -> None:
@@ -69,8 +72,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
         if memory is not None and gone and 0 not in gone:
             memory.erase(position - 1 for position in gone)
         elif gone:  # the system message too
-            del entries[index]
-            self.replace_all(entries)
+            self[:] = [entry for at, entry in enumerate(entries) if at not in gone]
 
     def insert(self, index: int, value: LLMMessage) -> None:
         """Put a message before another; a system message becomes the agent's."""
@@ -78,8 +80,8 @@ class MessageHistory(MutableSequence[LLMMessage]):
         if index >= len(entries) and (entries or value.role is not Role.SYSTEM):
             self._agent.memory.open(this_session()).add(_Entry.to_message(value, self._agent))
         else:
-            entries.insert(index, value)
-            self.replace_all(entries)
+            at = slice(index, 1 if value.role is Role.SYSTEM and index == 0 else index)
+            self[at] = [value]
 
     def replace_all(self, entries: list[LLMMessage]) -> None:
         """Make the memory what these entries say; entries that were there keep their messages."""

@@ -14,6 +14,7 @@ from trivium.agents._config import is_model
 from trivium.commander import driver_neutral
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError, ToolError
 from trivium.llms import ModelProtocol
+from trivium.llms.lowlevel import SAMPLING_KEYWORDS
 from trivium.memory import Memory, MemoryManager
 from trivium.module import OPTIONS, Module
 from trivium.schema.lowlevel import check_arguments, check_name, create_object, factory_of, is_mapping, positive
@@ -40,18 +41,6 @@ class AnswerParser(Protocol):
 FormatOption: TypeAlias = AnswerParser | UnionType | Mapping[str, Any] | None
 MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | Config | bool | None
 
-SAMPLING: Final = frozenset(
-    {
-        "best_of", "do_sample", "early_stopping", "frequency_penalty", "ignore_eos", "length_penalty", "logit_bias",
-        "logprobs", "max_completion_tokens", "max_new_tokens", "max_tokens", "metadata", "min_new_tokens", "min_p",
-        "min_tokens", "mirostat", "n", "num_beams", "parallel_tool_calls", "presence_penalty", "random_seed",
-        "reasoning_effort", "repetition_penalty", "repeat_penalty", "response_format", "seed", "service_tier",
-        "skip_special_tokens", "stop", "stop_words", "store", "temperature", "thinking", "tool_choice", "top_k",
-        "top_logprobs", "top_p", "typical_p", "user", "verbosity",
-    }
-)  # fmt: skip
-"""The sampling parameters that a call takes as keywords; others go in `parameters=`."""
-
 _RARE: Final = (
     "aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel", "approve",
     "policy", "read_more",
@@ -70,7 +59,7 @@ def check_sampling(given: Mapping[str, Any], model: object) -> dict[str, Any]:
     Raises:
         ArgumentTypeError: a keyword is none; the text suggests the closest.
     """
-    known = SAMPLING | getattr(model, "gen_params", {}).keys()
+    known = SAMPLING_KEYWORDS | getattr(model, "gen_params", {}).keys()
     for name in given:
         if name not in known and name != "parameters":
             advice = f"What a model server takes besides goes in parameters={{'{name}': …}}"

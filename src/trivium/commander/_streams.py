@@ -6,7 +6,9 @@ import asyncio
 import queue
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self
+
+from typing_extensions import TypeVar
 
 from trivium.commander._drivers import ThreadEvent, drive, wait
 from trivium.commander._loops import home_loop_here, in_worker, is_blocking, shield
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from trivium.events import RunEvent
 
 T = TypeVar("T")
+E_co = TypeVar("E_co", covariant=True, default="RunEvent")
 _MOST_BEHIND = 1024
 """Events that may wait for a slow consumer before the call pauses."""
 
@@ -58,7 +61,7 @@ def _attach(node: TaskNode, pipe: _Pipe) -> None:
     change_scope(node, listeners=(pipe.give,), pipes=(*scope_of(node).pipes, pipe))
 
 
-class Stream(Generic[T]):
+class Stream(Generic[T, E_co]):
     """The events of a call in sync code, while it runs; `result` when it is over.
 
     The call runs in a worker, so it may emit from any depth. Leaving early kills it and waits for its end.
@@ -75,13 +78,13 @@ class Stream(Generic[T]):
 
     def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self.node, self._work = node, work
-        self._queue: queue.SimpleQueue[RunEvent | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.pipe = _Pipe(self._queue.put)
         self._outcome: Outcome[T] | None = None
         self._started = False
         _attach(node, self.pipe)
 
-    def __iter__(self) -> Iterator[RunEvent]:
+    def __iter__(self) -> Iterator[E_co]:
         if not self._started:
             self._start()
         try:
@@ -91,7 +94,7 @@ class Stream(Generic[T]):
             self.close()
         _ = self.result
 
-    def _next(self) -> RunEvent | None:
+    def _next(self) -> E_co | None:
         event = get_item(self._queue)
         if event is None:
             self._queue.put(None)  # a second reader is at the end again
@@ -118,7 +121,7 @@ class Stream(Generic[T]):
         while self._next() is not None:
             pass
 
-    def __enter__(self) -> Stream[T]:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -134,7 +137,7 @@ class Stream(Generic[T]):
         return value_or_raise(self._outcome)
 
 
-class AsyncStream(Generic[T]):
+class AsyncStream(Generic[T, E_co]):
     """`async with agent.open(message) as stream:`, then `async for event in stream`; `result` when it is over.
 
     Leaving the block early kills the call and waits for its end.
@@ -142,10 +145,10 @@ class AsyncStream(Generic[T]):
 
     def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self.node, self._work = node, work
-        self._queue: asyncio.Queue[RunEvent | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[Any] = asyncio.Queue()
         self._task: asyncio.Task[T] | None = None
 
-    async def __aenter__(self) -> AsyncStream[T]:
+    async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         self.pipe = _Pipe(lambda event: post(loop, self._queue.put_nowait, event))
         _attach(self.node, self.pipe)
@@ -161,7 +164,7 @@ class AsyncStream(Generic[T]):
         self._task = loop.create_task(run(), context=context)
         return self
 
-    async def __aiter__(self) -> AsyncIterator[RunEvent]:
+    async def __aiter__(self) -> AsyncIterator[E_co]:
         assert self._task is not None, "use `async with` first"
         while (event := await self._queue.get()) is not None:
             self.pipe.took()

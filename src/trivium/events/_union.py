@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
+from typing_extensions import TypeVar
+
 from trivium import events
 from trivium.events._registry import HOMES, built_in
 
 __all__ = ["RunEvent"]
 
 if TYPE_CHECKING:
+    from trivium.schema import Message
+
+    M_co = TypeVar("M_co", covariant=True, default=Message)
     RunEvent: TypeAlias = (
         events.ApprovalEvent
         | events.CacheEvent
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
         | events.MemoryEvent
         | events.MessageEvent
         | events.OverflowEvent
-        | events.PartialEvent
+        | events.PartialEvent[M_co]
         | events.QueuedEvent
         | events.RateLimitEvent
         | events.ResponseEvent

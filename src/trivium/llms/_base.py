@@ -13,8 +13,9 @@ from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._call import call_model
 from trivium.llms._chat_model import Answers, AsyncModelMixin, ChatModel, Messages, as_messages
 from trivium.llms._meta_template import APITemplateParser, LMTemplateParser, MetaTemplate
+from trivium.llms._parameters import check_spelling
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
-from trivium.schema.lowlevel import checked
+from trivium.schema.lowlevel import check_name, checked, keywords_of
 
 __all__ = ["AsyncBaseAPILLM", "AsyncBaseLLM", "BaseAPILLM", "BaseLLM"]
 
@@ -39,6 +40,7 @@ class _TextModel(ChatModel):
     _chats_with: ClassVar[str | None] = None
     _streams_with: ClassVar[str | None] = None
     _takes_session: ClassVar[frozenset[str]] = frozenset()
+    _keywords: ClassVar[dict[str, frozenset[str] | None]] = {}  # those of each method that it writes; None: any
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -47,6 +49,7 @@ class _TextModel(ChatModel):
         first = [name for name in ("chat", "generate", "complete", "stream_chat") if name in cls._writes][:1]
         cls._chats_with = first[0] if first and first[0] in ("chat", "stream_chat") else None
         sessions = {"stream_chat": "session_id", "generate": "session_ids"}
+        cls._keywords = {each: keywords_of(getattr(cls, each)) for each in cls._writes}
         takes = {each for each, name in sessions.items() if name in signature(getattr(cls, each)).parameters}
         cls._takes_session = frozenset(takes)
         awaits_all = issubclass(cls, AsyncModelMixin)
@@ -98,6 +101,7 @@ class _TextModel(ChatModel):
     def _through(self, method: str, messages: Messages, parameters: Parameters) -> Any:
         if method == "stream_chat":
             session = {"session_id": this_session()} if "stream_chat" in self._takes_session else {}
+            self._check_keywords(method, parameters)
             return new_pieces(self.stream_chat(messages, **session, **parameters))
         session = (this_session(),) if "chat" in self._awaits else ()
         return self._whole("chat", messages, *session, **parameters)
@@ -111,9 +115,16 @@ class _TextModel(ChatModel):
             parameters = {"session_ids": this_session() if session is None else session, **parameters}
         return self._whole("generate", prompt, **parameters)
 
+    def _check_keywords(self, method: str, given: Parameters) -> None:
+        """Refuse parameters that the method of the class does not take."""
+        if (known := self._keywords.get(method)) is not None:
+            for name in given:
+                check_name(name, sorted(known - {"self"}), f"{type(self).__name__}.{method} takes no")
+
     def _whole(self, method: str, /, *args: object, **parameters: object) -> Any:
         """Return the result of a sync or async method as the only delta."""
         function = getattr(self, method)
+        self._check_keywords(method, parameters)
         if method in self._awaits:
 
             async def awaited() -> list[Delta]:
@@ -134,6 +145,7 @@ class _TextModel(ChatModel):
             session_ids: ids of the conversations, for models that keep state for each.
             **gen_params: sampling parameters of this call.
         """
+        check_spelling(gen_params, self.gen_params)
         parameters = self.update_gen_params(**gen_params)
 
         def part(prompt: str) -> _Part:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 from trivium.commander import AsyncStream, CallNode, Event, Stream, driver_neutral, gather, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms._call import DeltaEvent, call_model, model_node
+from trivium.llms._parameters import check_spelling
 from trivium.llms._prices import Pricing
 from trivium.llms._protocol import ChatMessage, Delta, ModelProtocol, Parameters, Reply, Request
 from trivium.schema import ModelStatusCode
@@ -99,6 +100,7 @@ class ChatModel:
 
         Raises:
             ModelError: the model could not answer.
+            ArgumentTypeError: the name of a parameter is misspelt.
         """
         gen_params.pop("session_id", None)  # a forward may hand on all that it was given
         messages = as_messages(inputs)
@@ -126,6 +128,8 @@ class ChatModel:
 
     def _request_for(self, messages: Messages, gen_params: Parameters) -> Request:
         """Make the request of the built-in `chat` and `stream_chat`."""
+        if gen_params:
+            check_spelling(gen_params, self.gen_params)
         return Request(messages, parameters=gen_params)
 
     def _model_for(self, method: str, session: object = None) -> ModelProtocol:

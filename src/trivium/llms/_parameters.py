@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
 
-__all__ = ["common_names"]
+from trivium.exceptions import ArgumentTypeError
 
+__all__ = ["SAMPLING_KEYWORDS", "check_spelling", "common_names"]
+
+SAMPLING_KEYWORDS: Final = frozenset(
+    {
+        "best_of", "do_sample", "early_stopping", "frequency_penalty", "ignore_eos", "length_penalty", "logit_bias",
+        "logprobs", "max_completion_tokens", "max_new_tokens", "max_tokens", "metadata", "min_new_tokens", "min_p",
+        "min_tokens", "mirostat", "n", "num_beams", "parallel_tool_calls", "presence_penalty", "random_seed",
+        "reasoning_effort", "repetition_penalty", "repeat_penalty", "response_format", "seed", "service_tier",
+        "skip_special_tokens", "stop", "stop_words", "store", "temperature", "thinking", "tool_choice", "top_k",
+        "top_logprobs", "top_p", "typical_p", "user", "verbosity",
+    }
+)  # fmt: skip
+"""The sampling parameters that a call of an agent takes as keywords; others go in its `parameters=`."""
 _COMMON = {"max_new_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "stop_words": "stop"}
 
 
@@ -19,3 +33,19 @@ def common_names(*parameters: Mapping[str, object]) -> dict[str, Any]:
     """
     chosen = {_COMMON.get(name, name): value for each in parameters for name, value in each.items()}
     return {name: value for name, value in chosen.items() if value is not None and value != []}
+
+
+def check_spelling(given: Iterable[str], own: Iterable[str]) -> None:
+    """Refuse a misspelt sampling parameter; any other name may be one that a model's server takes.
+
+    Args:
+        given: the names that a call gives.
+        own: further names that the model takes.
+
+    Raises:
+        ArgumentTypeError: a name is nearly one that is known.
+    """
+    known = SAMPLING_KEYWORDS.union(own)
+    for name in set(given) - known:
+        if near := get_close_matches(name, known, 1, 0.85):
+            raise ArgumentTypeError(f"a call of a model takes no {name}: did you mean {near[0]}?", name)

@@ -12,7 +12,7 @@ from trivium.lazy import lazy_names
 if TYPE_CHECKING:
     from trivium.llms._call import REPLY_TYPES, ModelNode, asked_of, call_model, model_node
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
-    from trivium.llms._parameters import common_names
+    from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
     from trivium.llms._prices import priced
     from trivium.llms._protocol import SILENT
     from trivium.llms._provider_model import key_headers, keys_for
@@ -25,6 +25,7 @@ __all__ = [
     "OPENAI_PATH",
     "OPENAI_URL",
     "REPLY_TYPES",
+    "SAMPLING_KEYWORDS",
     "SILENT",
     "ModelNode",
     "WrappedModel",
@@ -47,6 +48,7 @@ _HOMES = {
     "OPENAI_PATH": "_openai",
     "OPENAI_URL": "_openai",
     "REPLY_TYPES": "_call",
+    "SAMPLING_KEYWORDS": "_parameters",
     "SILENT": "_protocol",
     "ModelNode": "_call",
     "WrappedModel": "_wrapped",

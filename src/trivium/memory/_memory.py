@@ -40,6 +40,25 @@ class Messages(list[Message]):
 _append: Final = list[Message].append
 
 
+def _refuse_session(sessions: Sessions, *_: object, **__: object) -> NoReturn:
+    raise TypeError("the sessions of a memory change only by its methods: open, add, create_instance, reset")
+
+
+class Sessions(dict[Hashable, "Memory"]):
+    """The memories by session, to read: they change only by the methods of their manager.
+
+    Raises:
+        TypeError: on every attempt to change the dict.
+    """
+
+    __slots__ = ()
+    pop = popitem = clear = update = setdefault = _refuse_session  # type: ignore[assignment]  # pyright: ignore
+    __setitem__ = __delitem__ = __ior__ = _refuse_session  # type: ignore[assignment]  # pyright: ignore
+
+    def __reduce__(self) -> tuple[type[Sessions], tuple[dict[Hashable, Memory]]]:
+        return Sessions, (dict(self),)
+
+
 class Memory:
     """The messages of one session, oldest first.
 
@@ -196,6 +215,10 @@ class Memory:
         return [message.model_dump() for message in messages]
 
 
+_open: Final = dict[Hashable, Memory].setdefault
+_forget: Final = dict[Hashable, Memory].pop
+
+
 class MemoryManager:
     """One memory for each session, made when it is first written to.
 
@@ -214,7 +237,8 @@ class MemoryManager:
             raise ArgumentTypeError(f"a memory is made by a class or function, not {type(made).__name__}", "factory")
         self.factory: Callable[[], Memory] = made
         self.locks = SessionLocks()
-        self.memory_map: dict[Hashable, Memory] = {}
+        self.memory_map = Sessions()
+        """The memories by session, to read."""
 
     def get(self, session_id: Hashable = 0) -> Memory | None:
         """Return the memory of a session; None if it has none."""
@@ -230,13 +254,14 @@ class MemoryManager:
 
     def create_instance(self, session_id: Hashable = 0) -> None:
         """Give a session a new memory, in place of the one that it has."""
-        self.memory_map[session_id] = self.factory()
+        self.reset(session_id)
+        self.open(session_id)
 
     def open(self, session_id: Hashable = 0) -> Memory:
         """Return the memory of a session; make it if there is none."""
         memory = self.memory_map.get(session_id)
         if memory is None:  # setdefault: two threads that open one session get the same memory
-            memory = self.memory_map.setdefault(session_id, self.factory())
+            memory = _open(self.memory_map, session_id, self.factory())
         return memory
 
     def add(self, messages: Message | str | Iterable[Message | str] | None, session_id: Hashable = 0) -> None:
@@ -245,6 +270,6 @@ class MemoryManager:
 
     def reset(self, session_id: Hashable = 0) -> None:
         """Forget a session."""
-        memory = self.memory_map.pop(session_id, None)
+        memory = _forget(self.memory_map, session_id, None)
         if memory is not None:
             memory.reset()

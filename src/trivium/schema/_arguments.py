@@ -16,7 +16,7 @@ from typing_extensions import is_protocol
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
-__all__ = ["check_arguments", "check_keywords", "check_name", "checked", "is_mapping", "positive"]
+__all__ = ["check_arguments", "check_name", "checked", "is_mapping", "keywords_of", "positive"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _WORDS: Final[Mapping[Any, str]] = {
@@ -134,21 +134,11 @@ def check_name(name: str, known: Iterable[str], text: str, advice: str = "") -> 
         raise ArgumentTypeError.unknown(name, known, text, advice)
 
 
-def check_keywords(given: Iterable[str], function: Callable[..., Any], who: str, others: Iterable[str] = ()) -> None:
-    """Refuse keywords that a function does not take.
-
-    Args:
-        given: the keywords.
-        function: the function, whose named parameters it takes.
-        who: the function's name for people.
-        others: keywords that it takes besides.
-
-    Raises:
-        ArgumentTypeError: one of them is unknown; the text suggests the closest.
-    """
-    for name in given:
-        named = [each.name for each in inspect.signature(function).parameters.values() if each.kind in _NAMED]
-        check_name(name, [each for each in (*named, *others) if each != "self"], f"{who} takes no")
+def keywords_of(function: Callable[..., Any]) -> frozenset[str] | None:
+    """Return the names that a function takes as keywords; None: any."""
+    parameters = inspect.signature(function).parameters.values()
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    return None if takes_any else frozenset(each.name for each in parameters if each.kind in _NAMED)
 
 
 def positive(**numbers: float) -> None:

@@ -1,7 +1,7 @@
 """Internals of messages, for trivium's other packages and for authors of extensions."""
 
 from trivium.schema._addresses import recipient_in
-from trivium.schema._arguments import check_arguments, check_keywords, check_name, checked, is_mapping, positive
+from trivium.schema._arguments import check_arguments, check_name, checked, is_mapping, keywords_of, positive
 from trivium.schema._chat_document import Changes, is_tainted, link, linked, links_of
 from trivium.schema._lenient_json import DEEPEST, read_json
 from trivium.schema._message import message_of
@@ -12,7 +12,7 @@ from trivium.schema._values import as_sources, copied
 
 __all__ = [
     "DEEPEST", "Changes", "OlderNames", "ToolCallReader", "as_sources", "calls_in_text", "check_arguments",
-    "check_keywords", "check_name", "checked", "copied", "create_object", "factory_of", "is_mapping", "is_tainted",
-    "link", "linked", "links_of", "load_class_from_string", "message_of", "positive", "read_json", "recipient_in",
+    "check_name", "checked", "copied", "create_object", "factory_of", "is_mapping", "is_tainted", "keywords_of", "link",
+    "linked", "links_of", "load_class_from_string", "message_of", "positive", "read_json", "recipient_in",
     "tool_calls_in", "unfenced",
 ]  # fmt: skip

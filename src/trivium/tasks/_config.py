@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
 from trivium.schema import ConfigModel
+from trivium.schema.lowlevel import check_name
 
-__all__ = ["AgentEvent", "DoneSequence", "EventType", "TaskConfig", "check_legacy"]
+__all__ = ["AgentEvent", "DoneSequence", "EventType", "TaskConfig", "refuse_others"]
 
 
 class EventType(str, Enum):
@@ -111,8 +113,20 @@ LEGACY = frozenset({"llm_delegate_root", "max_cost", "max_tokens", "erase_histor
 """Deprecated keywords, ignored with a warning."""
 
 
-def check_legacy(given: Iterable[str]) -> set[str]:
-    """Warn of deprecated keywords, and return the others."""
-    for name in LEGACY.intersection(given):
-        warnings.warn(f"Task(…, {name}=…) does nothing any more", DeprecationWarning, stacklevel=4)
-    return set(given) - LEGACY
+def refuse_others(given: Iterable[str], function: Callable[..., Any], who: str, more: Iterable[str] = ()) -> None:
+    """Refuse keywords that a method of a task does not take, and warn of deprecated ones.
+
+    Args:
+        given: the keywords that are no parameters.
+        function: the method.
+        who: its name for people.
+        more: keywords that it takes besides its parameters.
+
+    Raises:
+        ArgumentTypeError: a keyword is unknown; the text suggests the closest.
+    """
+    for name in given:
+        if name in LEGACY:
+            warnings.warn(f"Task(…, {name}=…) does nothing any more", DeprecationWarning, stacklevel=4)
+        else:
+            check_name(name, [*list(signature(function).parameters)[1:-1], *more], f"{who} takes no")

@@ -291,9 +291,7 @@ class TaskRun:
         task, message = self.task, signs.message
         if message is not None and (task.config.done_if_tool or self.history is not None):
             latest = TaskStep.of(signs, self.last_responder if key is None else key, task.agent)
-            if task.config.done_if_tool and latest.tools:
-                return True, _DONE
-            if self.history is not None and self.history.ends_with(latest):
+            if (task.config.done_if_tool and latest.tools) or (self.history and self.history.ends_with(latest)):
                 return True, _DONE
         if self.n_stalled_steps >= task.max_stalled_steps:
             return True, StatusCode.STALLED

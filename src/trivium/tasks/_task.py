@@ -19,9 +19,9 @@ from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sy
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import check_arguments, check_keywords, checked, link, positive
+from trivium.schema.lowlevel import check_arguments, checked, link, positive
 from trivium.tasks._attributes import RunAttribute
-from trivium.tasks._config import TaskConfig, check_legacy
+from trivium.tasks._config import TaskConfig, refuse_others
 from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
 from trivium.tasks._logs import answer_logged, log_response, open_log
@@ -100,7 +100,7 @@ class Task(Module, Generic[T]):
     session_id = RunAttribute(TaskRun.session_id, "The session of the run.")
     max_cost = RunAttribute(TaskRun.max_cost, "US dollars that the run may cost; 0: no limit.")
     max_tokens = RunAttribute(TaskRun.max_tokens, "Tokens that the run may use; 0: no limit.")
-    why = RunAttribute(TaskRun.why, "The reason why the run ended without success, in a sentence; '' for a success.")
+    why = RunAttribute(TaskRun.why, "The reason for an end without success; '' for a success. Each answer has its own.")
     message_history_idx = RunAttribute(TaskRun.message_history_idx, "The index in the history where it began, or -1.")
 
     if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Task(Module, Generic[T]):
         default_return_type: type[T] | None = None,
         **kwargs: Any,
     ) -> None:
-        check_keywords(check_legacy(kwargs), Task.__init__, "a Task")
+        refuse_others(kwargs, Task.__init__, "a Task")
         positive(max_stalled_steps=max_stalled_steps)
         self.agent, self.sub_tasks = (agent := ChatAgent() if agent is None else agent), list[Task[Any]]()
         super().__init__(name=name or agent.name)
@@ -310,7 +310,7 @@ class Task(Module, Generic[T]):
             InfiniteLoopError: messages repeat endlessly.
         """
         if unknown := kwargs.keys() - OPTIONS:
-            check_keywords(check_legacy(unknown), Task.run_async, f"{self.name}.run", OPTIONS)
+            refuse_others(unknown, Task.run_async, f"{self.name}.run", OPTIONS)
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
         message = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
