@@ -46,8 +46,9 @@ def test_a_stalled_run_names_what_each_responder_did():
 
 def test_a_call_of_an_unknown_tool_is_the_reason():
     run = calling("cube")
-    assert run.run("go") is None
-    assert "the model called the unknown tool cube; the agent's tools are: square" in run.why
+    with pytest.raises(AnswerFormatError, match="there is no tool 'cube'; there are square"):
+        run.run("go")
+    assert len(run.agent.llm.requests) == 3
 
 
 def test_a_tool_message_without_a_handler_is_named_by_the_error():

@@ -102,6 +102,35 @@ def test_a_good_call_beside_a_bad_one_begins_nothing_anew(kind: str):
     assert len(model.requests) == 3
 
 
+GOOD_AND_BAD: dict[str, Any] = {
+    "as text": '{"request": "square", "number": 3}\n{"request": "square", "number": "x"}',
+    "as text, an unknown tool": '{"request": "square", "number": 3}\n{"request": "cube"}',
+}
+
+
+@pytest.mark.parametrize("kind", ["task", "agent"])
+@pytest.mark.parametrize("case", GOOD_AND_BAD)
+def test_a_good_call_in_a_text_does_not_run_until_all_calls_of_it_fit(case: str, kind: str):
+    """The model is told that it did not run, so that it neither runs twice nor is lost."""
+    ran: list[int] = []
+
+    class Squares(Square):
+        def handle(self) -> str:
+            ran.append(self.number)
+            return str(self.number**2)
+
+    model = ScriptedModel([*[GOOD_AND_BAD[case]] * 2, '{"request": "square", "number": 3}', "DONE 9"])
+    config = ChatAgentConfig(name="A", llm=model, use_tools=True)
+    agent = ChatAgent(config, tools=[Squares] if kind == "agent" else ())
+    if kind == "task":
+        agent.enable_message(Squares)
+    if kind == "task" and "unknown" in case:  # as in Langroid, it is ignored beside a good one
+        return
+    Task(agent, interactive=False)("3 * 3?")
+    assert ran == [3]
+    assert "not run" in str(model.requests[1].messages)
+
+
 def test_a_bad_call_of_a_function_beside_a_good_tool_message_is_a_repair():
     model = ScriptedModel([[call_tool("square", number=3), ToolCallPart(1, "2", "cube", '{"number": "x"}')]])
     agent = ChatAgent(ChatAgentConfig(name="A", llm=model), tools=[cube])

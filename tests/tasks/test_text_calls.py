@@ -158,3 +158,57 @@ def test_what_a_model_wrote_is_not_read_again_when_it_is_remembered():
     for message in agent.memory.get_memory():
         agent.agent_response(message)
     assert agent.marks == []
+
+
+class Other(ToolMessage):
+    request: str = "other"
+    purpose: str = "To do something else."
+    z: int
+
+
+NATIVE_CALL = call_tool("mark_it", mark="q3")
+UNTOLD: dict[str, tuple[dict[str, Any], Any]] = {
+    "a tool interface": (NATIVE, NATIVE_CALL),
+    "as text": (AS_TEXT, JSON),
+    "as text, by a tool interface": (AS_TEXT, NATIVE_CALL),
+    "as text, with a call that is known": (AS_TEXT, f'{JSON}\n{{"request": "other", "z": 1}}'),
+    "everywhere": (EVERYWHERE, JSON),
+    "everywhere, by a tool interface": (EVERYWHERE, NATIVE_CALL),
+}
+
+
+def speaker_of(case: str, *tools: type[ToolMessage]) -> ChatAgent:
+    """An agent that calls a tool of which it was told nothing; it was told of `tools`."""
+    config, answer = UNTOLD[case]
+    speaker = ChatAgent(ChatAgentConfig(name="Speaker", llm=ScriptedModel([answer, "DONE"]), **config))
+    if tools:
+        speaker.enable_message(list(tools), handle=False)
+    return speaker
+
+
+@pytest.mark.parametrize("tools", [(), (Other,)], ids=["no tool", "another tool"])
+@pytest.mark.parametrize("case", UNTOLD)
+def test_a_model_calls_only_tools_of_which_its_agent_was_told(case: str, tools: tuple[type[ToolMessage], ...]):
+    for is_below in (False, True):
+        speaker, marker = speaker_of(case, *tools), Marker("DONE")
+        run(*((marker, speaker) if is_below else (speaker, marker)))
+        assert marker.marks == []
+
+
+@pytest.mark.parametrize("case", [each for each in UNTOLD if "a call that is known" not in each])
+def test_the_model_is_told_that_there_is_no_such_tool(case: str):
+    speaker = speaker_of(case, Other)
+    run(speaker, Marker("DONE"))
+    told = [str(each.content) for each in speaker.message_history if "no tool 'mark_it'" in str(each.content)]
+    assert len(told) == 1
+    assert "there is no tool 'mark_it'; there are other" in told[0]
+
+
+def test_what_names_a_tool_within_a_text_is_told_only_where_it_is_one_of_the_agents():
+    """An explanation of somebody's API is an answer; a whole answer that names no tool is a mistake."""
+    agent = Marker('Send {"request": "list", "page": 2} to it. DONE', **EVERYWHERE)
+    run(agent)
+    assert len(agent.llm.requests) == 1
+    agent = Marker('{"request": "list", "page": 2}', "DONE", **EVERYWHERE)
+    run(agent)
+    assert "there is no tool 'list'" in str(agent.message_history)

@@ -240,7 +240,7 @@ class ActionExecutor(Module):
         return answers
 
     @driver_neutral
-    async def answer(self, call: ToolCall, *, is_counted: bool = False) -> Message:
+    async def answer(self, call: ToolCall, *, is_counted: bool = False, others: Iterable[str] = ()) -> Message:
         """Run a model's call, and return the message for the model.
 
         The content is cut to the tool's `max_result`; `formatted` has the complete result.
@@ -248,11 +248,13 @@ class ActionExecutor(Module):
         Args:
             call: the call.
             is_counted: True if the limits have counted it already.
+            others: the names of tools that the model may call besides, which run elsewhere.
         """
         returned = await self.run(call.name, call.arguments, is_counted=is_counted)
         content = whole_text(returned)
         if returned.valid is ActionValidCode.INVALID:
-            content += f" (there is no tool '{call.name}'; there are {', '.join(self.tools) or 'none'})"
+            said = f"there is no tool '{call.name}'; there are {', '.join((*self.tools, *others)) or 'none'}"
+            content = f"error: {said}" if others else f"{content} ({said})"
         tool = self.tools.get(call.name)
         limit = MAX_RESULT if tool is None else tool.max_result
         if limit is not None and len(content) > limit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeAlias, TypeVar, cast
@@ -43,7 +43,7 @@ __all__ = ["Agent", "AsyncAgent", "Model"]
 R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
 Extra: TypeAlias = Mapping[str, Any]
-_LLM, _MODEL = Entity.LLM, Origin.MODEL  # a member is slow to look up
+_LLM, _MODEL, _name_of = Entity.LLM, Origin.MODEL, attrgetter("name")  # a member is slow to look up
 
 
 class Agent(AgentNames, Generic[T_co]):
@@ -194,7 +194,7 @@ class Agent(AgentNames, Generic[T_co]):
             while rounds < self.max_rounds:
                 reply = await self._ask(model, history, extra)
                 answer = self._message(reply)
-                if not (calls := answer.__pydantic_extra__.get("tool_calls")) or not self._runs_itself(calls):
+                if not (calls := answer.__pydantic_extra__.get("tool_calls")) or not self._runs_itself(answer, calls):
                     try:
                         return await self._finish(answer, reply.text, faults)
                     except AnswerFormatError as error:
@@ -290,15 +290,19 @@ class Agent(AgentNames, Generic[T_co]):
         schema = None if self.answer_format is None else self.answer_format.schema
         return Request(history, specs, self.toolbox.forced or choice, schema, parameters)
 
-    def _runs_itself(self, calls: Iterable[ToolCall]) -> bool:
-        """Return whether these calls run within the agent's own call; an enabled tool message is left to a task.
+    def _runs_itself(self, answer: Message, calls: Sequence[ToolCall]) -> bool:
+        """Judge the calls of an answer, and return whether they run within the agent's own call.
 
-        Calls of unknown tools run too: the model is told so. Where an answer calls functions and tool messages, the
-        agent runs the functions when the task asks it to handle the tool messages.
+        An enabled tool message is left to a task. Calls of unknown tools run too: the model is told so; a text with
+        them may have other readers in a task. Where an answer calls functions and tool messages, the agent runs the
+        functions when the task asks it to handle the tool messages.
         """
-        own = self.toolbox.own
-        knows_all = self.executor.tools or own or not self.toolbox.usable  # else the task tells which tools there are
-        return bool(knows_all) and not any([call.name not in own and class_of(self, call.name) for call in calls])
+        box, is_text = self.toolbox, not calls[0].id
+        others = {*map(_name_of, calls)}.difference(box.own)
+        left = others if others <= box.known.keys() else {name for name in others if class_of(self, name)}
+        if (is_text and len(calls) > 1) or (left != others and (is_text or left)):
+            linked(answer)["misfits"] = handling.misfits_in(self, calls)
+        return not left and bool(not is_text or box.own or self.executor.tools or not box.usable)
 
     async def _run_tools(self, asked: Message, so_far: list[Message]) -> list[Message]:
         """Run what the model called, and return the results; the call and they are remembered together."""
@@ -363,7 +367,7 @@ class Agent(AgentNames, Generic[T_co]):
             if (choice := given.__pydantic_extra__.get("tool_choice", "auto")) != "auto":
                 extra["tool_choice"] = choice
         answer = (await self.acall(*new, **extra)).replace(entity=_LLM)
-        answer = handling.addressed(answer, self.config is not None and self.config.recognize_recipient_in_content)
+        answer = handling.addressed(self, answer)
         linked(answer)["agent_id"] = self.id
         memory = memory or (self.memory.get(session) if self.memory else None)
         if memory:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from weakref import ref
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
 from trivium.actions.lowlevel import reason_of
-from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, recipient_of
+from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, parse_call, recipient_of
 from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander import CallNode, invoke, this_call
 from trivium.commander.lowlevel import driver_neutral
@@ -33,20 +34,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "addressed", "answer_call", "answer_of_config", "answer_without_tools", "as_repair", "call_handler", "ends_call",
-    "handle_all", "handle_tool", "is_misfit", "link_to_memory", "message_of_call", "new_messages",
+    "handle_all", "handle_tool", "is_misfit", "link_to_memory", "message_of_call", "misfits_in", "new_messages",
 ]  # fmt: skip
 
 _LLM = Entity.LLM  # a member is slow to look up
 ONE_TOOL_AT_A_TIME = "error: call one tool at a time"
+NOT_RUN = "error: not run, since another call of the answer does not fit; make the calls again"
 
 
 async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage], message: Message) -> Message | None:
     """Handle the calls of a message one after the other; the answer is the one result, or all with the tools' names."""
-    if len(calls) > 1 and not agent.options.allow_multiple_tools:
-        refusal = as_repair(agent.create_agent_response(ONE_TOOL_AT_A_TIME), message)
-        results: list[Message | None] = [refusal for _ in calls]
-    else:
-        results = [await handle_tool(agent, call, message) for call in calls]
+    is_refused, results = len(calls) > 1 and not agent.options.allow_multiple_tools, list[Message | None]()
+    may_hold = "misfits" in (message.__pydantic_private__ or ())
+    for call in calls:
+        refusal = ONE_TOOL_AT_A_TIME if is_refused else NOT_RUN if may_hold and is_held(call, message) else ""
+        refused = refusal and as_repair(agent.create_agent_response(refusal), message)
+        results.append(refused or await handle_tool(agent, call, message))
     found = [(call, result) for call, result in zip(calls, results, strict=True) if result is not None]
     if len(found) <= 1:
         return found[0][1] if found else None
@@ -73,10 +76,29 @@ async def answer_call(agent: AgentNames, message: Message, call: ToolCall, *, is
         call: one of its calls: of a tool message that is the agent's own, or of a tool of its executor.
         is_counted: the limits have counted the call already.
     """
+    if not call.id and is_held(call, message):
+        return Message(content=NOT_RUN, sender=call.name, tool_call_id=call.id)
     if call.name not in agent.toolbox.own:
-        return await agent.executor.answer(call, is_counted=is_counted)
+        return await agent.executor.answer(call, is_counted=is_counted, others=agent.toolbox.usable)
     result = await handle_tool(agent, call, message, is_counted=is_counted)
     return result or Message(content="", sender=call.name, tool_call_id=call.id)
+
+
+def misfits_in(agent: AgentNames, calls: Iterable[ToolCall]) -> frozenset[ToolCall]:
+    """Return the calls in a text of an agent's model that fit none of the tools that it knows."""
+    found = set(calls)
+    for call in calls:
+        tool = agent.executor.tools.get(call.name)
+        with suppress(ToolArgumentsError):
+            if (parse_call(agent, call) if tool is None else tool.validate(call.arguments)) is not None:
+                found.discard(call)
+    return frozenset(found)
+
+
+def is_held(call: ToolCall | ToolMessage, message: Message) -> bool:
+    """Return whether a call does not run, since another one in the same text does not fit: they come again together."""
+    misfits = links_of(message).get("misfits", frozenset())
+    return not (call.id or call in tuple(misfits)) and not misfits.isdisjoint(message.tool_calls)
 
 
 def ends_call(result: Message) -> bool:
@@ -196,7 +218,14 @@ async def answer_without_tools(agent: AgentNames, message: Message) -> Message |
             return await _as_answer(agent, await invoke(own, agent, message), "", message)
     is_own = overrides(agent, "handle_message_fallback")
     found = await invoke(agent.handle_message_fallback, message) if is_own else answer_of_config(agent, message)
-    return None if found is None else await _as_answer(agent, found, "", message)
+    if found is not None:
+        return await _as_answer(agent, found, "", message)
+    misfits = (message.__pydantic_private__ or {}).get("misfits")
+    if not misfits or message.tool_calls or message.sender != agent.name:
+        return None
+    known = ", ".join((*agent.executor.tools, *agent.toolbox.usable)) or "none"
+    told = [f"error: there is no tool '{name}'; there are {known}" for name in sorted({each.name for each in misfits})]
+    return as_repair(agent.create_agent_response("\n\n".join(told)), message)
 
 
 def answer_of_config(agent: AgentNames, message: Message) -> Any:
@@ -224,12 +253,20 @@ def as_repair(answer: Message, message: Message) -> Message:
     return answer
 
 
-def addressed(answer: Message, by_content: bool) -> Message:
-    """Return a model's answer with its receiver, read from its text or from the `recipient` of what it calls."""
+def addressed(agent: AgentNames, answer: Message) -> Message:
+    """Return a model's answer with its receiver, read from its text or from the `recipient` of what it calls.
+
+    A call of a tool of which its model was not told goes no further: nobody else is to run it.
+    """
     content, extra = answer.content, answer.__pydantic_extra__
+    by_content = agent.config is not None and agent.config.recognize_recipient_in_content
     has_address = by_content and isinstance(content, str) and ("TO[" in content or '"recipient"' in content)
     if not (has_address or "tool_calls" in extra) or is_tainted(answer):  # what is in a document addresses nobody
         return answer
+    links, tools = answer.__pydantic_private__, agent.executor.tools
+    if links and "misfits" in links:
+        known = tuple(call for call in answer.tool_calls if call.name in tools or class_of(agent, call.name))
+        answer = answer.replace(tool_calls=known or None)
     named = [recipient_of(call.arguments) for call in answer.tool_calls if '"recipient"' in call.arguments]
     if any(named):
         return answer.replace(receiver=next(filter(None, named)))

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from trivium.agents._answer_format import AnswerFormat, name_of_type, repairs_exceeded, values_in
 from trivium.agents._calls import calls_in, class_of, handled_by, overrides
-from trivium.agents._handling import as_repair
 from trivium.agents._typed import CallMethod, T_co, bracketed, type_argument
 from trivium.lazy import lazy_names
 
@@ -12,22 +11,8 @@ if TYPE_CHECKING:
     from trivium.agents._callbacks import TaskCallbacks, notify, show_subtask
 
 __all__ = [
-    "AnswerFormat",
-    "CallMethod",
-    "T_co",
-    "TaskCallbacks",
-    "as_repair",
-    "bracketed",
-    "calls_in",
-    "class_of",
-    "handled_by",
-    "name_of_type",
-    "notify",
-    "overrides",
-    "repairs_exceeded",
-    "show_subtask",
-    "type_argument",
-    "values_in",
+    "AnswerFormat", "CallMethod", "T_co", "TaskCallbacks", "bracketed", "calls_in", "class_of", "handled_by",
+    "name_of_type", "notify", "overrides", "repairs_exceeded", "show_subtask", "type_argument", "values_in",
 ]  # fmt: skip
 
 # Few programs set callbacks.

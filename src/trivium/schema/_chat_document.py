@@ -43,6 +43,8 @@ class Links(TypedDict, total=False):
     """The message that this is a remembered copy of; their ids are the same."""
     repairs: int
     """How often in a row, up to this message, a model was told that its answer or one of its calls does not fit."""
+    misfits: frozenset[ToolCall]
+    """The calls in the text of a model that fit no tool of its agent: the others in it do not run."""
     handled: tuple[object, object, str, tuple[Any, ...]]
     """The toolbox, config and name of an agent, and what of the message it handles."""
     watched: list[Changes]

@@ -116,13 +116,9 @@ class EntityResponder(TaskResponder):
         return await invoke(self.method, run.pending_message)
 
     def explain(self, run: TaskRun) -> str:
-        """Name the tools that the agent does not know, or the model that it does not have."""
+        """Name the tool that the agent does not handle, or the model that it does not have."""
         agent, pending = run.task.agent, run.pending_message
         calls = run.signs_of(pending).calls if self.key is Entity.AGENT else ()
-        unknown = dict.fromkeys(call.name for call in calls if agents.class_of(agent, call.name) is None)
-        if unknown:
-            known = ", ".join(agent.llm_tools_usable) or "none"
-            return f"the model called the unknown tool {', '.join(unknown)}; the agent's tools are: {known}"
         if calls and pending is not None and not agents.handled_by(agent, pending):
             return f"{agent.name} handles no {calls[0].name}: enable it with handle=True, or add a sub-task that has it"
         if self.key is Entity.LLM and not agent.has_model():

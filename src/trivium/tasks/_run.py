@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.agents import ChatAgent
-from trivium.agents.lowlevel import as_repair, class_of, repairs_exceeded
+from trivium.agents.lowlevel import repairs_exceeded
 from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, step
 from trivium.exceptions import AnswerFormatError, InfiniteLoopError
 from trivium.module import MessageEvent, Module
@@ -179,7 +179,7 @@ class TaskRun:
     async def find_response(self, turns: int, is_heard: bool, own: Set[str]) -> tuple[Responder, Signs] | None:
         """Ask the responders in order, and return the signs of the first valid response with its responder.
 
-        Without one it is a refusal, else the agent's answer to a call of an unknown tool; None if there is none either.
+        Without one it is a refusal; None if there is none either.
         """
         task = self.task
         self.is_done = False
@@ -210,7 +210,7 @@ class TaskRun:
                 task.log_message(key, response)
             if self.is_done:
                 break
-        return refusal or self.unknown_tools()
+        return refusal
 
     async def request_response(self, responder: TaskResponder, turns: int) -> Message | None:
         """Ask a responder to answer the pending message, and read the address in the answer."""
@@ -244,20 +244,6 @@ class TaskRun:
         names = ", ".join(["Agent", "LLM", "User", *(each.name for each in task.sub_tasks)])
         text = f"Invalid recipient: {receiver}. There is nobody of that name here; there are {names}"
         return Message(content=text, sender=task.agent.name, entity=_AGENT)
-
-    def unknown_tools(self) -> tuple[Responder, Signs] | None:
-        """Return the agent's answer to a model that called tools which nobody here has; None if it called none."""
-        agent, pending = self.task.agent, self.pending_message
-        if pending is None or self.pending_sender is not _LLM:
-            return None
-        calls = [call for call in self.signs_of(pending).calls if call.id and class_of(agent, call.name) is None]
-        if not calls:
-            return None
-        names = ", ".join(agent.llm_tools_usable) or "none"
-        results = {call.id: f"error: there is no tool '{call.name}'; there are {names}" for call in calls}
-        given = {"tool_call_id": calls[0].id} if len(calls) == 1 else {"tool_results": results}
-        answer = Message(content="\n\n".join(results.values()), sender=agent.name, entity=_AGENT).replace(**given)
-        return _AGENT, self.signs_of(as_repair(answer, pending))
 
     # ---- judging a response
     def judge(self, signs: Signs, key: Responder, own: Set[str]) -> bool:
