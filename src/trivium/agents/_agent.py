@@ -293,9 +293,7 @@ class Agent(AgentNames, Generic[T_co]):
     def _runs_itself(self, answer: Message, calls: Sequence[ToolCall]) -> bool:
         """Judge the calls of an answer, and return whether they run within the agent's own call.
 
-        An enabled tool message is left to a task. Calls of unknown tools run too: the model is told so; a text with
-        them may have other readers in a task. Where an answer calls functions and tool messages, the agent runs the
-        functions when the task asks it to handle the tool messages.
+        So do calls of unknown tools, for the model to be told; an enabled tool message is left to a task, with the rest.
         """
         box, is_text = self.toolbox, not calls[0].id
         others = {*map(_name_of, calls)}.difference(box.own)
