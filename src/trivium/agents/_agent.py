@@ -291,10 +291,7 @@ class Agent(AgentNames, Generic[T_co]):
         return Request(history, specs, self.toolbox.forced or choice, schema, parameters)
 
     def _runs_itself(self, answer: Message, calls: Sequence[ToolCall]) -> bool:
-        """Judge the calls of an answer, and return whether they run within the agent's own call.
-
-        So do calls of unknown tools, for the model to be told; an enabled tool message is left to a task, with the rest.
-        """
+        """Judge an answer's calls; return whether they run in the agent's own call, and are not left to a task."""
         box, is_text = self.toolbox, not calls[0].id
         others = {*map(_name_of, calls)}.difference(box.own)
         left = others if others <= box.known.keys() else {name for name in others if class_of(self, name)}
