@@ -1,7 +1,7 @@
 """The HTTP client below everything that asks a server: values in, values out, one small adapter for the network."""
 
 from trivium.http._client import HTTPClient
-from trivium.http._layers import Layer, Send, add_layer, exchange, replaces_network
+from trivium.http._layers import Layer, Send, Sender, add_layer, exchange, replaces_network
 from trivium.http._messages import (
     BodyError,
     ConnectFailedError,
@@ -24,6 +24,7 @@ __all__ = [
     "InvalidRequestError",
     "Layer",
     "Send",
+    "Sender",
     "ServerSilentError",
     "add_layer",
     "exchange",

@@ -6,13 +6,30 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from trivium.http._messages import HTTPRequest, HTTPResponse
 
-__all__ = ["Layer", "Send", "add_layer", "exchange", "replaces_network"]
+__all__ = ["Layer", "Send", "Sender", "add_layer", "exchange", "replaces_network"]
 
 Send = Callable[[HTTPRequest], Awaitable[HTTPResponse]]
+
+
+@runtime_checkable
+class Sender(Protocol):
+    """Sends requests over the network: an `HTTPClient`, or an adapter of another library.
+
+    It follows no redirect, repeats nothing, and stores no cookie. If its `send` is cancelled, or the response is closed
+    before its end, the server notices at once.
+    """
+
+    async def send(self, request: HTTPRequest) -> HTTPResponse:
+        """Send a request and return the response, once its head has arrived.
+
+        Raises:
+            HTTPError: there is none; the class tells the cause.
+        """
+        ...
 
 
 class Layer:

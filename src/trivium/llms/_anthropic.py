@@ -40,6 +40,8 @@ class ClaudeModel(ProviderModel):
             budget for reasoning.
         retry: the policy for failed requests; default `RetryPolicy()`.
         price: the price of its tokens; default: the published price, if genai-prices is installed.
+        client: what sends the requests, such as `HTTPClient(proxies=…, certificates=…)`; default: one of its own, with
+            the proxies of the environment.
 
     Raises:
         ConfigurationError: the URL is not an HTTP URL.

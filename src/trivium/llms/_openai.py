@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from trivium.exceptions import ConfigurationError
+from trivium.http import Sender
 from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms._provider_model import ProviderModel
@@ -52,6 +53,8 @@ class OpenAIModel(ProviderModel):
         capabilities: the capabilities of the model; default those of its family.
         retry: the policy for failed requests; default `RetryPolicy()`.
         price: the price of its tokens; default: the published price, if genai-prices is installed.
+        client: what sends the requests, such as `HTTPClient(proxies=…, certificates=…)`; default: one of its own, with
+            the proxies of the environment.
 
     Raises:
         ConfigurationError: the URL is not an HTTP URL, or there is no provider or interface of that name.
@@ -75,6 +78,7 @@ class OpenAIModel(ProviderModel):
         capabilities: Capabilities | None = None,
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
+        client: Sender | None = None,
     ) -> None:
         if interface not in (None, "chat", "responses"):
             raise ConfigurationError(f"interface is 'chat' or 'responses', not {interface!r}")
@@ -93,6 +97,7 @@ class OpenAIModel(ProviderModel):
             parameters=parameters,
             retry=retry,
             price=price,
+            client=client,
         )
 
     def _identity(self) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 
+from trivium.http import Sender
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._prices import Pricing, PublishedPrice
@@ -33,12 +34,15 @@ class ProviderModel(ChatModel):
         parameters: Parameters | None = None,
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
+        client: Sender | None = None,
     ) -> None:
         self.name, self.price = model, price
         self.gen_params = dict(parameters or {})
         base = self.profile.address(base_url, model)
         keys = keys_for(self.profile, base, api_key)
-        self._transport = Transport(self._address(base), keys, self._headers, timeout=timeout, retry=retry)
+        self._transport = Transport(
+            self._address(base), keys, self._headers, timeout=timeout, retry=retry, client=client
+        )
 
     def _identity(self) -> dict[str, object]:
         return {**super()._identity(), "url": self._transport.known_url}

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, cast
 from trivium.commander import current, driver_neutral
 from trivium.commander.lowlevel import emit, pull, scope_of
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
+from trivium.http import Sender
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, text_size
 from trivium.llms import Delta, Pricing, PublishedPrice, RetryPolicy, UsageEvent
 from trivium.llms.http import Transport, with_path
@@ -50,6 +51,8 @@ class OpenAIEmbedding(EmbeddingModel):
         provider: the provider of the server, as "mistral", or a profile of your own; default: by the address.
         retry: the rules for retries; default `RetryPolicy()`.
         price: price of a token; default: the price in genai-prices, if it is installed.
+        client: what sends the requests, such as `HTTPClient(proxies=…, certificates=…)`; default: one of its own, with
+            the proxies of the environment.
 
     Raises:
         ConfigurationError: the URL is not an HTTP URL, or an argument is out of range.
@@ -79,6 +82,7 @@ class OpenAIEmbedding(EmbeddingModel):
         provider: str | Profile | None = None,
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
+        client: Sender | None = None,
     ) -> None:
         positive(dimensions=dimensions or 1, batch_texts=batch_texts, at_once=at_once)
         if encoding_format not in ("base64", "float"):
@@ -96,7 +100,7 @@ class OpenAIEmbedding(EmbeddingModel):
         base = self.profile.address(base_url, model)
         headers = partial(key_headers, self.profile)
         keys = keys_for(self.profile, base, api_key)
-        self._transport = Transport(with_path(base, _PATH), keys, headers, timeout=timeout, retry=retry)
+        self._transport = Transport(with_path(base, _PATH), keys, headers, timeout=timeout, retry=retry, client=client)
         self.price = price or PublishedPrice(model, url=self._transport.shown_url)
 
     def __repr__(self) -> str:

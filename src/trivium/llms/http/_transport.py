@@ -25,6 +25,7 @@ from trivium.http import (
     HTTPRequest,
     HTTPResponse,
     InvalidRequestError,
+    Sender,
     exchange,
     replaces_network,
 )
@@ -83,6 +84,7 @@ class Transport:
         timeout: seconds without a byte from the server after which the request fails.
         proxies: the proxy for each scheme; None: those of the environment.
         retry: the policy for failed requests; None: `RetryPolicy()`.
+        client: sends the requests; None: an `HTTPClient` with those proxies.
 
     Attributes:
         shown_url: the address in error texts, without its query.
@@ -102,6 +104,7 @@ class Transport:
         timeout: float = 120.0,
         proxies: Mapping[str, str] | None = None,
         retry: RetryPolicy | None = None,
+        client: Sender | None = None,
     ) -> None:
         positive(timeout=timeout)
         parts = _split(url, setting)
@@ -116,7 +119,7 @@ class Transport:
         self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(str(each))}
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
         self._budget = RetryBudget(self._retry.budget)
-        self._client = HTTPClient(proxies=proxies)
+        self._client = client or HTTPClient(proxies=proxies)
 
     async def stream(
         self, body: Mapping[str, object], reader: Callable[[], Reader], tries: int | None = None
