@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from trivium.http import HTTPClient, HTTPRequest, HTTPResponse, Sender
-from trivium.knowledge import OpenAIEmbedding
+from trivium.knowledge.embeddings import OpenAIEmbedding
 from trivium.llms import ClaudeModel, GoogleModel, OpenAIModel
 
 from ._raw_server import RawServer, answering
