@@ -237,6 +237,7 @@ async def test_the_request_is_sent_as_it_was_given() -> None:
     [
         get("ftp://localhost/"), get("http://"), get("http://[::1/"), get("http://localhost:99999/"),
         get("http://localhost/", x="a\r\nevil: 1"), get("http://localhost/", x="ж"),
+        HTTPRequest("GET", "http://localhost/", {"na me": "x"}), HTTPRequest("GET", "http://localhost/", {"a\nb": "x"}),
     ],
 )  # fmt: skip
 async def test_what_cannot_be_sent_is_refused(request_: HTTPRequest) -> None:

@@ -67,7 +67,7 @@ async def test_a_connection_that_is_not_made_yet_is_closed_at_once(way: str, end
     says, by_proxy = WAYS[way]
     async with DumbServer(says) as server:
         proxies = {"https": f"http://127.0.0.1:{server.port}"} if by_proxy else {}
-        client = HTTPClient(proxies=proxies, connect_timeout=60.0 if ends == "cancelled" else 0.2)
+        client = HTTPClient(proxies=proxies, connect_timeout=60.0 if ends == "cancelled" else 1.0)
         call = asyncio.ensure_future(body_of(client, get(f"https://localhost:{server.port}")))
         await asyncio.wait_for(server.heard.wait(), 20)
         if ends == "cancelled":

@@ -44,6 +44,8 @@ MAY_KNOW_THREADS: Mapping[str, frozenset[str]] = {
     "trivium/streams/_iteration.py": frozenset({"asyncio"}),
     # the HTTP client's connections, which asyncio calls when bytes arrive
     "trivium/http/_c*.py": frozenset({"asyncio"}),
+    "trivium/http/_exchange.py": frozenset({"asyncio"}),
+    "trivium/http/_http2.py": frozenset({"asyncio"}),
     # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull
     "trivium/llms/local/_engine.py": frozenset({"threading"}),
 }

@@ -1,5 +1,7 @@
 """The HTTP client below everything that asks a server: values in, values out, one small adapter for the network."""
 
+from typing import TYPE_CHECKING
+
 from trivium.http._client import HTTPClient
 from trivium.http._layers import Layer, Send, Sender, add_layer, exchange, replaces_network
 from trivium.http._messages import (
@@ -12,11 +14,16 @@ from trivium.http._messages import (
     InvalidRequestError,
     ServerSilentError,
 )
+from trivium.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.http._http2 import HTTP2Client
 
 __all__ = [
     "BodyError",
     "ConnectFailedError",
     "ConnectionLostError",
+    "HTTP2Client",
     "HTTPClient",
     "HTTPError",
     "HTTPRequest",
@@ -30,3 +37,5 @@ __all__ = [
     "exchange",
     "replaces_network",
 ]
+
+lazy_names(__name__, {"HTTP2Client": "_http2"}, __all__)  # it needs an extra

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from trivium.http._connection import Connection
+from trivium.http._exchange import Exchange
 from trivium.http._messages import BodyError
 
 __all__ = ["ACCEPTED", "pieces_of_body"]
@@ -18,7 +18,7 @@ MAX_PIECE: Final = 256 << 10
 """Bytes of a decompressed piece, however small it was."""
 
 
-async def pieces_of_body(connection: Connection, is_raw: bool) -> AsyncGenerator[bytes]:
+async def pieces_of_body(connection: Exchange, is_raw: bool) -> AsyncGenerator[bytes]:
     """Yield the body of a response in pieces, as they arrive; one that is compressed in pieces of a bounded size."""
     encoding = "" if is_raw else connection.headers.get("content-encoding", "")
     if not encoding or encoding == "identity":

@@ -8,23 +8,41 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary, finalize, ref
 
 from trivium.http._bodies import ACCEPTED, pieces_of_body
 from trivium.http._connection import Connection
+from trivium.http._exchange import Outgoing
 from trivium.http._messages import ConnectFailedError, HTTPRequest, HTTPResponse, InvalidRequestError
 from trivium.http._proxies import login_of, proxy_for
 from trivium.http._urls import URL
 
-__all__ = ["HTTPClient"]
+if TYPE_CHECKING:
+    from trivium.http._exchange import Exchange
+    from trivium.http._http2 import Session
+
+__all__ = ["HTTPClient", "Place", "Pool"]
 
 LONGEST_IDLE: Final = 5.0
 """Seconds after which an idle connection is not used again: many servers close theirs then."""
 CONNECT_SECONDS: Final = 10.0
 _LINE_END: Final = re.compile(r"[\r\n\0]")
+_NO_NAME: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")
 _logger = logging.getLogger("trivium.http")
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
+class Place(NamedTuple):
+    """The other end of connections that serve one another's requests."""
+
+    scheme: str
+    host: str
+    port: int
+    address: str | None
+    proxy: URL | None
 
 
 class HTTPClient:
@@ -45,7 +63,7 @@ class HTTPClient:
         connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
         self._proxies, self._certificates, self._connect_timeout = proxies, certificates, connect_timeout
-        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = WeakKeyDictionary()
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
 
     async def send(self, request: HTTPRequest) -> HTTPResponse:
         """Send a request and return the response, once its head has arrived.
@@ -60,26 +78,26 @@ class HTTPClient:
         if self._proxies is None:
             self._proxies = getproxies()
         proxy = proxy_for(url, self._proxies)
-        data = _head(request, url, proxy) + request.content
+        outgoing = _outgoing(request, url, proxy)
         pool = await self._pool()
-        place = (url.scheme, url.host, url.port, request.address, proxy)
-        connection = pool.take(place) or await self._connect(url, proxy, request)
+        place = Place(url.scheme, url.host, url.port, request.address, proxy)
+        connection = await self._exchange(pool, place, url, request)
         try:
-            status = await connection.send(data, request.timeout, has_body=request.method != "HEAD")
+            status = await connection.send(outgoing, request.timeout)
         except BaseException:
             connection.end()
             raise
         _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, url.authority, url.path, status)
         is_kept = request.headers.get("connection") != "close"
-        on_close = partial(pool.put_back, place, connection) if is_kept else connection.close
+        on_close = partial(_end, connection, pool, place) if is_kept else connection.close
         body = pieces_of_body(connection, request.is_raw)
         return HTTPResponse(status, connection.headers, body, connection.reason, on_close)
 
-    async def _pool(self) -> _Pool:
+    async def _pool(self) -> Pool:
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
-            pool = self._pools[loop] = _Pool()
+            pool = self._pools[loop] = Pool()
             roots: list[finalize[..., Any]] = []
             # The loop closes its asynchronous generators when it ends. Only `finalize` holds this one, so that it goes
             # with the client, at the latest when the interpreter ends and the loop is still whole.
@@ -97,41 +115,40 @@ class HTTPClient:
             self._certificates = ssl.create_default_context()
         return self._certificates
 
-    async def _connect(self, url: URL, proxy: URL | None, request: HTTPRequest) -> Connection:
+    async def _exchange(self, pool: Pool, place: Place, url: URL, request: HTTPRequest) -> Exchange:
+        """Return a connection for a request."""
+        return pool.take(place) or await self._connect(url, place, request, Connection)
+
+    async def _connect(self, url: URL, place: Place, request: HTTPRequest, make: Callable[[], P]) -> P:
         seconds = min(request.timeout, self._connect_timeout)
         try:
             async with asyncio.timeout(seconds):
-                if proxy is None:
-                    return await self._open(url, request.address)
-                connection = await self._open(proxy, None)
-                return connection if url.scheme == "http" else await self._tunnel(connection, url, proxy)
+                if place.proxy is None or url.scheme == "http":
+                    return await self._open(place.proxy or url, request.address, make)
+                return await self._tunnel(await self._open(place.proxy, None, Connection), url, place.proxy, make)
         except TimeoutError as error:
             raise ConnectFailedError(f"no connection within {seconds:g} s") from error
         except (OSError, UnicodeError) as error:
             raise ConnectFailedError(str(error) or type(error).__name__) from error
 
-    async def _open(self, url: URL, address: str | None) -> Connection:
+    async def _open(self, url: URL, address: str | None, make: Callable[[], P]) -> P:
         host = url.host
         is_literal = ":" in host or host.rpartition(".")[2].isdecimal()
         options: dict[str, Any] = {} if address or is_literal else {"happy_eyeballs_delay": 0.25}
         if url.scheme == "https":
             options |= {"ssl": self._verified(), "server_hostname": host.removesuffix(".")}
-        _, connection = await asyncio.get_running_loop().create_connection(
-            Connection, address or host, url.port, **options
-        )
-        return connection
+        loop = asyncio.get_running_loop()
+        return (await loop.create_connection(make, address or host, url.port, **options))[1]
 
-    async def _tunnel(self, connection: Connection, url: URL, proxy: URL) -> Connection:
+    async def _tunnel(self, connection: Connection, url: URL, proxy: URL, make: Callable[[], P]) -> P:
         """Make the proxy connect to the server, and speak TLS with that."""
-        target = url.host_and_port
-        head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
-        login = login_of(proxy.userinfo)
-        head += f"Proxy-Authorization: {login}\r\n\r\n" if login else "\r\n"
+        target, login = url.host_and_port, login_of(proxy.userinfo)
+        headers = {"Host": target} if login is None else {"Host": target, "Proxy-Authorization": login}
         try:
-            status = await connection.send(head.encode("latin-1"), CONNECT_SECONDS, has_body=False)
+            status = await connection.send(Outgoing("CONNECT", "http", target, headers, b""), CONNECT_SECONDS)
             if not 200 <= status < 300:
                 raise ConnectFailedError(f"the proxy answered {status} {connection.reason}".rstrip())
-            inner = Connection()
+            inner = make()
             transport = await asyncio.get_running_loop().start_tls(
                 connection.release(), inner, self._verified(), server_hostname=url.host.removesuffix(".")
             )
@@ -144,13 +161,20 @@ class HTTPClient:
         return inner
 
 
-class _Pool:
-    """The idle connections of one event loop."""
+class Pool:
+    """The connections of one event loop that are idle, or that several requests share.
+
+    Attributes:
+        sessions: those that are shared.
+        locks: a lock for each place to which only one connection is made at a time.
+    """
 
     def __init__(self) -> None:
-        self._idle: dict[object, list[Connection]] = {}
+        self._idle: dict[Place, list[Connection]] = {}
+        self.sessions: dict[Place, list[Session]] = {}
+        self.locks: dict[Place, asyncio.Lock] = {}
 
-    def take(self, place: object) -> Connection | None:
+    def take(self, place: Place) -> Connection | None:
         """Return an idle connection to a place, the one used last; None if there is none."""
         idle = self._idle.get(place)
         while idle:
@@ -160,25 +184,31 @@ class _Pool:
             connection.close()
         return None
 
-    def put_back(self, place: object, connection: Connection) -> None:
-        """Take back a connection whose exchange has ended."""
-        if connection.end():
-            idle = self._idle.setdefault(place, [])
-            while idle and not idle[0].is_usable(LONGEST_IDLE):
-                idle.pop(0).close()
-            idle.append(connection)
+    def put_back(self, place: Place, connection: Connection) -> None:
+        """Take back a connection that can be used again."""
+        idle = self._idle.setdefault(place, [])
+        while idle and not idle[0].is_usable(LONGEST_IDLE):
+            idle.pop(0).close()
+        idle.append(connection)
 
     async def keep(self, roots: list[finalize[..., Any]], forget: Callable[[], None]) -> AsyncGenerator[None]:
         """Wait until the loop ends or the client is gone, and close all."""
         try:
             yield
         finally:
-            for connection in (each for idle in self._idle.values() for each in idle):
+            for connection in chain(*self._idle.values(), *self.sessions.values()):
                 connection.close()
             self._idle.clear()
+            self.sessions.clear()
             roots.pop().detach()
             forget()
             await asyncio.sleep(0)  # what is closed tells it in the loop's next turn
+
+
+def _end(exchange: Exchange, pool: Pool, place: Place) -> None:
+    """End an exchange, and keep its connection for the next one if it can be used again."""
+    if exchange.end() and isinstance(exchange, Connection):
+        pool.put_back(place, exchange)
 
 
 def _forget(owner: ref[HTTPClient], loop: ref[asyncio.AbstractEventLoop]) -> None:
@@ -192,8 +222,12 @@ def _let_go(keeper: AsyncGenerator[None]) -> None:
     """Drop the last reference to a generator; its loop then closes it."""
 
 
-def _head(request: HTTPRequest, url: URL, proxy: URL | None) -> bytes:
-    """Return the head of a request as it is sent."""
+def _outgoing(request: HTTPRequest, url: URL, proxy: URL | None) -> Outgoing:
+    """Return a request as it is sent.
+
+    Raises:
+        InvalidRequestError: a header cannot be sent.
+    """
     target = url.target
     own = {"host": url.authority, "accept": "*/*", "accept-encoding": ACCEPTED, "user-agent": "trivium"}
     if (login := login_of(url.userinfo)) is not None:
@@ -205,12 +239,13 @@ def _head(request: HTTPRequest, url: URL, proxy: URL | None) -> bytes:
     headers = own | {name.lower(): value for name, value in request.headers.items()}
     if request.content or request.method in ("POST", "PUT", "PATCH"):
         headers["content-length"] = str(len(request.content))
-    for name, value in headers.items():
-        if _LINE_END.search(name) or _LINE_END.search(value):
-            raise InvalidRequestError(f"the header {name.split()[0]!r} has a line break")
-    lines = [f"{request.method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "", ""]
+    names, values = "".join(headers), "".join(headers.values())
+    if _NO_NAME.search(names) or _LINE_END.search(values):
+        wrong = next(name for name, value in headers.items() if _NO_NAME.search(name) or _LINE_END.search(value))
+        raise InvalidRequestError(f"the header {wrong!r} has a character that cannot be sent")
     try:
-        return "\r\n".join(lines).encode("latin-1")
+        values.encode("latin-1")
     except UnicodeEncodeError as error:
         wrong = error.object[error.start]
         raise InvalidRequestError(f"a header has a character that cannot be sent: {wrong!r}") from None
+    return Outgoing(request.method, url.scheme, target, headers, request.content)

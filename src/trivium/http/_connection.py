@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections import deque
 from typing import Final
 
 import httptools
 
-from trivium.http._messages import MAX_HEAD, ConnectionLostError, HTTPError, ServerSilentError
+from trivium.http._exchange import Exchange, Outgoing
+from trivium.http._messages import MAX_HEAD, ConnectionLostError
 
 __all__ = ["Connection"]
 
@@ -17,77 +17,33 @@ MAX_WAITING: Final = 256 << 10
 """Bytes of a body that wait to be read before the server is made to wait."""
 
 
-class Connection(asyncio.Protocol):
+class Connection(Exchange, asyncio.Protocol):
     """A connection to a server."""
 
     transport: asyncio.Transport
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._pieces = deque[bytes]()
-        self._size = 0  # of the pieces
-        self._waiter: asyncio.Future[None] | None = None
-        self._watch: asyncio.TimerHandle | None = None
-        self._error: HTTPError | None = None
-        self._is_paused = self._is_lost = False
+        super().__init__()
+        self._is_lost = False
         self.idle_since = 0.0
 
     # ---- one exchange
-    async def send(self, data: bytes, timeout: float, *, has_body: bool = True) -> int:
-        """Send a request and wait for the head of the response; it is then in `headers` and `reason`.
-
-        Args:
-            data: the request as it is sent.
-            timeout: seconds that the server may send nothing, until the exchange ends.
-            has_body: False for a response that never has one, as to HEAD.
-
-        Returns:
-            The status.
-
-        Raises:
-            ConnectionLostError: the connection broke before, or what came is no HTTP.
-            ServerSilentError: nothing came in time.
-        """
+    async def send(self, request: Outgoing, timeout: float) -> int:
+        """Send a request and wait for the head of the response; see `Exchange.send`."""
         self._parser = httptools.HttpResponseParser(self)
-        self.headers: dict[str, str] = {}
-        self.reason, self.status, self.is_complete, self.can_be_kept = "", 0, False, False
-        self._has_body, self._head_size, self._left_over = has_body, 0, False
-        self._timeout, self._heard = timeout, self._loop.time()
+        self._has_body, self._head_size = request.method not in ("HEAD", "CONNECT"), 0
+        self.can_be_kept = self._left_over = False
+        self._begin(timeout)
         if self._is_lost:
             raise ConnectionLostError("the server closed the connection")
-        self._watch = self._loop.call_later(self._timeout, self._check)
-        self.transport.write(data)
+        self.transport.write(_as_bytes(request))
         while not self.status:
             await self._news()
         return self.status
 
-    async def next_piece(self) -> bytes:
-        """Return the next piece of the body; empty at its end.
-
-        Raises:
-            ConnectionLostError: the connection broke before the end.
-            ServerSilentError: nothing came in time.
-        """
-        while not self._pieces:
-            if self.is_complete:
-                return b""
-            await self._news()
-        piece = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
-        self._size = 0
-        if self._is_paused and not self._is_lost:
-            self._is_paused = False
-            self._heard = self._loop.time()
-            self.transport.resume_reading()
-        return piece
-
     def end(self) -> bool:
         """End the exchange; return whether the connection can be used again. If not, it is closed at once."""
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
-        self._pieces.clear()
-        self._size = 0
+        self._end_watch()
         is_whole = self.is_complete and self.can_be_kept and not self._left_over
         if is_whole and not self._is_lost and not self.transport.is_closing():
             self.idle_since = self._loop.time()
@@ -97,8 +53,7 @@ class Connection(asyncio.Protocol):
 
     def release(self) -> asyncio.Transport:
         """Give the transport away, as to TLS; the connection takes no further part."""
-        if self._watch is not None:
-            self._watch.cancel()
+        self._end_watch()
         return self.transport
 
     def close(self) -> None:
@@ -118,39 +73,9 @@ class Connection(asyncio.Protocol):
         poll.register(descriptor, select.POLLIN)
         return not poll.poll(0)
 
-    async def _news(self) -> None:
-        """Wait until something has arrived; where this wait is cancelled, the connection is closed at once."""
-        if self._error is not None:
-            raise self._error
-        self._waiter = waiter = self._loop.create_future()
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            self.close()
-            raise
-        finally:
-            self._waiter = None
-        if self._error is not None and not self._pieces:
-            raise self._error
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    def _fail(self, error: HTTPError) -> None:
-        if self._error is None:
-            self._error = error
-        self.transport.abort()
-        self._wake()
-
-    def _check(self) -> None:
-        """Fail if the server was silent for too long; one timer serves a whole exchange."""
-        now = self._loop.time()
-        left = self._timeout if self._is_paused or self._pieces else self._heard + self._timeout - now
-        if left <= 0:
-            self._fail(ServerSilentError(f"the server sent nothing for {self._timeout:g} s"))
-        else:
-            self._watch = self._loop.call_later(left, self._check)
+    def _resume(self) -> None:
+        if not self._is_lost:
+            self.transport.resume_reading()
 
     # ---- what asyncio calls
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -209,8 +134,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; those that follow a body are dropped."""
         if not self.status:
-            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+            self.add_header(name.decode("latin-1").lower(), value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
         """Keep the status; what says only that the request goes on is no response."""
@@ -233,3 +157,8 @@ class Connection(asyncio.Protocol):
         """Mark the end of the response."""
         if self.status and not self.is_complete:
             self.is_complete, self.can_be_kept = True, self._parser.should_keep_alive()
+
+
+def _as_bytes(request: Outgoing) -> bytes:
+    head = [f"{request.method} {request.target} HTTP/1.1", *map(": ".join, request.headers.items()), "", ""]
+    return "\r\n".join(head).encode("latin-1") + request.content

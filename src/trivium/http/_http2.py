@@ -1,0 +1,332 @@
+"""Connections of HTTP/2, each with many exchanges at once: the bytes by h2, below the same client."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Final
+
+from trivium.exceptions import MissingExtraError
+from trivium.http._client import CONNECT_SECONDS, LONGEST_IDLE, HTTPClient, Place, Pool
+from trivium.http._connection import MAX_WAITING, Connection
+from trivium.http._exchange import Exchange, Outgoing
+from trivium.http._messages import ConnectFailedError, ConnectionLostError, HTTPError, HTTPRequest, InvalidRequestError
+from trivium.http._urls import URL
+
+try:
+    from h2.config import H2Configuration
+    from h2.connection import H2Connection
+    from h2.errors import ErrorCodes
+    from h2.events import (
+        ConnectionTerminated,
+        DataReceived,
+        Event,
+        RemoteSettingsChanged,
+        ResponseReceived,
+        StreamEnded,
+        StreamReset,
+        WindowUpdated,
+    )
+    from h2.exceptions import H2Error, NoAvailableStreamIDError
+    from h2.settings import SettingCodes
+except ImportError:
+    raise MissingExtraError("h2", "http2") from None
+
+__all__ = ["HTTP2Client"]
+
+_WINDOW: Final = 16 << 20
+"""Bytes that a server may send on one connection before some are read."""
+_AT_FIRST: Final = 100
+_MOST: Final = 1000
+"""Exchanges at once on a connection, at most; `_AT_FIRST` before the server has told how many it takes."""
+_OF_HTTP1: Final = frozenset({"host", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"})
+
+
+class Stream(Exchange):
+    """One exchange on a connection of HTTP/2."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session, self._id, self._is_sent = session, 0, False
+        self._unread = 0  # bytes that the server counts and does not know to be read
+
+    async def send(self, request: Outgoing, timeout: float) -> int:
+        """Send a request and wait for the head of the response; see `Exchange.send`."""
+        self._begin(timeout)
+        own = {name: value for name, value in request.headers.items() if name not in _OF_HTTP1}
+        head = {":method": request.method, ":scheme": request.scheme, ":authority": request.headers["host"]}
+        self._id = self._session.open(self, [*head.items(), (":path", request.target), *own.items()], request.content)
+        content = memoryview(request.content)
+        while content and not self.status:  # a server that responds before the end does not want the rest
+            sent = self._session.send_content(self._id, content)
+            content = content[sent:]
+            if not sent:
+                await self._news()
+        self._is_sent = not content
+        while not self.status:
+            await self._news()
+        return self.status
+
+    def end(self) -> bool:
+        """End the exchange: what is not complete is cancelled at the server."""
+        self._end_watch()
+        self._session.forget(self._id, self._unread, is_complete=self.is_complete and self._is_sent)
+        return False
+
+    def close(self) -> None:
+        """End the exchange at once; those beside it go on."""
+        self._session.forget(self._id, self._unread, is_complete=False)
+
+    def _resume(self) -> None:
+        unread, self._unread = self._unread, 0
+        self._session.note_read(self._id, unread)
+
+    def on_head(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Keep the head of the response."""
+        self._heard = self._loop.time()
+        for name, value in headers:
+            if name == b":status":
+                self.status = int(value)
+            elif not name.startswith(b":"):
+                self.add_header(name.decode("latin-1"), value.decode("latin-1"))
+        self._wake()
+
+    def on_data(self, data: bytes, counted: int) -> None:
+        """Keep a piece of the body; it is read for the server when a reader has taken it."""
+        self._heard = self._loop.time()
+        if not data:
+            self._session.note_read(self._id, counted)
+            return
+        self._unread += counted
+        self._is_paused = True
+        self._pieces.append(data)
+        self._wake()
+
+    def on_end(self, error: HTTPError | None = None) -> None:
+        """Mark the end of the response."""
+        self.is_complete = self.is_complete or error is None
+        if not self.is_complete and self._error is None:
+            self._error = error
+        self._wake()
+
+    def on_room(self) -> None:
+        """Go on with a body that waited."""
+        self._wake()
+
+
+class Session(asyncio.Protocol):
+    """A connection of HTTP/2 to a server."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None))
+        self._streams: dict[int, Stream] = {}
+        self._is_leaving, self._most = False, _AT_FIRST
+        self._idle_since = self._loop.time()
+
+    @property
+    def is_closed(self) -> bool:
+        """True if the connection has ended; one that was idle for too long is closed."""
+        if not self._streams and (self._is_leaving or self._loop.time() - self._idle_since > LONGEST_IDLE):
+            self.close()
+        return self.transport.is_closing()
+
+    @property
+    def has_room(self) -> bool:
+        """True if one more exchange has room."""
+        return not self._is_leaving and len(self._streams) < self._most
+
+    def close(self) -> None:
+        """Close the connection at once."""
+        self._is_leaving = True
+        self.transport.abort()
+
+    # ---- for its streams
+    def open(self, stream: Stream, headers: list[tuple[str, str]], content: bytes) -> int:
+        """Begin an exchange, and return its number.
+
+        Raises:
+            ConnectionLostError: the connection takes no more.
+            InvalidRequestError: a header cannot be sent.
+        """
+        try:
+            number = self._h2.get_next_available_stream_id()
+            self._h2.send_headers(number, headers, end_stream=not content)
+        except H2Error as error:
+            is_over = self._is_leaving or isinstance(error, NoAvailableStreamIDError)
+            self._is_leaving = True  # half a head has changed how the next ones are packed
+            if is_over:
+                raise ConnectionLostError("the connection takes no more requests") from None
+            raise InvalidRequestError(f"a header cannot be sent ({type(error).__name__})") from None
+        self._streams[number] = stream
+        self._flush()
+        return number
+
+    def send_content(self, number: int, content: memoryview) -> int:
+        """Send as much of a body as the server takes now, and return how many bytes that were."""
+        try:
+            size = min(len(content), self._h2.local_flow_control_window(number), self._h2.max_outbound_frame_size)
+            if size > 0:
+                self._h2.send_data(number, bytes(content[:size]), end_stream=size == len(content))
+                self._flush()
+        except H2Error:  # the server has ended it, and its response tells why
+            return len(content)
+        return max(size, 0)
+
+    def note_read(self, number: int, count: int) -> None:
+        """Tell the server that so many bytes have been read."""
+        if count and not self.transport.is_closing():
+            self._h2.acknowledge_received_data(count, number)
+            self._flush()
+
+    def forget(self, number: int, unread: int, *, is_complete: bool) -> None:
+        """End an exchange; the server is told if it is not complete."""
+        if self._streams.pop(number, None) is None:
+            return
+        if not self._streams:
+            self._idle_since = self._loop.time()
+        if self.transport.is_closing():
+            return
+        try:
+            if not is_complete:
+                self._h2.reset_stream(number, ErrorCodes.CANCEL)
+        except H2Error:  # it is over at the server too
+            pass
+        if unread:
+            self._h2.acknowledge_received_data(unread, number)
+        self._flush()
+
+    def _flush(self) -> None:
+        if data := self._h2.data_to_send():
+            self.transport.write(data)
+
+    def _end(self, error: HTTPError) -> None:
+        self._is_leaving = True
+        for stream in list(self._streams.values()):
+            stream.on_end(error)
+
+    # ---- what asyncio calls
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin the connection."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._h2.initiate_connection()
+        self._h2.update_settings({SettingCodes.ENABLE_PUSH: 0, SettingCodes.INITIAL_WINDOW_SIZE: MAX_WAITING})
+        self._h2.increment_flow_control_window(_WINDOW)
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came."""
+        try:
+            events = self._h2.receive_data(data)
+        except H2Error as error:
+            self._flush()
+            self._end(ConnectionLostError(f"the server sent what is not HTTP/2 ({type(error).__name__})"))
+            self.close()
+            return
+        for event in events:
+            self._handle(event)
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End all exchanges."""
+        self._end(ConnectionLostError(f"{exc}" if exc else "the server closed the connection before the end"))
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, RemoteSettingsChanged | WindowUpdated):
+            self._most = min(self._h2.remote_settings.max_concurrent_streams, _MOST)
+            for stream in self._streams.values():
+                stream.on_room()
+            return
+        if isinstance(event, ConnectionTerminated):
+            self._is_leaving = True
+            for number, stream in self._streams.items():
+                if number > (event.last_stream_id or 0):
+                    stream.on_end(ConnectionLostError("the server closed the connection without a response"))
+            return
+        stream = self._streams.get(getattr(event, "stream_id", None) or 0)
+        if isinstance(event, DataReceived):
+            if stream is None:
+                self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            else:
+                stream.on_data(event.data, event.flow_controlled_length)
+        elif stream is not None:
+            if isinstance(event, ResponseReceived):
+                stream.on_head(event.headers)
+            elif isinstance(event, StreamEnded):
+                stream.on_end()
+            elif isinstance(event, StreamReset):
+                stream.on_end(ConnectionLostError(f"the server ended the exchange (error {event.error_code:d})"))
+
+
+class Either(asyncio.Protocol):
+    """A new connection, until the server has chosen the version of HTTP in the handshake of TLS."""
+
+    chosen: Connection | Session
+
+    def __init__(self) -> None:
+        self._early = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Give the connection to the protocol of its version."""
+        assert isinstance(transport, asyncio.Transport)
+        tls = transport.get_extra_info("ssl_object")
+        self.chosen = Session() if tls is not None and tls.selected_alpn_protocol() == "h2" else Connection()
+        transport.set_protocol(self.chosen)
+        self.chosen.connection_made(transport)
+        if self._early:
+            self.chosen.data_received(bytes(self._early))
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what came before the connection was told to be made."""
+        self._early += data
+
+
+class HTTP2Client(HTTPClient):
+    """An `HTTPClient` that speaks HTTP/2 with servers that do, and HTTP/1.1 with others: the extra `http2`.
+
+    The requests to a server share a few connections. With one connection for each request, as an `HTTPClient` has
+    them, they take less processor time; so this is for servers or networks that allow few connections.
+
+    Args:
+        proxies: as for `HTTPClient`.
+        certificates: as for `HTTPClient`; it is changed to offer HTTP/2.
+        connect_timeout: as for `HTTPClient`.
+
+    Example::
+
+        OpenAIModel("m", base_url="https://gateway.example/v1", client=HTTP2Client())
+    """
+
+    def __init__(
+        self,
+        *,
+        proxies: Mapping[str, str] | None = None,
+        certificates: ssl.SSLContext | None = None,
+        connect_timeout: float = CONNECT_SECONDS,
+    ) -> None:
+        certificates = certificates or ssl.create_default_context()
+        certificates.set_alpn_protocols(["h2", "http/1.1"])
+        super().__init__(proxies=proxies, certificates=certificates, connect_timeout=connect_timeout)
+        self._of_http1 = set[Place]()
+
+    async def _exchange(self, pool: Pool, place: Place, url: URL, request: HTTPRequest) -> Exchange:
+        if url.scheme == "http" or place in self._of_http1:
+            return await super()._exchange(pool, place, url, request)
+        try:
+            # One connection is made at a time: it may have room for all who wait.
+            lock = pool.locks.setdefault(place, asyncio.Lock())
+            async with asyncio.timeout(min(request.timeout, self._connect_timeout)), lock:
+                sessions = pool.sessions.setdefault(place, [])
+                sessions[:] = [each for each in sessions if not each.is_closed]
+                session = next((each for each in sessions if each.has_room), None)
+                if session is None:
+                    made = (await self._connect(url, place, request, Either)).chosen
+                    if not isinstance(made, Session):
+                        self._of_http1.add(place)
+                        return made
+                    sessions.append(session := made)
+                return Stream(session)
+        except TimeoutError as error:
+            raise ConnectFailedError("no connection in time") from error

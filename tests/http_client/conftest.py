@@ -1,0 +1,23 @@
+"""One suite for all clients: the tests of the modules named here run with each of them."""
+
+from __future__ import annotations
+
+import pytest
+
+import trivium.http
+
+SUITES = ("test_client", "test_lives")
+
+
+@pytest.fixture(autouse=True)
+def client_class(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the client that is tested in the place of `HTTPClient`."""
+    if (name := getattr(request, "param", None)) is None:
+        return
+    for suite in SUITES:
+        monkeypatch.setattr(f"{__package__}.{suite}.HTTPClient", getattr(trivium.http, name))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.path.stem in SUITES:
+        metafunc.parametrize("client_class", ["HTTPClient", "HTTP2Client"], indirect=True)
