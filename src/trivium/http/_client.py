@@ -22,9 +22,9 @@ from trivium.http._urls import URL
 
 if TYPE_CHECKING:
     from trivium.http._exchange import Exchange
-    from trivium.http._http2 import Session
+    from trivium.http._http2 import HTTP2Connection
 
-__all__ = ["HTTPClient", "Place", "Pool"]
+__all__ = ["ConnectionPool", "HTTPClient", "ServerAddress"]
 
 LONGEST_IDLE: Final = 5.0
 """Seconds after which an idle connection is not used again: many servers close theirs then."""
@@ -35,7 +35,7 @@ _logger = logging.getLogger("trivium.http")
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
-class Place(NamedTuple):
+class ServerAddress(NamedTuple):
     """The other end of connections that serve one another's requests."""
 
     scheme: str
@@ -63,7 +63,7 @@ class HTTPClient:
         connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
         self._proxies, self._certificates, self._connect_timeout = proxies, certificates, connect_timeout
-        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, ConnectionPool] = WeakKeyDictionary()
 
     async def send(self, request: HTTPRequest) -> HTTPResponse:
         """Send a request and return the response, once its head has arrived.
@@ -80,7 +80,7 @@ class HTTPClient:
         proxy = proxy_for(url, self._proxies)
         outgoing = _outgoing(request, url, proxy)
         pool = await self._pool()
-        place = Place(url.scheme, url.host, url.port, request.address, proxy)
+        place = ServerAddress(url.scheme, url.host, url.port, request.address, proxy)
         connection = await self._exchange(pool, place, url, request)
         try:
             status = await connection.send(outgoing, request.timeout)
@@ -93,11 +93,11 @@ class HTTPClient:
         body = pieces_of_body(connection, request.is_raw)
         return HTTPResponse(status, connection.headers, body, connection.reason, on_close)
 
-    async def _pool(self) -> Pool:
+    async def _pool(self) -> ConnectionPool:
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
-            pool = self._pools[loop] = Pool()
+            pool = self._pools[loop] = ConnectionPool()
             roots: list[finalize[..., Any]] = []
             # The loop closes its asynchronous generators when it ends. Only `finalize` holds this one, so that it goes
             # with the client, at the latest when the interpreter ends and the loop is still whole.
@@ -115,11 +115,11 @@ class HTTPClient:
             self._certificates = ssl.create_default_context()
         return self._certificates
 
-    async def _exchange(self, pool: Pool, place: Place, url: URL, request: HTTPRequest) -> Exchange:
+    async def _exchange(self, pool: ConnectionPool, place: ServerAddress, url: URL, request: HTTPRequest) -> Exchange:
         """Return a connection for a request."""
         return pool.take(place) or await self._connect(url, place, request, Connection)
 
-    async def _connect(self, url: URL, place: Place, request: HTTPRequest, make: Callable[[], P]) -> P:
+    async def _connect(self, url: URL, place: ServerAddress, request: HTTPRequest, make: Callable[[], P]) -> P:
         seconds = min(request.timeout, self._connect_timeout)
         try:
             async with asyncio.timeout(seconds):
@@ -161,7 +161,7 @@ class HTTPClient:
         return inner
 
 
-class Pool:
+class ConnectionPool:
     """The connections of one event loop that are idle, or that several requests share.
 
     Attributes:
@@ -170,11 +170,11 @@ class Pool:
     """
 
     def __init__(self) -> None:
-        self._idle: dict[Place, list[Connection]] = {}
-        self.sessions: dict[Place, list[Session]] = {}
-        self.locks: dict[Place, asyncio.Lock] = {}
+        self._idle: dict[ServerAddress, list[Connection]] = {}
+        self.sessions: dict[ServerAddress, list[HTTP2Connection]] = {}
+        self.locks: dict[ServerAddress, asyncio.Lock] = {}
 
-    def take(self, place: Place) -> Connection | None:
+    def take(self, place: ServerAddress) -> Connection | None:
         """Return an idle connection to a place, the one used last; None if there is none."""
         idle = self._idle.get(place)
         while idle:
@@ -184,7 +184,7 @@ class Pool:
             connection.close()
         return None
 
-    def put_back(self, place: Place, connection: Connection) -> None:
+    def put_back(self, place: ServerAddress, connection: Connection) -> None:
         """Take back a connection that can be used again."""
         idle = self._idle.setdefault(place, [])
         while idle and not idle[0].is_usable(LONGEST_IDLE):
@@ -205,7 +205,7 @@ class Pool:
             await asyncio.sleep(0)  # what is closed tells it in the loop's next turn
 
 
-def _end(exchange: Exchange, pool: Pool, place: Place) -> None:
+def _end(exchange: Exchange, pool: ConnectionPool, place: ServerAddress) -> None:
     """End an exchange, and keep its connection for the next one if it can be used again."""
     if exchange.end() and isinstance(exchange, Connection):
         pool.put_back(place, exchange)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from trivium.exceptions import MissingExtraError
-from trivium.http._client import CONNECT_SECONDS, LONGEST_IDLE, HTTPClient, Place, Pool
+from trivium.http._client import CONNECT_SECONDS, LONGEST_IDLE, ConnectionPool, HTTPClient, ServerAddress
 from trivium.http._connection import MAX_WAITING, Connection
 from trivium.http._exchange import Exchange, Outgoing
 from trivium.http._messages import ConnectFailedError, ConnectionLostError, HTTPError, HTTPRequest, InvalidRequestError
@@ -43,10 +43,10 @@ _MOST: Final = 1000
 _OF_HTTP1: Final = frozenset({"host", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"})
 
 
-class Stream(Exchange):
+class HTTP2Exchange(Exchange):
     """One exchange on a connection of HTTP/2."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: HTTP2Connection) -> None:
         super().__init__()
         self._session, self._id, self._is_sent = session, 0, False
         self._unread = 0  # bytes that the server counts and does not know to be read
@@ -82,15 +82,20 @@ class Stream(Exchange):
         unread, self._unread = self._unread, 0
         self._session.note_read(self._id, unread)
 
-    def on_head(self, headers: list[tuple[bytes, bytes]]) -> None:
-        """Keep the head of the response."""
+    def on_event(self, event: ResponseReceived | StreamEnded | StreamReset) -> None:
+        """Keep the head of the response, or mark its end."""
         self._heard = self._loop.time()
-        for name, value in headers:
-            if name == b":status":
-                self.status = int(value)
-            elif not name.startswith(b":"):
-                self.add_header(name.decode("latin-1"), value.decode("latin-1"))
-        self._wake()
+        if isinstance(event, StreamEnded):
+            self.on_end()
+        elif isinstance(event, StreamReset):
+            self.on_end(ConnectionLostError(f"the server ended the exchange (error {event.error_code:d})"))
+        else:
+            for name, value in event.headers:
+                if name == b":status":
+                    self.status = int(value)
+                elif not name.startswith(b":"):
+                    self.add_header(bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
+            self._wake()
 
     def on_data(self, data: bytes, counted: int) -> None:
         """Keep a piece of the body; it is read for the server when a reader has taken it."""
@@ -115,13 +120,13 @@ class Stream(Exchange):
         self._wake()
 
 
-class Session(asyncio.Protocol):
+class HTTP2Connection(asyncio.Protocol):
     """A connection of HTTP/2 to a server."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None))
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, HTTP2Exchange] = {}
         self._is_leaving, self._most = False, _AT_FIRST
         self._idle_since = self._loop.time()
 
@@ -143,7 +148,7 @@ class Session(asyncio.Protocol):
         self.transport.abort()
 
     # ---- for its streams
-    def open(self, stream: Stream, headers: list[tuple[str, str]], content: bytes) -> int:
+    def open(self, stream: HTTP2Exchange, headers: list[tuple[str, str]], content: bytes) -> int:
         """Begin an exchange, and return its number.
 
         Raises:
@@ -234,36 +239,32 @@ class Session(asyncio.Protocol):
         self._end(ConnectionLostError(f"{exc}" if exc else "the server closed the connection before the end"))
 
     def _handle(self, event: Event) -> None:
-        if isinstance(event, RemoteSettingsChanged | WindowUpdated):
-            self._most = min(self._h2.remote_settings.max_concurrent_streams, _MOST)
-            for stream in self._streams.values():
-                stream.on_room()
-            return
-        if isinstance(event, ConnectionTerminated):
-            self._is_leaving = True
-            for number, stream in self._streams.items():
-                if number > (event.last_stream_id or 0):
-                    stream.on_end(ConnectionLostError("the server closed the connection without a response"))
-            return
-        stream = self._streams.get(getattr(event, "stream_id", None) or 0)
-        if isinstance(event, DataReceived):
-            if stream is None:
-                self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
-            else:
-                stream.on_data(event.data, event.flow_controlled_length)
-        elif stream is not None:
-            if isinstance(event, ResponseReceived):
-                stream.on_head(event.headers)
-            elif isinstance(event, StreamEnded):
-                stream.on_end()
-            elif isinstance(event, StreamReset):
-                stream.on_end(ConnectionLostError(f"the server ended the exchange (error {event.error_code:d})"))
+        match event:
+            case RemoteSettingsChanged() | WindowUpdated():
+                self._most = min(self._h2.remote_settings.max_concurrent_streams, _MOST)
+                for stream in self._streams.values():
+                    stream.on_room()
+            case ConnectionTerminated():
+                self._is_leaving = True
+                for number, stream in self._streams.items():
+                    if number > (event.last_stream_id or 0):
+                        stream.on_end(ConnectionLostError("the server closed the connection without a response"))
+            case DataReceived():
+                if (stream := self._streams.get(event.stream_id)) is not None:
+                    stream.on_data(event.data, event.flow_controlled_length)
+                else:
+                    self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            case ResponseReceived() | StreamEnded() | StreamReset():
+                if (stream := self._streams.get(event.stream_id)) is not None:
+                    stream.on_event(event)
+            case _:
+                pass
 
 
-class Either(asyncio.Protocol):
+class NewConnection(asyncio.Protocol):
     """A new connection, until the server has chosen the version of HTTP in the handshake of TLS."""
 
-    chosen: Connection | Session
+    chosen: Connection | HTTP2Connection
 
     def __init__(self) -> None:
         self._early = bytearray()
@@ -272,7 +273,7 @@ class Either(asyncio.Protocol):
         """Give the connection to the protocol of its version."""
         assert isinstance(transport, asyncio.Transport)
         tls = transport.get_extra_info("ssl_object")
-        self.chosen = Session() if tls is not None and tls.selected_alpn_protocol() == "h2" else Connection()
+        self.chosen = HTTP2Connection() if tls is not None and tls.selected_alpn_protocol() == "h2" else Connection()
         transport.set_protocol(self.chosen)
         self.chosen.connection_made(transport)
         if self._early:
@@ -309,9 +310,9 @@ class HTTP2Client(HTTPClient):
         certificates = certificates or ssl.create_default_context()
         certificates.set_alpn_protocols(["h2", "http/1.1"])
         super().__init__(proxies=proxies, certificates=certificates, connect_timeout=connect_timeout)
-        self._of_http1 = set[Place]()
+        self._of_http1 = set[ServerAddress]()
 
-    async def _exchange(self, pool: Pool, place: Place, url: URL, request: HTTPRequest) -> Exchange:
+    async def _exchange(self, pool: ConnectionPool, place: ServerAddress, url: URL, request: HTTPRequest) -> Exchange:
         if url.scheme == "http" or place in self._of_http1:
             return await super()._exchange(pool, place, url, request)
         try:
@@ -322,11 +323,11 @@ class HTTP2Client(HTTPClient):
                 sessions[:] = [each for each in sessions if not each.is_closed]
                 session = next((each for each in sessions if each.has_room), None)
                 if session is None:
-                    made = (await self._connect(url, place, request, Either)).chosen
-                    if not isinstance(made, Session):
+                    made = (await self._connect(url, place, request, NewConnection)).chosen
+                    if not isinstance(made, HTTP2Connection):
                         self._of_http1.add(place)
                         return made
                     sessions.append(session := made)
-                return Stream(session)
+                return HTTP2Exchange(session)
         except TimeoutError as error:
             raise ConnectFailedError("no connection in time") from error
