@@ -23,6 +23,7 @@ from ._command import FIELDS, Command
 from ._server import ModelServer, Reply, record_of
 
 MODEL = "openai:tiny"
+WRONG = {"tenant": "Zoe", "rent": "1 EUR", "starts": "2001-01-01"}
 BOTH = pytest.mark.parametrize("output", ["out.jsonl", "out.csv"])
 
 
@@ -108,6 +109,32 @@ def test_a_killed_run_goes_on_behind_its_torn_line(trivium: Command, server: Mod
     server.let_go()
     assert trivium(*arguments(server, "--output", output)).status == 0
     assert tenants(file) == ["Ada", "Bob", "Cyd"]
+
+
+def test_with_a_journal_a_killed_run_asks_for_no_answer_twice(trivium: Command, server: ModelServer):
+    def reply(question: str) -> Reply:  # the first answer about Ada is wrong, the second one is held back
+        if "Ada pays" not in question:
+            return record_of(question)
+        right = record_of(question)
+        return right._replace(held=True) if "are not right" in question else right._replace(record=WRONG)
+
+    server.reply = reply
+    options = arguments(server, "--journal", "runs.db", "--json")
+    process = trivium.start(*options)
+    assert server.holding.wait(20)
+    process.kill()
+    trivium.end(process)
+    asked = len(server.asked)
+    server.let_go()
+    ended = trivium(*options)
+    assert ended.status == 0
+    assert [each["fields"]["tenant"]["value"] for each in ended.records[:-1]] == ["Ada", "Bob", "Cyd"]
+    assert len(server.asked) == asked + 3
+    assert trivium(*options).records[:-1] == ended.records[:-1]
+    assert len(server.asked) == asked + 3
+    assert trivium(*options, "--restart").status == 0
+    assert len(server.asked) == asked + 7
+    assert trivium("runs").out.count("done") == 3
 
 
 def test_nothing_is_left_to_do(trivium: Command):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from trivium.cli._model import choose_model
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
@@ -20,6 +20,7 @@ from trivium.cli._views import records_view, run_tree
 from trivium.commander import Limits, run_sync
 from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError, TriviumError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
+from trivium.journal import Journal
 from trivium.llms import LocalModel, ModelProtocol
 from trivium.observers import RunRecord
 from trivium.parsing import PagedDocument, ReadLimits
@@ -47,6 +48,7 @@ class ExtractOptions:
     report: Path | None
     format: _Shape | None
     restart: bool
+    journal: str | None
     json: bool
     tree: bool
     at_once: int | None
@@ -182,8 +184,19 @@ class _Run:
                 on_outcome=receive,
                 at_once=options.at_once or default,
                 limits=Limits(turns=options.tries + 1),  # of a document: a model that only talks comes to an end
+                **self.durable(),
                 listeners=[self.tally.receive, self.record] if options.tree else [self.tally.receive],
             )
+
+    def durable(self) -> dict[str, Any]:
+        """Return the options of durable runs, if there is a journal: each document is one."""
+        if self.options.journal is None:
+            return {}
+        journal, name = Journal(self.options.journal).accepting_changes(), f"extract {one_line(self.model.name)}"
+        for each in journal.runs() if self.options.restart else ():
+            if each.id.startswith(f"{name} "):
+                journal.forget(each.id)
+        return {"journal": journal, "run_id": name}
 
     def warn_of_unread(self, document: Document) -> None:
         """Report pages that are images, and were not read."""

@@ -11,6 +11,7 @@ from typing import Any, cast
 from trivium.commander import driver_neutral, gather, invoke
 from trivium.exceptions import InfiniteLoopError, MalformedAnswerError, TriviumError
 from trivium.extraction._case import Case
+from trivium.journal.lowlevel import digest_of
 from trivium.tasks import Task
 
 __all__ = ["Outcome", "extract_file", "extract_files"]
@@ -33,7 +34,8 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
         task: a task of `extraction_task`.
         path: the file; its path is the session.
         open_case: reads a file and makes its case.
-        **call: as for any call: listeners, limits, timeout.
+        **call: as for any call: listeners, limits, timeout. With `journal` and `run_id`, the file is a durable run,
+            whose id is this one with the path and a digest of what is asked: a changed file is another run.
 
     Raises:
         DocumentError: the file cannot be read.
@@ -41,8 +43,12 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
         MalformedAnswerError: the model gave no record at all.
     """
     case = await invoke(open_case, path)
+    question = case.question()
+    if "run_id" in call:
+        name = str(path).encode("utf-8", "backslashreplace").decode()
+        call["run_id"] = f"{call['run_id']} {name} {digest_of(question)[:12]}"
     try:
-        result = await task.run_async(case.question(), session_id=str(path), context=case, **call)
+        result = await task.run_async(question, session_id=str(path), context=case, **call)
     except InfiniteLoopError:  # the model repeats the same wrong answer: its right values stay
         result = None
     task.reset(str(path), recursive=True)  # a session is over with its document
@@ -75,7 +81,7 @@ async def extract_files(
         on_outcome: called with each outcome as it comes; an error that it raises ends the run.
         on_start: called with each path when work on it begins.
         at_once: the number of files that are processed at the same time.
-        **call: as for any call.
+        **call: as for `extract_file`.
     """
     left = deque(paths)
 
