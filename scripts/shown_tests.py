@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from used_names import UsedNames
+
 
 class BadDocumentError(ValueError):
     """The document, the list or a mark cannot be read."""
@@ -131,14 +133,14 @@ def read_tests(folder: Path) -> dict[str, str]:
 
 
 def touched(files: dict[str, str]) -> dict[str, frozenset[str]]:
-    """The tests that check something, each with the names that it or its decorators use."""
+    """The tests that check something, each with the names that it uses; see `used_names`."""
     trees = {path: ast.parse(text, path) for path, text in files.items()}
-    helpers = _checking_helpers(trees.values())
+    helpers, used = _checking_helpers(trees.values()), UsedNames(trees)
     found: dict[str, frozenset[str]] = {}
     for path, tree in sorted(trees.items()):
         for test, function in _functions(path, tree.body):
             if not _trivial(function, helpers):
-                found[test] = frozenset(_used(function))
+                found[test] = used.of(path, function)
     return found
 
 
@@ -148,17 +150,3 @@ def _functions(path: str, body: list[ast.stmt]) -> Iterator[tuple[str, _Function
             yield from _functions(f"{path}::{each.name}", each.body)
         elif isinstance(each, _Function) and each.name.startswith("test"):
             yield f"{path}::{each.name}", each
-
-
-def _used(test: _Function) -> Iterator[str]:
-    for each in ast.walk(test):
-        if isinstance(each, ast.Name):
-            yield each.id
-        elif isinstance(each, ast.Attribute):
-            yield each.attr
-        elif isinstance(each, ast.keyword):
-            yield each.arg or ""
-        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.isidentifier():
-            yield each.value  # a key, or a name in a table
-        elif isinstance(each, _Function) and each is not test:  # what a class of the test overrides
-            yield each.name

@@ -173,6 +173,7 @@ def test_a_text_is_sent_to_somebody():
     assert (said.content, said.receiver, said.entity, said.sender) == ("hi", "Bob", Entity.AGENT, "Ada")
     assert SendTool(to="Bob").content == ""
     assert "THOUGHT" in SendTool.usage_examples()
+    assert [isinstance(each, SendTool) for each in SendTool.examples()] == [True, False]
     assert "`send_tool`" in SendTool.instructions()
 
 
@@ -295,7 +296,7 @@ def test_a_model_goes_back_and_says_something_else():
         assert "you have written 2" in wrong.content
     assert len(by.memory.get_memory()) == 4
     assert "n begins at 1" in RewindTool(n=1, content="x").response(agent()).content, "nothing was said yet"
-    assert RewindTool.usage_examples().count("EXAMPLE") == 2
+    assert RewindTool.usage_examples().count("EXAMPLE") == len(RewindTool.examples()) == 2
 
 
 # ---- in tasks

@@ -150,6 +150,8 @@ def test_the_responders_come_in_their_order_and_in_either_form():
     assert content(plain_ones[Entity.AGENT](call)) == content(asyncio.run(awaited[Entity.AGENT](call))) == "9"
     assert content(plain_ones[Entity.LLM]("hi")) == content(asyncio.run(awaited[Entity.LLM]("hi"))) == "model"
     assert content(plain_ones[Entity.USER]("hi")) == content(asyncio.run(awaited[Entity.USER]("hi"))) == "human"
+    assert content(asyncio.run(agent.agent_response_async(call))) == "9"
+    assert content(asyncio.run(agent.user_response_async("hi"))) == "human"
 
 
 @pytest.mark.shows(

@@ -72,7 +72,6 @@ def test_a_chat_agents_config_has_the_newer_defaults():
 
 
 @pytest.mark.shows("ChatAgentConfig.system_message", "ChatAgentConfig.user_message", "ChatAgent.system_message")
-@pytest.mark.shows("ChatAgent.user_message", "ChatAgent.task_messages", "ChatAgent.init_message_history")
 @pytest.mark.shows("ChatAgent", "ChatAgent.config", "ChatAgent.message_history=[]", "semantic 10")
 @pytest.mark.parametrize("config", [None, ChatAgentConfig(name="Ada", llm=ScriptedModel(["another"]))])
 def test_a_model_may_be_given_by_its_name_and_counts_over_the_configs(config: Any):
@@ -81,6 +80,7 @@ def test_a_model_may_be_given_by_its_name_and_counts_over_the_configs(config: An
     assert agent.name == ("Ada" if isinstance(config, ChatAgentConfig) else "ChatAgent")
 
 
+@pytest.mark.shows("ChatAgent.user_message", "ChatAgent.task_messages", "ChatAgent.init_message_history")
 def test_a_history_begins_with_what_the_agent_is_told():
     agent = scripted("hello", system_message="Be kind.", user_message="Begin.")
     assert list(agent.message_history) == []
@@ -100,6 +100,7 @@ def test_the_messages_of_a_task_specification_come_before_the_configs():
     told = [LLMMessage(role=Role.SYSTEM, content="Be brief."), LLMMessage(role=Role.USER, content="Go.")]
     agent = ChatAgent(config, task=told)
     assert (agent.system_message, agent.user_message) == ("Be brief.", "Go.")
+    assert [each.content for each in agent.task_messages] == ["Be brief.", "Go."]
     one = ChatAgent(config, told[:1])
     assert (one.system_message, one.user_message) == ("Be brief.", "Begin.")
     without = ChatAgent(config)

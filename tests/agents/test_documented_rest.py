@@ -29,6 +29,7 @@ ADA = '{"name": "Ada", "age": 36}'
 def test_an_agent_in_brackets_answers_with_a_value_of_that_type_and_the_agent_itself_does_not():
     agent = scripted(ADA)
     typed = agent[Person]
+    assert isinstance(typed, ChatAgent)
     answer = typed.llm_response("who?")
     assert answer is not None
     assert answer.content_any == Person(name="Ada", age=36)

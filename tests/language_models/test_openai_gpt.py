@@ -16,7 +16,9 @@ from trivium.exceptions import ConfigurationError, ProviderStatusError
 from trivium.language_models import (
     AzureConfig,
     AzureGPT,
+    LanguageModel,
     LiteLLMProxyConfig,
+    LLMConfig,
     LLMFunctionSpec,
     LLMMessage,
     LLMTokenUsage,
@@ -129,6 +131,12 @@ def test_an_answer_is_held_to_a_schema_and_a_length(chat: ChatServer):
 
 
 @pytest.mark.shows("LanguageModel.get_reasoning_final", "LLMConfig.thought_delimiters")
+def test_thoughts_are_what_stands_between_the_delimiters():
+    model = LanguageModel(LLMConfig(thought_delimiters=("[", "]")))
+    assert model.get_reasoning_final("a [3 + 4] b") == ("3 + 4", "a  b")
+    assert model.get_reasoning_final("[3 + 4") == ("", "[3 + 4")
+
+
 def test_thoughts_are_reported_from_the_answer(chat: ChatServer):
     model = model_at(chat, says("<think>3 + 4</think>7"), says("7", reasoning_content="3 + 4"), says("<think>7"))
     inline, apart, open_ended = (model.chat("3 + 4?") for _ in range(3))
@@ -152,6 +160,7 @@ def test_parameters_of_a_call_go_before_those_of_the_config(chat: ChatServer):
     model.chat("hi", max_tokens=None)
     model.config.params = params
     model.chat("hi", max_tokens=4, tools=[OpenAIToolSpec(function=SPEC)])
+    assert params.to_dict_exclude_none() == {"temperature": 0.7, "top_p": 0.5, "max_tokens": 9, "top_k": 3}
     plain, full = (each.body for each in chat.received)
     assert (plain["temperature"], plain["seed"], "max_tokens" in plain) == (0.2, 42, False)
     assert [full[name] for name in ("temperature", "seed", "top_p", "max_tokens", "top_k")] == [0.7, 42, 0.5, 4, 3]
@@ -230,6 +239,15 @@ def test_a_name_says_who_serves_it_and_api_base_where(chat: ChatServer, name: st
     assert model.chat("hi").message == "a"
     assert chat.received[0].body["model"] == sent
     assert "authorization" not in chat.received[0].headers
+
+
+@pytest.mark.shows("OpenAIGPTConfig.ollama", "OpenAIGPTConfig.litellm")
+def test_ollama_needs_no_prefix_and_litellm_changes_nothing(chat: ChatServer):
+    assert model_at(chat, says("a"), chat_model="qwen3:8b", ollama=True).chat("hi").message == "a"
+    assert chat.received[0].body["model"] == "qwen3:8b"
+    assert "authorization" not in chat.received[0].headers
+    with pytest.warns(UserWarning, match="litellm"):
+        assert OpenAIGPTConfig(litellm=True).litellm
 
 
 @pytest.mark.parametrize(

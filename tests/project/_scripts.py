@@ -18,5 +18,6 @@ def _load(name: str) -> ModuleType:
     return module
 
 
-shown_tests = _load("shown_tests")  # which the other imports
+used_names = _load("used_names")  # which the next imports, and that the last
+shown_tests = _load("shown_tests")
 langroid_names = _load("langroid_names")

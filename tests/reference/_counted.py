@@ -1,9 +1,9 @@
 """The documented names, attributes, overrides, programs and claims of the three systems, and the tests of each.
 
 - A **name** is a class, function, method or parameter. Of Langroid: each of the table (docs/langroid-names.md);
-  tested is one that a mark names. Of Lagent and Agere: each that their documents' programs import, call or pass by
-  keyword, and each that the lists of facts name; tested is one of a program that a test runs, or one that a test which
-  checks something uses.
+  tested is one that a mark names whose test uses it. Of Lagent and Agere: each that their documents' programs import,
+  call or pass by keyword, and each that the lists of facts name; tested is one of a program that a test runs, or one
+  that a test which checks something uses. `scripts/used_names.py` says what a use is: the spelling alone is none.
 - An **attribute** is one of the table (Langroid), or one that a program of the documents reads or sets on an object.
 - An **override** is a method that the documents let users write; tested is one with a row in
   `tests/agents/test_overrides.py`.
@@ -19,11 +19,13 @@ import ast
 import builtins
 import re
 from collections.abc import Iterable, Iterator
+from enum import EnumMeta
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import trivium
+import trivium.schema
 from agents.test_overrides import BY_PROGRAMS, TABLE
 from project._scripts import langroid_names, shown_tests
 from project._source import ROOT
@@ -36,7 +38,7 @@ from .test_documented_attributes import DIFFERENT
 from .test_lagent_documents import WORDS
 
 SENTENCES = (test_agere_sentences, test_lagent_sentences, test_lagent_sentences_texts)  # they fill `CHECKED`
-__all__ = ["CLAIMS", "KINDS", "SYSTEMS", "Item", "claim_of", "counted"]
+__all__ = ["CLAIMS", "KINDS", "SYSTEMS", "Item", "claim_of", "counted", "is_evidence"]
 
 Kind: TypeAlias = Literal["name", "attribute", "override", "program", "claim"]
 State: TypeAlias = Literal["tested", "different", "missing"]
@@ -91,12 +93,25 @@ def _langroid() -> Iterator[Item]:
         for key in (
             () if test.trivial else {key for spelt in test.names for key in langroid_names.meant(spelt, known)[0]}
         ):
-            by[key].append(test.test)
+            if is_evidence(key, tests()[test.test]):
+                by[key].append(test.test)
     for key in sorted(known):
         numbered = key.rpartition(" ")[0] in NUMBERED
         kind: Kind = "claim" if numbered else "attribute" if _is_attribute(key, known) else "name"
         found = item("langroid", kind, key, by[key])
         yield found._replace(state="different") if key in DIFFERENT else found
+
+
+def is_evidence(key: str, used: frozenset[str]) -> bool:
+    """Return whether a test uses what its mark names: as an attribute, an import, a keyword, or a text of a table.
+
+    A call gives a parameter by its place too, and an enum's members are used where all of them are.
+    """
+    path, _, parameter = key.rstrip(")").replace("[T]", "").partition("(")
+    owner, _, name = path.rpartition(".")
+    forms = {each for word in (name, parameter) if word for each in (word, f".{word}", f"{word}=", f"'{word}")}
+    is_shared = name.startswith("__") or isinstance(getattr(trivium.schema, owner, None), EnumMeta)
+    return not forms.isdisjoint(used) or (is_shared and owner in used) or key.rpartition(" ")[0] in NUMBERED
 
 
 def _is_attribute(key: str, known: set[str]) -> bool:
@@ -158,7 +173,8 @@ def _of_programs(system: str) -> Iterator[Item]:
                 by.setdefault((kind, key), set()).update(program.by)
     for key in _listed(system):
         if not any(known.rpartition(".")[2] == key for _, known in by):
-            by["name", key] = {test for test, used in tests().items() if key in used}
+            forms = {key} if key[0].isupper() else {key, f".{key}", f"{key}=", f"'{key}"}
+            by["name", key] = {test for test, used in tests().items() if not forms.isdisjoint(used)}
     for (kind, key), found in sorted(by.items()):
         yield item(system, kind, key, found)
 

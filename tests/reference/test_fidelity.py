@@ -9,9 +9,10 @@ from collections import Counter
 
 import pytest
 
+from project._scripts import shown_tests
 from project._source import ROOT
 
-from ._counted import CLAIMS, KINDS, SYSTEMS, claim_of, counted
+from ._counted import CLAIMS, KINDS, SYSTEMS, claim_of, counted, is_evidence
 from ._sentences import CHECKED, Said
 
 
@@ -86,6 +87,46 @@ def test_a_sentence_counts_with_a_test_that_is_marked_with_it(
 ):
     monkeypatch.setitem(CHECKED, ("agere B2", "3.1"), said)
     assert [each.state for each in counted("agere") if each.key == "agere B2 3.1"] == [state]
+
+
+EVIDENCE = """
+from trivium import Agent, Task as Work
+from .helpers import made
+KINDS = ["forward", "a text with words"]
+class Own(Work):
+    def done(self): ...
+def helper():
+    return made().step
+def test():
+    reset = 1
+    assert Own().kill(max_cost=reset) and helper() and KINDS
+"""
+HELPERS = "from trivium import ChatAgent\ndef made(): return ChatAgent()"
+
+
+def test_a_name_is_used_as_an_import_an_attribute_a_keyword_or_a_text_and_not_by_its_spelling():
+    files = {"tests/test_a.py": EVIDENCE, "tests/helpers.py": HELPERS}
+    used = shown_tests.touched(files)["tests/test_a.py::test"]
+    assert used == {"Task", "ChatAgent", ".done", ".kill", ".step", "max_cost=", "'forward"}
+
+
+@pytest.mark.parametrize(
+    ("key", "used", "is_used"),
+    [
+        ("Task.done", {".done"}, True),
+        ("Task.done", {"done"}, True),
+        ("Task.done", {"Task"}, False),
+        ("Task.run(turns)", {"turns="}, True),
+        ("Task.run(turns)", {".run"}, True),
+        ("Task.run(turns)", {".walk"}, False),
+        ("Task[T]", {"Task"}, True),
+        ("StatusCode.ERROR", {"StatusCode"}, True),
+        ("LLMMessage.__str__", {"LLMMessage"}, True),
+        ("semantic 4", set[str](), True),
+    ],
+)
+def test_a_mark_counts_with_a_use_of_what_it_names(key: str, used: set[str], is_used: bool):
+    assert is_evidence(key, frozenset(used)) is is_used
 
 
 def test_a_mark_of_a_sentence_that_no_document_has_is_noticed(monkeypatch: pytest.MonkeyPatch):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from trivium import ChatDocument, Entity, StatusCode, Task, TaskConfig
+from trivium.agent.task import Responder
 from trivium.schema import ChatDocMetaData
 
 from ._documented import Saying, content, document, history, saying, scripted
@@ -259,6 +260,8 @@ def test_one_responder_can_be_asked_alone(is_async: bool):
     found = [content(response(each)) for each in (Entity.AGENT, Entity.LLM, Entity.USER)]
     assert found == ["handled", "thought", "typed"]
     assert content(response(sub, 1)) == "below"
+    responders: list[Responder] = task.responders
+    assert responders == [Entity.AGENT, Entity.LLM, Entity.USER, sub]
 
 
 @pytest.mark.shows(

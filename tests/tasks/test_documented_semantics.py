@@ -93,14 +93,14 @@ def test_a_null_result_comes_from_the_other_side():
 
     def done(*args: Any) -> Any:
         pending = task.pending_message
-        found.append((content(pending), pending.metadata.sender if pending else None))
+        found.append((content(pending), pending.metadata.sender if pending else None, task.n_stalled_steps))
         return ended(*args)
 
     task = saying(allow_null_result=True, max_stalled_steps=3)
     ended = task.done
     task.done = done  # type: ignore[method-assign]
     assert task.run("go") is None
-    assert found[:2] == [(NO_ANSWER, Entity.LLM), (NO_ANSWER, Entity.USER)]
+    assert found[:2] == [(NO_ANSWER, Entity.LLM, 1), (NO_ANSWER, Entity.USER, 2)]
 
 
 # ---- 3: when it is done
@@ -132,9 +132,11 @@ def test_a_user_quits_with_any_of_the_words(word: str):
 @given(st.sampled_from(["", "A", "UN", "_"]), st.sampled_from(["", "D", "S", "_"]))
 def test_done_is_a_whole_word(before: str, after: str):
     text = f"{before}{DONE}{after} with it"
-    result = saying(llm=[text]).run("go", turns=1)
+    task = saying(llm=[text])
+    result = task.run("go", turns=1)
     assert result is not None
     whole = not before and not after
+    assert task.is_done is whole
     assert result.metadata.status is (StatusCode.DONE if whole else StatusCode.FIXED_TURNS)
     assert result.content == ("with it" if whole else text)
 
@@ -174,8 +176,10 @@ def test_some_ends_give_no_result():
 
 @pytest.mark.shows("semantic 4", "Task.is_pass_thru", "utils.constants.PASS='__PASS__'")
 def test_done_and_pass_give_back_what_came_in():
-    result = saying(llm=[f"{DONE} {PASS}"]).run("the question")
+    task = saying(llm=[f"{DONE} {PASS}"])
+    result = task.run("the question")
     assert result is not None
+    assert task.is_pass_thru
     assert (result.content, result.metadata.status) == ("the question", StatusCode.DONE)
 
 

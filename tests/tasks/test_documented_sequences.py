@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trivium import ChatAgent, ChatAgentConfig, StatusCode, Task, TaskConfig, ToolMessage
+from trivium.agent.done_sequence_parser import parse_done_sequence
 from trivium.tasks import AgentEvent, DoneSequence, EventType
 from trivium.testing import ScriptedModel
 
@@ -78,6 +79,16 @@ def test_events_in_a_row_end_the_task(sequence: str, answers: list[str], expecte
     text, status = ends_with(task(*answers, done_sequences=[sequence]))
     assert expected in text
     assert status is StatusCode.DONE
+
+
+@pytest.mark.shows("EventType.TOOL", "EventType.SPECIFIC_TOOL", "EventType.NO_RESPONSE", "EventType.CONTENT_MATCH")
+@pytest.mark.shows("EventType.LLM_RESPONSE", "EventType.AGENT_RESPONSE", "EventType.USER_RESPONSE")
+def test_each_letter_of_a_sequence_is_an_event():
+    letters = parse_done_sequence("T, T[square], A, L, U, N, C[so]")
+    assert [each.event_type for each in letters.events] == [
+        EventType.TOOL, EventType.SPECIFIC_TOOL, EventType.AGENT_RESPONSE, EventType.LLM_RESPONSE,
+        EventType.USER_RESPONSE, EventType.NO_RESPONSE, EventType.CONTENT_MATCH,
+    ]  # fmt: skip
 
 
 @pytest.mark.shows("EventType.USER_RESPONSE", "AgentEvent.event_type", "DoneSequence.events")

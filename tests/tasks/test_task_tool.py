@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -59,6 +60,13 @@ def test_a_model_gives_a_task_to_an_agent_with_tools(entry: Entry):
     assert [spec.name for spec in requests[1].tools] == ["square", "done_tool"]
     assert requests[2].messages[-1]["content"] == "9"
     assert requests[3].messages[-1]["content"] == "nine", "the asking model reads the result"
+
+
+@pytest.mark.shows("TaskTool.handle_async(agent)", "TaskTool.handle(agent)")
+def test_a_program_runs_it_in_either_form():
+    made = [agent(call_tool("done_tool", content="nine")) for _ in range(2)]
+    answers = tool().handle(made[0]), asyncio.run(tool().handle_async(made[1]))
+    assert [each.content for each in answers] == ["nine", "nine"]
 
 
 @pytest.mark.parametrize(
