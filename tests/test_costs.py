@@ -232,6 +232,30 @@ def test_a_request_costs_less_than_a_bare_one_of_httpx2() -> None:
     assert ours < 0.6 * floor
 
 
+def test_a_delta_of_a_server_costs_less_than_reading_its_bytes_with_httpx2() -> None:
+    """The benchmark prints 0.42: 3 µs, with what parses it and tells those who listen."""
+    wire = load_benchmark("wire")
+
+    async def costs(url: str) -> tuple[float, float]:
+        async with wire.bare(url) as bare, wire.trivium(url) as trivium:
+            floor, ours = [
+                await wire.cost(call, "pieces-500", 8, ROUNDS) - await wire.cost(call, "pieces-20", 40, ROUNDS)
+                for call in (bare, trivium)
+            ]
+        return ours, floor
+
+    with wire.server() as url:
+        ours, floor = asyncio.run(costs(url))
+    assert ours < 0.65 * floor
+
+
+def test_the_first_call_after_the_import_is_quick() -> None:
+    """The benchmark prints 4 ms of processor time."""
+    wire = load_benchmark("wire")
+    with wire.server() as url:
+        assert wire.first_call(url) < 0.05
+
+
 def test_a_request_costs_a_third_of_what_it_costs_with_the_sdk_of_openai() -> None:
     """The benchmark prints 0.09 to 0.18."""
     wire = load_benchmark("wire")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import subprocess
 import sys
@@ -205,6 +206,25 @@ async def test_a_header_that_cannot_be_sent_is_refused() -> None:
         with pytest.raises(InvalidRequestError):
             await body_of(ours, HTTPRequest("GET", server.url, {"te": "x"}))
         assert await body_of(ours, get(server.url)) == (200, b"hi")
+
+
+async def test_many_requests_on_a_connection_leave_nothing_behind() -> None:
+    async with H2Server(greet, serving()) as server:
+        ours = client()
+
+        async def some(calls: int) -> int:
+            for _ in range(calls // 50):
+                await asyncio.gather(*[body_of(ours, get(server.url)) for _ in range(50)])
+                server.requests.clear()
+                server.tasks.clear()
+                server.connections[0].talkers.clear()
+            gc.collect()  # h2 remembers the numbers of 65,536 exchanges, and nothing else of them
+            kinds = (type(each).__module__.partition(".")[0] for each in gc.get_objects())
+            return sum(kind in ("trivium", "h2", "hpack", "asyncio", "_asyncio") for kind in kinds)
+
+        before = await some(1000)
+        assert await some(3000) < before + 300  # of the last ones, until it looks again
+        assert len(server.connections) == 1
 
 
 def test_connections_end_with_their_loop(recwarn: pytest.WarningsRecorder) -> None:
