@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import pytest
 
@@ -128,6 +129,22 @@ async def test_no_secret_is_in_errors_and_logs(
         with pytest.raises(Exception, match=r"127\.0\.0\.1|a proxy begins") as refused:
             await body_of(HTTPClient(proxies={"all": proxy}), get("http://far.example/"))
         assert "secret" not in f"{refused.value}{refused.value!r}"
+
+
+async def test_a_connection_that_is_not_kept_is_forgotten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
+    call_later = loop.call_later
+
+    def noted(*args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        timers.append(call_later(*args, **kwargs))
+        return timers[-1]
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    async with RawServer(answering(OK)) as server:
+        assert await body_of(direct(), get(server.url, connection="close")) == (200, b"hi")
+        await asyncio.wait_for(server.closed.wait(), 20)
+    monkeypatch.undo()
+    assert [each for each in timers if each.when() > loop.time() + 15 and not each.cancelled()] == []
 
 
 class Greeter(LoopbackServer):

@@ -63,6 +63,7 @@ class HTTPClient:
         connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
         self._proxies, self._certificates, self._connect_timeout = proxies, certificates, connect_timeout
+        self._last: tuple[str, URL, URL | None] | None = None
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, ConnectionPool] = WeakKeyDictionary()
 
     async def send(self, request: HTTPRequest) -> HTTPResponse:
@@ -74,10 +75,7 @@ class HTTPClient:
             ConnectionLostError: the connection broke.
             ServerSilentError: the server sent nothing in time.
         """
-        url = URL.parse(request.url)
-        if self._proxies is None:
-            self._proxies = getproxies()
-        proxy = proxy_for(url, self._proxies)
+        url, proxy = self._way(request.url)
         outgoing = _outgoing(request, url, proxy)
         pool = await self._pool()
         place = ServerAddress(url.scheme, url.host, url.port, request.address, proxy)
@@ -89,9 +87,19 @@ class HTTPClient:
             raise
         _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, url.authority, url.path, status)
         is_kept = request.headers.get("connection") != "close"
-        on_close = partial(_end, connection, pool, place) if is_kept else connection.close
+        on_close = partial(_end, connection, pool if is_kept else None, place)
         body = pieces_of_body(connection, request.is_raw)
         return HTTPResponse(status, connection.headers, body, connection.reason, on_close)
+
+    def _way(self, text: str) -> tuple[URL, URL | None]:
+        """Return an address and its proxy; those of the last request are kept, for most clients have one address."""
+        last = self._last  # other threads may replace it
+        if last is None or last[0] != text:
+            if self._proxies is None:
+                self._proxies = getproxies()
+            url = URL.parse(text)
+            self._last = last = (text, url, proxy_for(url, self._proxies))
+        return last[1], last[2]
 
     async def _pool(self) -> ConnectionPool:
         loop = asyncio.get_running_loop()
@@ -205,10 +213,13 @@ class ConnectionPool:
             await asyncio.sleep(0)  # what is closed tells it in the loop's next turn
 
 
-def _end(exchange: Exchange, pool: ConnectionPool, place: ServerAddress) -> None:
-    """End an exchange, and keep its connection for the next one if it can be used again."""
+def _end(exchange: Exchange, pool: ConnectionPool | None, place: ServerAddress) -> None:
+    """End an exchange, and give its connection to the pool if it can be used again."""
     if exchange.end() and isinstance(exchange, Connection):
-        pool.put_back(place, exchange)
+        if pool is None:
+            exchange.close()
+        else:
+            pool.put_back(place, exchange)
 
 
 def _forget(owner: ref[HTTPClient], loop: ref[asyncio.AbstractEventLoop]) -> None:
