@@ -110,20 +110,21 @@ async def test_a_request_that_ends_is_cancelled_at_the_server_at_once_and_no_oth
 
     async with H2Server(talk, serving()) as server:
         ours = client()
+        assert await body_of(ours, get(server.url + "/other")) == (200, b"hi")
         if ends == "left" and when == "in the body":
             response = await ours.send(get(server.url))
             assert await anext(response.pieces) == b"h"
             await response.aclose()
         elif ends == "silent":
             with pytest.raises(ServerSilentError):
-                await body_of(ours, get(server.url, timeout=0.2))
+                await body_of(ours, get(server.url, timeout=0.3))
         else:
             call = asyncio.ensure_future(body_of(ours, get(server.url)))
             await asked.wait()
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
-        await asyncio.wait_for(server.requests[0].reset.wait(), 20)
+        await asyncio.wait_for(server.requests[1].reset.wait(), 20)
         assert await body_of(ours, get(server.url + "/other")) == (200, b"hi")
         assert len(server.connections) == 1
 
@@ -142,8 +143,8 @@ async def test_bodies_are_sent_and_read_as_fast_as_both_sides_read() -> None:
 
     async with H2Server(talk, serving()) as server:
         ours = client()
-        response = await ours.send(HTTPRequest("POST", server.url, {}, large, timeout=0.2))
-        await asyncio.sleep(0.5)  # longer than the server may be silent: the wait is the reader's
+        response = await ours.send(HTTPRequest("POST", server.url, {}, large, timeout=2.0))
+        await asyncio.sleep(2.5)  # longer than the server may be silent: the wait is the reader's
         assert said <= 512 << 10
         for _ in range(3):  # what was not read is no burden for the next
             left = await ours.send(HTTPRequest("POST", server.url, {}, large))
