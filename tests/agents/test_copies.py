@@ -113,3 +113,13 @@ def test_a_tool_that_is_a_method_is_not_pickled():
 
     with pytest.raises(ToolDefinitionError, match="the tool look cannot be pickled: use a function of a module"):
         pickle.dumps(Agent(model(), tools=[Desk().look]).executor.tools["look"].validate)
+
+
+def test_a_toolbox_never_changes():
+    agent = ChatAgent(ScriptedModel(["x"]), tools=[Note])
+    for box in (agent.toolbox, copy.deepcopy(agent.toolbox), pickle.loads(pickle.dumps(agent.toolbox))):
+        for names in (box.known, box.own):
+            with pytest.raises(TypeError):
+                names["other"] = True  # type: ignore[index]
+            assert list(names) == ["note"]
+        assert box.usable == box.handled == ("note",)

@@ -161,3 +161,20 @@ def test_the_model_and_the_error_are_told_the_schema_of_the_answer():
     with pytest.raises(AnswerFormatError, match=re.escape(schema)):
         Agent[Literal["glad", "angry"]](model)("My kettle came broken!")
     assert schema in str(model.requests[-1].messages[-1]["content"])
+
+
+@pytest.mark.parametrize("kind", [City, dict[str, str], list[City]])
+def test_an_answer_with_a_key_twice_is_repaired(kind: Any):
+    double = '{"name": "Rome", "name": "Paris"}'
+    value = '{"value": [%s]}' if kind == list[City] else "%s"
+    model = ScriptedModel([value % double, value % '{"name": "Rome"}'])
+    output = Agent[kind](model)("Which city?").output
+    assert output in (City(name="Rome"), {"name": "Rome"}, [City(name="Rome")])
+    assert "a key stands twice in one object: name, name" in model.requests[-1].messages[-1]["content"]
+
+
+def test_what_is_read_again_has_a_dict_in_the_place_of_the_value():
+    answer = Agent[City](ScriptedModel(['{"name": "Rome"}']))("Which city?")
+    read = Message.model_validate(answer.model_dump())
+    assert read.output == {"name": "Rome"}
+    assert City.model_validate(read.output) == answer.output

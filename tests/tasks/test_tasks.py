@@ -226,6 +226,30 @@ def test_messages_that_differ_are_no_loop():
     assert run.run("go", turns=90) is not None
 
 
+class Typing(ChatAgent):
+    """An agent whose user types elsewhere."""
+
+    def user_response(self, msg: Any = None) -> str:
+        return "q"
+
+
+class Dictating(ChatAgent):
+    """An agent whose user says aloud what is typed at other agents."""
+
+    async def user_response_async(self, msg: Any = None) -> Any:
+        return await super().user_response_async(msg)
+
+
+@pytest.mark.parametrize("kind", [ChatAgent, Typing, Dictating])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_each_input_of_the_user_is_a_node_and_an_event(kind: type[ChatAgent], is_async: bool):
+    run, events = task_of(kind, interactive=True), list[Event]()
+    run.agent.ask_user = lambda _: "q"  # pyright: ignore[reportUnknownLambdaType]
+    _ = asyncio.run(run.acall("go", listeners=[events.append])) if is_async else run("go", listeners=[events.append])
+    assert [(each.name, each.data) for each in events if each.kind == "user_input"] == [("user", "q")]
+    assert [each.name for each in events if each.kind == "ended"].count("user") == 1
+
+
 @pytest.mark.parametrize(
     ("entity", "answers", "content"),
     [(Entity.LLM, ["x"], "x"), (Entity.AGENT, [call_tool("note")], "noted x"), (Entity.USER, ["x"], "human")],

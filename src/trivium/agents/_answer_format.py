@@ -81,7 +81,7 @@ class AnswerFormat:
             AnswerFormatError: it states none; the text says what is wrong, so that a model can correct it.
         """
         try:
-            found: Any = json.loads(unfenced(text))
+            found: Any = json.loads(unfenced(text), object_pairs_hook=_with_each_key_once)
             if self.is_wrapped and isinstance(found, dict) and list(cast("dict[str, Any]", found)) == ["value"]:
                 found = cast("dict[str, Any]", found)["value"]
             if is_class(self.kind, ToolMessage):
@@ -138,6 +138,13 @@ class AnswerFormat:
                 if isinstance(last, dict | list) and last:
                     last.pop() if isinstance(last, list) else cast("dict[str, Any]", last).popitem()
         return None
+
+
+def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):  # which of the values counts is anybody's guess
+        raise ValueError(f"a key stands twice in one object: {', '.join(key for key, _ in pairs)}")
+    return found
 
 
 _cached_format = lru_cache(maxsize=256)(AnswerFormat)

@@ -17,6 +17,7 @@ from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._described import writes_calls_as_text
+from trivium.agents._numbers import count_tokens, usage_of_response
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolTable
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
@@ -325,8 +326,6 @@ class AgentNames(Module):
 
     def num_tokens(self, prompt: str | Sequence[LLMMessage]) -> int:
         """Return the tokens of a text or of messages: counted by the model where it can, else estimated."""
-        from trivium.agents._numbers import count_tokens
-
         return count_tokens(self.llm, prompt)
 
     def update_token_usage(
@@ -341,8 +340,6 @@ class AgentNames(Module):
             chat, print_response_stats: no effect.
         """
         if response is not None:
-            from trivium.agents._numbers import usage_of_response
-
             self._counted = self._counted + usage_of_response(self, response, prompt, stream)
 
     # ---- the tools in a message

@@ -20,20 +20,9 @@ __all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolTable", 
 ToolClass: TypeAlias = type[ToolMessage]
 ToolClasses: TypeAlias = ToolClass | Iterable[ToolClass] | None
 
-ORCHESTRATION: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "agent_done_tool": "AgentDoneTool",
-        "agent_send_tool": "AgentSendTool",
-        "done_pass_tool": "DonePassTool",
-        "done_tool": "DoneTool",
-        "final_result_tool": "FinalResultTool",
-        "forward_tool": "ForwardTool",
-        "pass_tool": "PassTool",
-        "result_tool": "ResultTool",
-        "send_tool": "SendTool",
-    }
-)
-"""The tools that steer tasks, by name: every agent handles them unless its config says otherwise."""
+_STEERING = ("agent_done", "agent_send", "done", "done_pass", "final_result", "forward", "pass", "result", "send")
+ORCHESTRATION: Final = MappingProxyType({f"{each}_tool": f"{each.title().replace('_', '')}Tool" for each in _STEERING})
+"""The classes of the tools that steer tasks: every agent handles them unless its config says otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +51,14 @@ class Toolbox:
     without_defaults: frozenset[str] = frozenset()
     forced: str | None = None
     own: Mapping[str, bool] = field(default_factory=dict[str, bool])
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "known", MappingProxyType(dict(self.known)))
+        object.__setattr__(self, "own", MappingProxyType(dict(self.own)))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # views of dicts are not pickled
+        names = (self.usable, self.handled, self.without_defaults, self.forced)
+        return Toolbox, (dict(self.known), *names, dict(self.own))
 
     def enabled(
         self,

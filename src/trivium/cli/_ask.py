@@ -74,18 +74,11 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     store = choose_store(places, options.embedding, options.store, options.keep)
     limits, is_own = (options.max_megabytes << 20, options.max_seconds), options.store is None
     late = 0
+    config = DocChatAgentConfig(llm=model, references=False, no_answer=NOT_TOLD)
+    config.n_relevant_chunks, config.max_context = options.chunks, options.context
 
     def make(store: SQLiteStoreConfig) -> DocChatAgent:
-        return DocChatAgent(
-            DocChatAgentConfig(
-                llm=model,
-                vecdb=store,
-                n_relevant_chunks=options.chunks,
-                max_context=options.context,
-                references=False,
-                no_answer=NOT_TOLD,
-            )
-        )
+        return DocChatAgent(config.model_copy(update={"vecdb": store}))
 
     def read(store: SQLiteStoreConfig, quiet: bool = False) -> DocChatAgent:
         agent = make(store)

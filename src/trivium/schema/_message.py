@@ -176,6 +176,9 @@ stream_state=<AgentStatusCode.END: 0>)
     def output(self) -> Any:
         """The value of the answer: of the type that was asked for, else what a parser made of the text, else the text.
 
+        `model_dump` writes it as JSON has it, and does not write its type: what is read again has a dict in its place,
+        of which `City.model_validate(message.output)` makes the value.
+
         Raises:
             AnswerFormatError: a type was asked for, and the answer has no value of it, as where it calls a tool that is
                 left to a task.

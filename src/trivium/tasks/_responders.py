@@ -13,7 +13,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import trivium.agents.lowlevel as agents
-from trivium.commander.lowlevel import invoke, is_blocking
+from trivium.agents import UserInputEvent
+from trivium.commander.lowlevel import emit, invoke, is_blocking, step
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 from trivium.schema import Entity, Message, ToolCall
@@ -146,9 +147,15 @@ class UserResponder(EntityResponder):
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the default response of the task, else the answer of the user."""
         text = run.task.default_human_response
-        if text is None:
+        if text is not None:
+            return Message(content=text, entity=_USER) if text else None
+        if not agents.overrides(run.task.agent, "user_response", "user_response_async"):
             return await super().respond(run, turns)
-        return Message(content=text, entity=_USER) if text else None
+        with step("user") as node:  # as for each input that the built-in method asks for
+            answer = await super().respond(run, turns)
+            if answer is not None:
+                emit(node, UserInputEvent, str(answer.content if isinstance(answer, Message) else answer))
+            return answer
 
     def explain(self, run: TaskRun) -> str:
         """Say whether the user is asked at all."""

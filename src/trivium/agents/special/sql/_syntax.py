@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trivium.agents.special.sql._dialects import GRAMMARS
 
 if TYPE_CHECKING:
-    from sqlglot import Generator, Parser, Token
+    from sqlglot import Generator, Parser, Token, TokenType
     from sqlglot.expressions import Expr
 
 __all__ = ["Syntax", "syntax_of"]
@@ -97,6 +97,25 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
     if name == "sqlite":
         kept["CAST"] = _with_affinity(kept["CAST"])
 
+    def read_arrow(kind: type[Expr]) -> Callable[[Any, Expr, Expr], Expr]:
+        return lambda _, this, path: kind(this=this, expression=path)
+
+    operators = "JSON_OPERATORS" if TokenType.ARROW in parser.JSON_OPERATORS else "COLUMN_OPERATORS"
+    arrows = {TokenType.ARROW: read_arrow(exp.JSONExtract), TokenType.DARROW: read_arrow(exp.JSONExtractScalar)}
+    settings: dict[str, object] = {
+        "FUNCTIONS": {},
+        "FUNCTION_PARSERS": kept,
+        "ARRAY_CONSTRUCTORS": {"ARRAY": exp.Array},
+        operators: {**getattr(parser, operators), **arrows},
+    }
+    settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, **_readers_of_texts(name)}
+    return settings
+
+
+def _readers_of_texts(name: str) -> dict[TokenType, Callable[[Any, Token], Expr]]:
+    """Return the functions that read the texts of a dialect with a letter or a sign before the quote."""
+    from sqlglot import TokenType, exp
+
     def read_escapes(reading: Any, token: Token) -> Expr:
         """Read E'…' as the plain text that it means."""
         written = reading.sql[token.start : token.end + 1]
@@ -124,24 +143,12 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
         """Read $$…$$ as the plain text that it is."""
         return exp.Literal.string(token.text)
 
-    def read_arrow(kind: type[Expr]) -> Callable[[Any, Expr, Expr], Expr]:
-        return lambda _, this, path: kind(this=this, expression=path)
-
-    operators = "JSON_OPERATORS" if TokenType.ARROW in parser.JSON_OPERATORS else "COLUMN_OPERATORS"
-    arrows = {TokenType.ARROW: read_arrow(exp.JSONExtract), TokenType.DARROW: read_arrow(exp.JSONExtractScalar)}
-    settings: dict[str, object] = {
-        "FUNCTIONS": {},
-        "FUNCTION_PARSERS": kept,
-        "ARRAY_CONSTRUCTORS": {"ARRAY": exp.Array},
-        operators: {**getattr(parser, operators), **arrows},
-    }
     own: dict[TokenType, Callable[[Any, Token], Expr]] = {}
     if name in ("postgres", "duckdb"):  # which agree on the escapes that are read
         own = {TokenType.BYTE_STRING: read_escapes, TokenType.HEREDOC_STRING: read_dollars}
     if name == "postgres":
         own |= {TokenType.NATIONAL_STRING: read_national, TokenType.UNICODE_STRING: read_code_points}
-    settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, **own}
-    return settings
+    return own
 
 
 def _with_affinity(parse: Callable[[Any], Expr | None]) -> Callable[[Any], Expr | None]:
