@@ -23,14 +23,7 @@ if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
 __all__ = [
-    "AnswerFormat",
-    "answer_format",
-    "is_class",
-    "name_of_type",
-    "repair",
-    "repairs_exceeded",
-    "value_in",
-    "values_in",
+    "AnswerFormat", "answer_format", "is_class", "name_of_type", "repair", "repairs_exceeded", "value_in", "values_in",
     "with_output",
 ]  # fmt: skip
 

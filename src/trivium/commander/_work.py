@@ -27,13 +27,7 @@ from trivium.commander._node import (
     emit,
 )
 from trivium.commander._workers import get_running_loop
-from trivium.exceptions import (
-    AttributeNotSetError,
-    CommanderError,
-    FinishedNodeError,
-    RunKilledError,
-    TaskResultError,
-)
+from trivium.exceptions import AttributeNotSetError, CommanderError, FinishedNodeError, RunKilledError, TaskResultError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task, TimerHandle
