@@ -109,7 +109,7 @@ class Peer(Adapter):
                     agent(text)
             return
         if done:
-            journal.view(f"kept-{done - 1}").resume(agent)  # which has the session as it was
+            journal.view(f"kept-{done - 1}").restore(agent)
         for number, text in enumerate(islice(texts, done, None), done):
             agent(text, session_id="kept", run_id=f"kept-{number}", journal=journal)
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from journal._places import Place
-from trivium import Agent, Message
-from trivium.exceptions import JournalDamagedError, ProviderConnectionError
+from trivium import Agent, Message, Module
+from trivium.exceptions import ConfigurationError, JournalDamagedError, ProviderConnectionError
 from trivium.journal import Journal
 from trivium.journal._codec import Codec
 from trivium.journal._memories import chains_of
@@ -75,6 +75,47 @@ def test_a_run_goes_on_with_the_session_as_it_was_and_other_runs_keep_what_they_
     assert "Question 0000" in str(place.execute("SELECT body FROM part"))
     journal.forget(session_id="ada")
     assert [*place.execute("SELECT digest FROM part"), *place.execute("SELECT run FROM head")] == []
+    journal.close()
+
+
+def test_a_session_goes_on_in_another_process_also_with_an_agent_that_was_changed(place: Place):
+    journal = place.journal()
+
+    class Outer(Module):
+        """Begins the runs of another module."""
+
+        def forward(self, message: Message) -> str:
+            turns(journal, Agent(Echo(), name="echo"), 0, 1)
+            first = Agent(Echo(), name="echo")
+            journal.view("ada-0").restore(first)
+            turns(journal, first, 1, 3)
+            return "done"
+
+    Outer()("Go.")
+    other = Agent(Echo(), "Be short.", name="another")
+    journal.view("ada-2").restore(other)
+    said = [str(each.content) for each in other.memory.open("ada").messages]
+    assert said == [
+        line
+        for at in range(3)
+        for line in (f"Question {at:04}: what did I say?", f"You said: Question {at:04}: what did I say?")
+    ]
+    journal.view("ada-0").restore(other)
+    assert len(other.memory.open("ada").messages) == 2
+    turns(journal, Agent(Echo(), name="echo"), 2, 3)  # it is done: nothing is asked, and nothing is unclaimed
+    assert journal.view("ada-2").tree().children[0].name == "model"
+    journal.close()
+
+
+def test_what_has_no_end_or_no_session_cannot_be_restored(place: Place):
+    journal, model = place.journal(), Echo()
+    Agent(model, name="echo")("hi", run_id="no-session", journal=journal)
+    model.fails = True
+    with pytest.raises(ProviderConnectionError):
+        turns(journal, Agent(model, name="echo"), 0, 1)
+    for run_id in ("no-session", "ada-0"):
+        with pytest.raises(ConfigurationError, match="no session that could be restored"):
+            journal.view(run_id).restore(Agent(model, name="echo"))
     journal.close()
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol, cast
 
+from trivium.commander.lowlevel import current
 from trivium.journal._codec import Codec
-from trivium.journal._store import Part, chain_of
+from trivium.journal._store import Part, Store, chain_of
 from trivium.policies import NOTHING, Sources
 from trivium.schema import ActionReturn, Message
 from trivium.schema.lowlevel import Changes, linked
 
-__all__ = ["HasState", "chains_of"]
+__all__ = ["HasState", "chains_of", "restore"]
 
 _CONSTANT: Final = frozenset((str, int, float, bool, type(None), tuple, frozenset, ActionReturn))
 """Classes of values that do not change where they stand."""
@@ -78,6 +80,26 @@ def chains_of(state: HasState, session_id: Hashable, codec: Codec) -> dict[str, 
         if memory is not None and memory.messages:
             found[f"{path}.memory" if path else "memory"] = _chain_of(memory, codec)
     return found
+
+
+def restore(state: HasState, session_id: Hashable, body: str, codec: Codec, store: Store) -> None:
+    """Have a module remember what a record says, and nothing else of the session.
+
+    Args:
+        state: the module.
+        session_id: the session.
+        body: the JSON of the record: it refers to what was remembered, by the path of each memory.
+        codec: reads it.
+        store: has it.
+    """
+    kept = {path: list[Any]() for path in state.state_dict(session_id)}
+    for path, head in json.loads(body).get("state", {}).items():
+        kept[path] = [codec.load(part.body) for part in store.parts(head)]
+    outside = current.set(None)  # it was remembered then: what this run has read is not in it
+    try:
+        state.load_state_dict(kept, session_id)
+    finally:
+        current.reset(outside)
 
 
 def _chain_of(memory: _Memory, codec: Codec) -> list[Part]:

@@ -40,7 +40,7 @@ from trivium.journal._codec import Codec, Notes, digest_of_messages, notes_in, w
 from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
 from trivium.journal._fingerprints import Fingerprint, Fingerprints
-from trivium.journal._memories import HasState, chains_of
+from trivium.journal._memories import HasState, chains_of, restore
 from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
@@ -77,7 +77,7 @@ class DurableRun:
     def __init__(
         self, store: Store, codec: Codec, run_id: str, accepts_changes: bool = False, digests: Digests | None = None
     ) -> None:
-        self.id, self.epoch = run_id, 0
+        self.id, self.epoch, self._root = run_id, 0, ""
         self._fingerprints = Fingerprints(run_id, store.parts, accepts_changes)
         self._chains: list[list[Part]] = []
         """What the records that wait refer to."""
@@ -100,6 +100,7 @@ class DurableRun:
         self._last = entry
         if entry.kind == "begin":
             self._begun = entry.body
+        if entry.node == self._root:
             return
         if entry.kind == "node":
             self._located.add(entry.node)
@@ -132,7 +133,7 @@ class DurableRun:
         is_new = state is not None and self._is_new(node, state)
         if not self.epoch:
             await self.begin(node, digest)
-            with self.until_end(node):
+            with self.until_end(node, state):
                 self._restore(node, state, self._begun)
                 if self._begun is None:
                     self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
@@ -161,11 +162,15 @@ class DurableRun:
         body = {"asked": asked}
         if node.session_id != 0:
             body["session"] = self._codec.encode(node.session_id)
-        chains = {} if state is None else chains_of(state, node.session_id, self._codec)
-        if chains:
-            body["state"] = {path: chain[-1].digest for path, chain in chains.items()}
-            self._chains += chains.values()
+        if state is not None:
+            body |= self._saved(node, state)
         return json.dumps(body, ensure_ascii=False)
+
+    def _saved(self, node: CallNode, state: HasState) -> dict[str, dict[str, str]]:
+        """Return what a module remembers of a session, by reference; it is written with the next record."""
+        chains = chains_of(state, node.session_id, self._codec)
+        self._chains += chains.values()
+        return {"state": {path: chain[-1].digest for path, chain in chains.items()}} if chains else {}
 
     @driver_neutral
     async def begin(self, node: CallNode, digest: str = "") -> None:
@@ -177,8 +182,9 @@ class DurableRun:
             RunInputError: the run began with another input, or another module.
             RunAliveError: the caller is at work on it, and would wait for itself.
         """
-        claim_key(node, node_name(node))  # wherever it is called from
-        self._located.add(key_of(node))
+        self._root = node_name(node)
+        claim_key(node, self._root)  # wherever it is called from
+        self._located.add(self._root)
         pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
         while not self.epoch:
             try:
@@ -201,8 +207,8 @@ class DurableRun:
             self._read(entry)
 
     @contextmanager
-    def until_end(self, node: CallNode) -> Generator[None]:
-        """End the run with the block, which is that of its node."""
+    def until_end(self, node: CallNode, state: HasState | None = None) -> Generator[None]:
+        """End the run with the block, which is that of its node; record what is remembered then of its session."""
         try:
             yield
         except BaseException as error:
@@ -211,6 +217,8 @@ class DurableRun:
             raise
         if keys := self._claims.unclaimed():
             self._report(node, keys)
+        if state is not None and node.session_id != 0:
+            self._waiting.append(self._entry("end", node, "", json.dumps(self._saved(node, state))))
         self._end("done")
 
     def _report(self, node: CallNode, keys: list[str]) -> None:
@@ -229,15 +237,7 @@ class DurableRun:
         """Have a module remember what it did when it was first called, or nothing."""
         if state is None or body is None:
             return
-        heads = json.loads(body).get("state", {})
-        kept = {path: list[Any]() for path in state.state_dict(node.session_id)}
-        for path, head in heads.items():
-            kept[path] = [self._codec.load(part.body) for part in self._store.parts(head)]
-        outside = current.set(None)  # it was remembered then: what this run has read is not in it
-        try:
-            state.load_state_dict(kept, node.session_id)
-        finally:
-            current.reset(outside)
+        restore(state, node.session_id, body, self._codec, self._store)
 
     def _end(self, status: RunStatus, error: BaseException | None = None) -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
@@ -430,9 +430,9 @@ class DurableRun:
 
     # ---- writing
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:
-        above = parent_of(node)
+        above = None if key_of(node) == self._root else parent_of(node)
         parent = "" if above is None else key_of(above)
-        if kind != "begin" and above is not None and parent not in self._claims.taken and parent not in self._located:
+        if above is not None and parent not in self._claims.taken and parent not in self._located:
             self._located.add(parent)
             self._waiting.append(self._entry("node", above, "", ""))
         return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())

@@ -11,6 +11,7 @@ from trivium.exceptions import ConfigurationError, UnknownNodeError
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._events import Fork
 from trivium.journal._forks import KEEP, Divergence, entries_before, first_divergence
+from trivium.journal._memories import HasState, restore
 from trivium.journal._store import Entry, RunInfo, Store
 from trivium.journal._tree import RunNode, tree_of
 from trivium.schema import Message, Usage
@@ -175,6 +176,22 @@ class RunView:
             DivergedError: it asks something else.
         """
         return self._call(program, self.as_journal(), options)
+
+    def restore(self, module: HasState) -> None:
+        """Have a module remember the session of the run as it was when the run had ended.
+
+        So a conversation goes on in another process, also with an agent that was changed.
+
+        Raises:
+            ConfigurationError: the run has not ended well, or had no session of its own.
+        """
+        ends = [each for each in self._entries if each.kind == "end" and each.node == self.info.root]
+        if not ends or self.info.status != "done":
+            raise ConfigurationError(
+                f"the run {self.id!r} has no session that could be restored: it has not ended well (resume it), or "
+                "was called without session_id="
+            )
+        restore(module, self.session_id, ends[-1].body, self._codec, self._store)
 
     def as_journal(self) -> Journal:
         """Return a journal of this run alone, which writes nothing and performs nothing: to replay any code with.
