@@ -87,6 +87,44 @@ def test_the_number_of_rows_can_be_raised_and_rows_in_memory_have_no_limit() -> 
         ReadOnlyTables(data, limits=TableLimits(rows=20)).close()
 
 
+SLOW = """
+import itertools, time
+from trivium.agents.special.table import ReadOnlyTables, TableLimits
+ReadOnlyTables(({"a": time.sleep(0.1)} for _ in itertools.count()), limits=TableLimits(seconds=0.5))
+"""
+
+
+def test_rows_that_come_slowly_are_left_when_their_time_is_over() -> None:
+    cost = cost_of(SLOW)
+    assert (cost.error, cost.limit) == ("DocumentTimeoutError", "seconds")
+    assert cost.seconds < 5
+    assert "TableLimits(seconds=…)" in cost.text
+
+
+WIDE = """
+from pathlib import Path
+from trivium.agents.special.table import ReadOnlyTables
+width, rows, file = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+with file.open("w") as opened:
+    opened.write(",".join(f"c{at}" for at in range(width)) + "\\n")
+    for row in range(rows):
+        opened.write(",".join(f"text {row} {at}" if at % 2 else f"{row}.{at}" for at in range(width)) + "\\n")
+tables = ReadOnlyTables(file)
+said = str(tables.query(f"SELECT count(*), max(c{width - 1}) FROM wide").rows)
+"""
+
+
+@pytest.mark.parametrize(("width", "rows"), [(200, 20_000), (500, 8_000), (2_000, 3_000)])
+def test_a_wide_table_takes_no_more_memory_than_loading_may(width: int, rows: int, tmp_path: Path) -> None:
+    cost = cost_of(WIDE, width, rows, tmp_path / "wide.csv")
+    assert (cost.megabytes < 256, cost.seconds < 30) == (True, True), cost  # with the time for making the file
+    if width > 500:
+        assert (cost.error, cost.limit) == ("DocumentTooLargeError", "memory")
+        assert "TableLimits(memory=…)" in cost.text
+    else:
+        assert cost.text.startswith(f"[({rows}, 'text 9"), cost
+
+
 def test_a_source_without_an_end_is_left_when_its_time_is_over(tmp_path: Path) -> None:
     cost = cost_of(INGEST, tmp_path / "store.db")
     print(cost)

@@ -20,8 +20,9 @@ class TableLimits:
         rows: rows that a generator may give; other rows are in memory already.
         given_bytes: bytes of memory that the rows of a generator may take.
         memory: bytes of data that the process that reads an Excel file may hold (enforced on Linux), and, less a
-            quarter, that DuckDB may hold while it reads long texts of a Parquet file.
-        seconds: time for reading a file, and for each statement that makes a table of it.
+            quarter, that DuckDB may hold while it makes a table of a text file, of rows, or of a Parquet file with long
+            texts; some 500 columns fit.
+        seconds: time for reading a file, for all rows of a generator, and for each statement that makes a table.
 
     Raises:
         ConfigurationError: one of them is not more than 0.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable, Mapping, Sequence, Sized
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import closing, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from sys import getsizeof
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.agents.special.table._creating import (
@@ -109,9 +110,9 @@ def _too_many(what: str, limit: str, most: int) -> DocumentTooLargeError:
     return DocumentTooLargeError(text, "", limit, most)
 
 
-def _too_demanding(file: Path, option: str, most: int) -> DocumentTooLargeError:
-    text = f"{file}: making a table of it takes more memory than it may; give a part of it, or raise {option}"
-    return DocumentTooLargeError(text, str(file), "memory", most)
+def _too_demanding(source: object, option: str, most: int) -> DocumentTooLargeError:
+    text = f"{source}: making a table of it takes more memory than it may; give a part of it, or raise {option}"
+    return DocumentTooLargeError(text, str(source), "memory", most)
 
 
 _VECTOR: Final = 2048
@@ -179,8 +180,11 @@ class Loader(NamedTuple):
         """Return the rows that an iterable gives; they are limited unless they are in memory already."""
         if isinstance(source, Sized):
             return list(source)
-        given, size, limits = list[object](), 0, self.limits
+        given, size, limits, began = list[object](), 0, self.limits, monotonic()
         for row in source:
+            if monotonic() - began > limits.seconds:
+                text = f"the rows take longer than {limits.seconds:g} seconds; give them as a list, or raise "
+                raise DocumentTimeoutError(f"{text}TableLimits(seconds=…)", "", "seconds", limits.seconds)
             given.append(row)
             size += memory_of(row)
             if len(given) > limits.rows:
@@ -208,7 +212,8 @@ class Loader(NamedTuple):
             if suffix == ".parquet":
                 link.symlink_to(file.resolve())
                 return self._load_parquet(name, file, f"read_parquet({sql_text(link)})")
-            return load_text_file(self.database, name, file, self.folder, self.encoding, self.limits)
+            with self.bounded(file):
+                return load_text_file(self.database, name, file, self.folder, self.encoding, self.limits)
         except duckdb.InterruptException:
             seconds = self.limits.seconds
             text = f"{file}: making a table of it takes longer than {seconds:g} seconds; give a part of it, or raise "
@@ -237,19 +242,32 @@ class Loader(NamedTuple):
             return self._load_rows(name, list(map(_value, headers)), (list(map(_value, row)) for row in rows))
 
     def _load_parquet(self, name: str, file: Path, source: str) -> dict[str, str]:
-        import duckdb
-
         columns, most = self.database.execute(f"DESCRIBE FROM {source}").fetchall(), self.limits.columns
         if len(columns) > most:
             text = f"{file}: it has more than {most:,} columns; give some, or raise TableLimits(columns=…)"
             raise DocumentTooLargeError(text, str(file), "columns", most)
         if not self._has_long_values(columns, source):
             return create_table(self.database, name, source)
-        try:
-            self.database.execute(f"SET memory_limit = '{self.limits.memory * 3 // 4}B'")
+        with self.bounded(file):
             return create_table(self.database, name, source)
+
+    @contextmanager
+    def bounded(self, source: object) -> Iterator[None]:
+        """Let DuckDB hold only what a table may take while it is made.
+
+        Raises:
+            DocumentTooLargeError: it takes more.
+        """
+        import duckdb
+
+        most = self.limits.memory * 3 // 4
+        self.database.execute(f"SET memory_limit = '{min(most, self.memory)}B'")
+        try:
+            yield
         except duckdb.OutOfMemoryException:
-            raise _too_demanding(file, "TableLimits(memory=…)", self.limits.memory) from None
+            if self.memory < most:
+                raise _too_demanding(source, "memory=…", self.memory) from None
+            raise _too_demanding(source, "TableLimits(memory=…)", self.limits.memory) from None
         finally:
             self.database.execute(f"SET memory_limit = '{self.memory}B'")
 
@@ -292,9 +310,11 @@ class Loader(NamedTuple):
         try:
             read = (
                 f"read_csv({sql_text(path)}, columns = {{{types}}}, header = false, auto_detect = false, delim = ',', "
-                f"quote = '\"', nullstr = '{_NULL}', allow_quoted_nulls = false, new_line = '\\r\\n')"
+                f"quote = '\"', nullstr = '{_NULL}', allow_quoted_nulls = false, new_line = '\\r\\n', "
+                f"buffer_size = 4194304)"
             )
-            self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
+            with self.bounded(f"the table {name}"):
+                self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
         except duckdb.Error as error:
             raise ConfigurationError(f"the rows cannot be read as a table: {str(error).splitlines()[0]}") from None
         finally:

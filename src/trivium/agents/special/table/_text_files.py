@@ -24,6 +24,7 @@ _DELIMITERS: Final = ",;\t|"
 _HEAD: Final = 1 << 16  # bytes of a file in which its layout is found
 _WINDOW: Final = 1 << 14  # bytes; longer lines are looked at one by one
 _EMPTY: Final = "(empty)"
+_READ: Final = "buffer_size = 4194304"  # bytes; it is 16 times the longest line otherwise
 _WIDTH: Final = re.compile(r"CSV Error on Line: (\d+)(?s:.*)Expected Number of Columns: (\d+) Found: (\d+)")
 _LINE_END: Final = re.compile(rb"[\r\n]")
 _COLUMN: Final = re.compile(r'when converting column "(.*)"\. Could not')
@@ -77,7 +78,7 @@ def create_text_table(
 
     if not layout.is_own:
         try:
-            return create_table(database, name, f"read_csv({sql_text(path)}, header = true)")
+            return create_table(database, name, f"read_csv({sql_text(path)}, header = true, {_READ})")
         except (duckdb.ConversionException, duckdb.InvalidInputException):
             pass  # a later row is of another type, or another width
     even = write_even(database, path, layout, file)
@@ -274,7 +275,7 @@ def write_even(database: DuckDBPyConnection, path: Path, layout: Layout, file: P
     query = (
         f"read_csv({sql_text(path)}, auto_detect = false, header = false, skip = {layout.skip}, null_padding = true, "
         f"delim = {sql_text(layout.delimiter)}, quote = {quote}, escape = {quote}, parallel = false, "
-        f"columns = {{{columns}}})"
+        f"columns = {{{columns}}}, {_READ})"
     )
     try:
         database.execute(f"COPY (SELECT * FROM {query}) TO {sql_text(even)} (FORMAT csv, HEADER false)")  # noqa: S608
@@ -295,7 +296,7 @@ def create_typed(database: DuckDBPyConnection, name: str, even: Path) -> dict[st
     import duckdb
 
     texts = list[str]()
-    read = f"read_csv({sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"'"
+    read = f"read_csv({sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"', {_READ}"
     while True:
         types = ", ".join(f"{sql_text(column)}: 'VARCHAR'" for column in texts)
         given = f", types = {{{types}}}" if types else ""
