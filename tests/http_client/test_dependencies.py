@@ -81,3 +81,10 @@ def test_models_pages_and_downloads_need_only_the_core(tmp_path: Path) -> None:
     assert "hot" in done.stdout
     assert done.stdout.endswith("no httpx2\n")
     assert b"hot" in (tmp_path / "file").read_bytes()
+
+
+def test_without_the_parser_an_error_tells_what_to_install() -> None:
+    program = "import sys; sys.modules['httptools'] = None\nimport trivium\ntrivium.Agent\nimport trivium.http"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert "MissingExtraError: httptools, which parses HTTP, cannot be loaded" in done.stderr
+    assert "pip install httptools" in done.stderr

@@ -6,10 +6,14 @@ import asyncio
 import select
 from typing import Final
 
-import httptools
-
+from trivium.exceptions import MissingExtraError
 from trivium.http._exchange import Exchange, Outgoing
 from trivium.http._messages import MAX_HEAD, ConnectionLostError
+
+try:
+    import httptools
+except ImportError as error:  # it was built for another platform or Python, as in an image that was made elsewhere
+    raise MissingExtraError("httptools", error=f"httptools, which parses HTTP, cannot be loaded ({error})") from error
 
 __all__ = ["Connection"]
 
