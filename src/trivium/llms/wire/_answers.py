@@ -101,8 +101,7 @@ class AnswerReader:
                 return
             self._events, piece = EventDecoder(), bytes(self._head)
             del self._head[RAW_BYTES:]
-        for data in self._events.feed(piece):
-            yield from self._event(data)
+        yield from self._read(self._events.feed(piece))
 
     def end(self) -> Iterator[Delta]:
         """Yield the rest at the end of the body: the deltas of a complete answer, usage and finish reason.
@@ -113,24 +112,24 @@ class AnswerReader:
         if self._events is None:
             yield from self._whole()
         else:
-            for data in self._events.end():
-                yield from self._event(data)
+            yield from self._read(self._events.end())
         try:
             yield from self._message.end(self.done)
         except ProviderError as error:
             raise _with_raw(error, self._last or bytes(self._head)) from None
 
-    def _event(self, data: bytes) -> Iterator[Delta]:
-        if data.startswith(b"[DONE]"):
-            self.done = True
-        elif data and not data.isspace():
-            self._last = data
-            chunk = _as_object(_json(data), data)
-            try:
-                yield from self._message.read(chunk)
+    def _read(self, events: Iterator[bytes]) -> Iterator[Delta]:
+        for data in events:
+            if data.startswith(b"[DONE]"):
+                self.done = True
+            elif data and not data.isspace():
+                self._last = data
+                chunk = _as_object(_json(data), data)
+                try:
+                    yield from self._message.read(chunk)
+                except ProviderError as error:
+                    raise _with_raw(error, data) from None
                 self.done = self.done or self._message.over
-            except ProviderError as error:
-                raise _with_raw(error, data) from None
 
     def _whole(self) -> Iterator[Delta]:
         body = self._last = bytes(self._head.removeprefix(b"\xef\xbb\xbf").strip())

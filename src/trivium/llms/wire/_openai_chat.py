@@ -213,9 +213,14 @@ class OpenAIMessageReader:
 
     def _choice(self, choice: ParsedObject) -> Iterator[Delta]:
         message = choice.get("delta") or choice.get("message")
-        if message and isinstance(message, str | dict):
-            content: ParsedObject = {"content": message} if isinstance(message, str) else message
-            yield from self._deltas(content, choice.get("index") or 0)
+        if isinstance(message, str):
+            message = ParsedObject(content=message)
+        if message and isinstance(message, dict):
+            content, index = message.get("content"), choice.get("index") or 0
+            if len(message) > 1 or not isinstance(content, str):
+                yield from self._deltas(message, index)
+            elif piece := self._text_delta(content, index):  # nearly every chunk
+                yield piece
         if logprobs := choice.get("logprobs"):
             for key in ("content", "refusal"):
                 if (tokens := logprobs_of(dict_or_empty(logprobs).get(key))) is not None:
@@ -230,14 +235,11 @@ class OpenAIMessageReader:
 
     def _deltas(self, message: ParsedObject, choice: JSONValue) -> Iterator[Delta]:
         content = message.get("content")
-        is_plain = len(message) == 1 and isinstance(content, str)  # nearly every chunk
-        if not is_plain and (thought := self._thought(message)):
+        if thought := self._thought(message):
             self._any = True
             yield Reasoning(thought)
         if content and (piece := self._text_delta(content, choice)):
             yield piece
-        if is_plain:
-            return
         if refusal := _text(message.get("refusal")):
             self._refused = self._spoken = self._any = True
             yield refusal
