@@ -4,7 +4,7 @@ Agere's own environment reads this folder too (see `scripts/scenarios.py`), so n
 a package is given as a module.
 """
 
-from . import callbacks, contexts, edges, ends, failures, jobs, nodes, streams, terminations, threads, tools
+from . import callbacks, contexts, edges, ends, failures, jobs, mixtures, nodes, streams, terminations, threads, tools
 from ._script import SCRIPTS, outcome
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "ends",
     "failures",
     "jobs",
+    "mixtures",
     "nodes",
     "outcome",
     "streams",
