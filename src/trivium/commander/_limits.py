@@ -41,8 +41,11 @@ class Limits:
     seconds: float | None = None
     usd: float | None = None
 
-    def __new__(cls, *args: Any, **given: Any) -> Self:
-        for name in given.keys() - set(cls.__match_args__):
+    def __new__(  # with the names of the limits, for `help`
+        cls, turns: Any = None, tokens: Any = None, tool_calls: Any = None, seconds: Any = None, usd: Any = None,
+        **unknown: Any,
+    ) -> Self:  # fmt: skip
+        for name in unknown:
             raise ArgumentTypeError.unknown(name, cls.__match_args__, "Limits takes no")
         return object.__new__(cls)
 

@@ -19,7 +19,7 @@ def adder(on: Run) -> Any:
     class Adder(on.BaseAction):
         if not on.is_async:
 
-            def run(self, a: int, b: int) -> str:
+            def run(self, a: int, b: int) -> str:  # pyright: ignore[reportRedeclaration]
                 """Add.
 
                 Args:
