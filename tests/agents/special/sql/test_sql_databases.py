@@ -56,6 +56,9 @@ def test_a_plan_of_a_query_that_only_reads_is_shown(shop: Shop) -> None:
     assert shop.database.query("EXPLAIN SELECT name FROM customers ORDER BY name").rows
     if shop.dialect == "postgres":
         assert "Plan" in str(shop.database.query("EXPLAIN (FORMAT JSON) SELECT name FROM customers").rows)
+        assert "actual" in str(shop.database.query("EXPLAIN ANALYZE SELECT name FROM customers").rows)
+    if shop.dialect == "mysql":
+        assert "customers" in str(shop.database.query("EXPLAIN FORMAT=JSON SELECT name FROM customers").rows)
     with pytest.raises(QueryRefusedError):
         shop.database.query("EXPLAIN SELECT * FROM secrets")
 

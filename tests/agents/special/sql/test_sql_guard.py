@@ -231,17 +231,25 @@ def test_other_forms_of_texts_that_may_mean_more_are_refused(dialect: str, sql: 
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "mysql", "postgres", "sqlite"])
-def test_a_plan_can_be_asked_for_and_runs_nothing(dialect: str) -> None:
+def test_a_plan_of_a_query_that_reads_can_be_asked_for(dialect: str) -> None:
     assert check_query(" explain\nselect a from t", dialect, max_rows=5) == "EXPLAIN SELECT a FROM t"
     refused = [
         "DELETE FROM t",
-        "ANALYZE SELECT 1",
-        "(ANALYZE) SELECT 1",
+        "ANALYZE DELETE FROM t",
+        "ANALYZE SELECT * FROM secrets",
+        "(ANALYZE) DELETE FROM t",
+        "ANALYZE EXPLAIN SELECT 1",
         "VERBOSE DELETE FROM t",
         "t",
         "SELECT 1; SELECT 2",
     ]
-    refused += ["EXPLAIN SELECT 1", "", "FOR CONNECTION 5", "SELECT * FROM secrets", "FORMAT=JSON SELECT 1"]
+    refused += ["EXPLAIN SELECT 1", "", "FOR CONNECTION 5", "SELECT * FROM secrets", "FORMAT=JSON DELETE FROM t"]
+    refused += [
+        "FORMAT=JSON INTO @a SELECT 1",
+        "FORMAT=JSON FOR CONNECTION 5",
+        "FORMAT='JSON' SELECT 1",
+        "FORMAT=X SELECT 1",
+    ]
     for sql in refused:
         with pytest.raises(QueryRefusedError):
             check_query(f"EXPLAIN {sql}", dialect, tables=["t"])
@@ -257,6 +265,13 @@ def test_a_plan_can_be_asked_for_and_runs_nothing(dialect: str) -> None:
         ("postgres", "EXPLAIN (VERBOSE, COSTS off) SELECT 1", "EXPLAIN (VERBOSE, COSTS OFF) SELECT 1"),
         ("duckdb", "EXPLAIN (FORMAT JSON) SELECT 1", "EXPLAIN (FORMAT JSON) SELECT 1"),
         ("duckdb", "EXPLAIN (SELECT 1)", "EXPLAIN SELECT 1"),
+        ("duckdb", "EXPLAIN (analyze, FORMAT JSON) SELECT 1", "EXPLAIN (ANALYZE, FORMAT JSON) SELECT 1"),
+        ("duckdb", "EXPLAIN ANALYZE SELECT 1", "EXPLAIN ANALYZE SELECT 1"),
+        ("mysql", "EXPLAIN ANALYZE SELECT 1", "EXPLAIN ANALYZE SELECT 1"),
+        ("mysql", "explain format = json\nselect 1", "EXPLAIN FORMAT=JSON SELECT 1"),
+        ("postgres", "explain analyze select a from t", "EXPLAIN ANALYZE SELECT a FROM t"),
+        ("postgres", "EXPLAIN ANALYZE  VERBOSE SELECT 1", "EXPLAIN ANALYZE VERBOSE SELECT 1"),
+        ("postgres", "EXPLAIN (ANALYZE, buffers off) SELECT 1", "EXPLAIN (ANALYZE, BUFFERS OFF) SELECT 1"),
     ],
 )
 def test_the_form_of_a_plan_can_be_chosen(dialect: str, sql: str, sent: str) -> None:
@@ -267,9 +282,9 @@ def test_the_form_of_a_plan_can_be_chosen(dialect: str, sql: str, sent: str) -> 
 @pytest.mark.parametrize(
     "options",
     [
-        "ANALYZE", "ANALYZE TRUE, FORMAT JSON", "FORMAT JSON, ANALYZE", "FORMAT JSON, ANALYZE OFF", "SETTINGS", "WAL",
+        "ANALYZE 1", "ANALYZE, WAL", "FORMAT JSON, ANALYZE,", "ANALYZE (BUFFERS)", "SETTINGS", "WAL",
         "FORMAT JSON, SETTINGS", "FORMAT", "FORMAT JSON,", "FORMAT 'JSON'", "COSTS 1", "FORMAT JSON) (ANALYZE",
-        "FORMAT /**/ JSON, ANALYZE", "VERBOSE, ANALYZE", "VERBOSE 1", "VERBOSE, WAL", "SERIALIZE", "GENERIC_PLAN",
+        "FORMAT /**/ JSON, ANALYZE", "VERBOSE, WAL", "VERBOSE 1", "SERIALIZE", "GENERIC_PLAN", "ANALYZE; SELECT",
     ],
 )  # fmt: skip
 def test_options_of_a_plan_that_may_do_more_are_refused(dialect: str, options: str) -> None:
@@ -277,6 +292,42 @@ def test_options_of_a_plan_that_may_do_more_are_refused(dialect: str, options: s
         check_query(f"EXPLAIN ({options}) SELECT a FROM t", dialect, tables=["t"])
     with pytest.raises(QueryRefusedError):
         check_query("EXPLAIN (FORMAT JSON) DELETE FROM t", dialect, tables=["t"])
+
+
+PLANS = {
+    "sqlite": ["", "QUERY PLAN "],
+    "postgres": ["", "ANALYZE ", "VERBOSE ", "ANALYZE VERBOSE ", "(FORMAT JSON) ", "(ANALYZE, BUFFERS) "],
+    "mysql": ["", "ANALYZE ", "FORMAT=JSON ", "FORMAT=TREE "],
+}
+
+
+@pytest.mark.parametrize(("dialect", "words"), [(dialect, words) for dialect, some in PLANS.items() for words in some])
+def test_a_plan_is_shown_of_what_may_be_read_and_of_nothing_else(dialect: str, words: str) -> None:
+    known = KNOWN[dialect]
+    for sql, _ in LEGAL[dialect]:
+        if not sql.lstrip().upper().startswith("EXPLAIN"):
+            assert check_query(f"EXPLAIN {words}{sql}", dialect, tables=known) == (
+                f"EXPLAIN {words}{check_query(sql, dialect, tables=known)}"
+            )
+    for name, sql in ATTACKS[dialect].items():
+        with pytest.raises(QueryRefusedError):
+            raise AssertionError(f"{name}: {check_query(f'EXPLAIN {words}' + sql, dialect, tables=known)}")
+
+
+@given(_mutated(), st.data())
+def test_no_change_of_an_attack_lets_its_plan_pass(attack: tuple[str, str], data: st.DataObject) -> None:
+    dialect, sql = attack
+    try:
+        check_query(sql, dialect, tables=KNOWN[dialect])
+    except QueryRefusedError:
+        with pytest.raises(QueryRefusedError):
+            check_query(f"EXPLAIN {data.draw(st.sampled_from(PLANS[dialect]))}{sql}", dialect, tables=KNOWN[dialect])
+
+
+@pytest.mark.parametrize("words", ["ANALYZE", "(ANALYZE)", "FORMAT=JSON"])
+def test_sqlite_has_no_plan_of_a_run(words: str) -> None:
+    with pytest.raises(QueryRefusedError):
+        check_query(f"EXPLAIN {words} SELECT 1", "sqlite")
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "mysql", "sqlite"])

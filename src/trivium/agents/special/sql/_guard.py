@@ -27,13 +27,23 @@ _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 _EXPLAIN: Final = re.compile(
-    r"\s*EXPLAIN(?:\s+(QUERY\s+PLAN|VERBOSE)\s+|\s*\(\s*((?:FORMAT|COSTS|VERBOSE)\b[\w\s,]*)\)|\s+)", re.IGNORECASE
+    r"\s*EXPLAIN(?:\s+(QUERY\s+PLAN|ANALYZE\s+VERBOSE|ANALYZE|VERBOSE|FORMAT\s*=\s*\w+)\s+"
+    r"|\s*\(\s*((?:ANALYZE|BUFFERS|COSTS|FORMAT|TIMING|VERBOSE)\b[\w\s,]*)\)|\s+)",
+    re.IGNORECASE,
 )
-_PLAN_OPTIONS: Final = {
-    "duckdb": re.compile(r"FORMAT (?:TEXT|JSON|YAML)"),
-    "postgres": re.compile(r"FORMAT (?:TEXT|XML|JSON|YAML)|(?:COSTS|VERBOSE)(?: ON| OFF| TRUE| FALSE)?"),
+_PLAN_WORDS: Final = {
+    "duckdb": re.compile(r"ANALYZE"),
+    "mysql": re.compile(r"ANALYZE|FORMAT=(?:JSON|TRADITIONAL|TREE)"),
+    "postgres": re.compile(r"ANALYZE|VERBOSE|ANALYZE VERBOSE"),
+    "sqlite": re.compile(r"QUERY PLAN"),
 }
-"""The options of EXPLAIN that change how a plan is written, and nothing else."""
+_PLAN_OPTIONS: Final = {
+    "duckdb": re.compile(r"ANALYZE|FORMAT (?:TEXT|JSON|YAML)"),
+    "postgres": re.compile(
+        r"FORMAT (?:TEXT|XML|JSON|YAML)|(?:ANALYZE|BUFFERS|COSTS|TIMING|VERBOSE)(?: ON| OFF| TRUE| FALSE)?"
+    ),
+}
+"""The options of EXPLAIN that change how a plan is written, and ANALYZE, which runs the query: one that may be run."""
 _BEGINNINGS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "L_PAREN")
 
 
@@ -50,8 +60,8 @@ def check_query(
 
     The model's text itself is never sent: it is parsed, each node of the tree must be of a kind that is allowed, and
     new text is written from the tree. The new text is parsed and checked again, and must give the same tree, so that it
-    means the same. Only what is listed is allowed; all else is refused. EXPLAIN of such a query is allowed, with no
-    options but those of the plan's form, so that nothing of it is run.
+    means the same. Only what is listed is allowed; all else is refused. EXPLAIN of such a query is allowed, with
+    options of the plan's form, and with ANALYZE, which runs it.
 
     Args:
         sql: the query.
@@ -110,11 +120,11 @@ class _Query:
         return QueryRefusedError(reason, allowed, self._sql)
 
     def explain_words(self, plan: str | None, options: str | None) -> str:
-        """Write EXPLAIN, with SQLite's QUERY PLAN or PostgreSQL's VERBOSE, or with options."""
+        """Write EXPLAIN with the words that the dialect has before the query, or with options."""
         plan = " ".join((plan or "").upper().split())
-        if plan and self._dialect != ("postgres" if plan == "VERBOSE" else "sqlite"):
-            owner = "PostgreSQL" if plan == "VERBOSE" else "SQLite"
-            raise self.refused(f"{plan} is {owner}'s", "EXPLAIN with a query")
+        plan = re.sub(r"\s*=\s*", "=", plan)
+        if plan and not _PLAN_WORDS[self._dialect].fullmatch(plan):
+            raise self.refused(f"EXPLAIN has no {plan} here", "EXPLAIN with a query")
         known = _PLAN_OPTIONS.get(self._dialect)
         written = [" ".join(each.upper().split()) for each in (options or "").split(",")]
         if options and not (known and all(map(known.fullmatch, written))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Generator, Iterable, Mapping, Sequence, Sized
 from contextlib import closing, contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -252,7 +252,7 @@ class Loader(NamedTuple):
             return create_table(self.database, name, source)
 
     @contextmanager
-    def bounded(self, source: object) -> Iterator[None]:
+    def bounded(self, source: object) -> Generator[None]:
         """Let DuckDB hold only what a table may take while it is made.
 
         Raises:
