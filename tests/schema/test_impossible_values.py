@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any, cast, get_args
 import pytest
 from pydantic import ValidationError
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, Task, TaskConfig
+from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, Task, TaskConfig, run_batch_tasks
 from trivium.agents import Sequential
 from trivium.exceptions import ArgumentTypeError, TriviumError
 from trivium.llms import BaseLLM
@@ -200,6 +201,14 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: ChatAgent[str](ChatAgentConfig(output_format=int)), "the answer type is given twice"),
     (lambda: Agent(model())(), "Agent has nothing to answer: give it a message"),
     (lambda: Agent(model()).llm_response(), "Agent has nothing to answer"),
+    (lambda: cast("Any", Agent)[int, str](model()), r"Agent\[…\] takes one type: for either of two write"),
+    (lambda: cast("Any", Agent)["int"](model()), "the type of an answer is given itself, not by its name 'int'"),
+    (lambda: Agent(model(), memory=[]), "a memory is made by a class or function, not list"),  # type: ignore[arg-type]
+    (lambda: task().run("x", max_cost=-1), r"Limits\(usd=-1\) allows nothing: give 0 or more"),
+    (lambda: run_batch_tasks(cast("Any", Agent(model())), ["x"]), "run_batch_tasks takes Task as task, not Agent"),
+    (lambda: run_batch_tasks(task(), cast("Any", 3)), "a batch takes a list of items, not int"),
+    (lambda: Agent(model()).open("x").result, "the stream is not open: async with agent.open"),
+    (lambda: asyncio.run(anext(aiter(Agent(model()).open("x")))), "the stream is not open: async with agent.open"),  # type: ignore[arg-type]
     (lambda: model().chat("x", temprature=0.5), "a call of a model takes no temprature: did you mean temperature?"),
     (lambda: list(model().stream_chat("x", max_token=5)), "a call of a model takes no max_token: did you mean max_tok"),
     (lambda: Narrow("n").generate("x", stop_word=["a"]), "a call of a model takes no stop_word: did you mean stop_w"),

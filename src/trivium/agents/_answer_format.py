@@ -53,6 +53,8 @@ class AnswerFormat:
     __slots__ = ("_adapter", "include_defaults", "is_wrapped", "kind", "schema")
 
     def __init__(self, kind: Any, include_defaults: bool = True) -> None:
+        if isinstance(kind, str):
+            raise AnswerTypeError(f"the type of an answer is given itself, not by its name {kind!r}", kind)
         self.kind, self.include_defaults = kind, include_defaults
         try:
             self._adapter: TypeAdapter[Any] = TypeAdapter(kind)

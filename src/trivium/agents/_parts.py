@@ -107,7 +107,7 @@ def made_memory(memory: MemoryOption | Literal["default"]) -> MemoryManager | No
         return memory
     if isinstance(memory, Memory):
         raise ConfigurationError("a memory is one session's: give its class, or dict(type=Memory, recent_n=…)")
-    if not memory:
+    if memory is None or memory is False:
         return None
     return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
 

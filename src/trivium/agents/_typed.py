@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from typing_extensions import TypeVar, get_original_bases
 
 from trivium.agents._answer_format import name_of_type
+from trivium.exceptions import AnswerTypeError
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
@@ -64,6 +65,9 @@ def type_argument(cls: type, inherited: Any) -> Any:
 
 def bracketed(origin: type, argument: Any) -> TypedClass | None:
     """Return the class for this type; None where the brackets hold a type variable."""
-    if isinstance(argument, tuple):  # from an evaluated type hint
-        (argument,) = cast("tuple[Any]", argument)
+    if isinstance(argument, tuple):
+        argument, *others = cast("tuple[Any, ...]", argument)  # one from an evaluated type hint
+        if others:
+            name = origin.__name__
+            raise AnswerTypeError(f"{name}[…] takes one type: for either of two write {name}[A | B]", argument)
     return None if isinstance(argument, TypeVar) else TypedClass(origin, NoneType if argument is None else argument)

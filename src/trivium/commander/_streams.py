@@ -14,6 +14,7 @@ from trivium.commander._drivers import ThreadEvent, drive, wait
 from trivium.commander._loops import home_loop_here, in_worker, is_blocking, shield
 from trivium.commander._node import TaskNode, change_scope, current, scope_of
 from trivium.commander._workers import Outcome, get_item, get_running_loop, post, submit, value_or_raise
+from trivium.exceptions import CommanderNotRunError
 
 if TYPE_CHECKING:
     from trivium.events import RunEvent
@@ -165,18 +166,22 @@ class AsyncStream(Generic[T, E_co]):
         return self
 
     async def __aiter__(self) -> AsyncIterator[E_co]:
-        assert self._task is not None, "use `async with` first"
+        task = self._opened()
         while (event := await self._queue.get()) is not None:
             self.pipe.took()
             yield event
         self._queue.put_nowait(None)  # a second reader is at the end again
-        await self._task
+        await task
+
+    def _opened(self) -> asyncio.Task[T]:
+        if self._task is None:
+            raise CommanderNotRunError("the stream is not open: async with agent.open(message) as stream: …")
+        return self._task
 
     @property
     def result(self) -> T:
         """The result of the call, once the stream has been read to its end."""
-        assert self._task is not None, "use `async with` first"
-        return self._task.result()
+        return self._opened().result()
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._task is not None

@@ -14,6 +14,7 @@ from trivium.commander import Limits, driver_neutral, invoke, sync_function, thi
 from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
 from trivium.schema import Message, StatusCode
+from trivium.schema.lowlevel import check_arguments
 from trivium.tasks._pool import Batch, BatchKeywords, Work
 from trivium.tasks._task import Task
 
@@ -82,6 +83,7 @@ async def run_batch_tasks_async(
         >>> run_batch_tasks(task, ["a", "b"], output_map=lambda result: result.content)
         ['A', 'B']
     """
+    check_arguments(run_batch_tasks_async, None, [("task", task)])
     limits, each = _limits(shared_limits, max_cost, max_tokens)
     work = _asking(_copies(task), lambda copy, text: invoke(copy.run, text, turns=turns, **each), input_map, output_map)
     return await Batch(task.name, items, work, sequential, batch_size, keywords, limits=limits).run()

@@ -85,6 +85,8 @@ class Batch:
         """
         for name in self.options:
             check_name(name, sorted(BatchKeywords.__annotations__), "a batch takes no")
+        if not isinstance(self.items, Iterable | AsyncIterable):  # type: ignore[unnecessary] - users pass anything
+            raise ArgumentTypeError(f"a batch takes a list of items, not {type(self.items).__name__}", "items")
         if self.batch_size is not None:
             positive(batch_size=self.batch_size)
         handling = read_handling(self.options.get("handle_exceptions", ExceptionHandling.RAISE))
