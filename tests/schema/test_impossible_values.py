@@ -204,7 +204,6 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: cast("Any", Agent)[int, str](model()), r"Agent\[…\] takes one type: for either of two write"),
     (lambda: cast("Any", Agent)["int"](model()), "the type of an answer is given itself, not by its name 'int'"),
     (lambda: Agent(model(), memory=[]), "a memory is made by a class or function, not list"),  # type: ignore[arg-type]
-    (lambda: task().run("x", max_cost=-1), r"Limits\(usd=-1\) allows nothing: give 0 or more"),
     (lambda: run_batch_tasks(cast("Any", Agent(model())), ["x"]), "run_batch_tasks takes Task as task, not Agent"),
     (lambda: run_batch_tasks(task(), cast("Any", 3)), "a batch takes a list of items, not int"),
     (lambda: Agent(model()).open("x").result, "the stream is not open: async with agent.open"),

@@ -311,7 +311,7 @@ class Task(Module, Generic[T]):
         """
         if unknown := kwargs.keys() - OPTIONS:
             refuse_others(unknown, Task.run_async, f"{self.name}.run", OPTIONS)
-        if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each}:
+        if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
         message = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
         kind = return_type or self.default_return_type
