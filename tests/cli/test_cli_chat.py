@@ -155,6 +155,26 @@ def test_a_session_goes_on_where_it_ended(trivium: Command):
     assert (trivium.folder / "s.json").stat().st_mode & 0o077 == 0
 
 
+def test_with_a_journal_a_turn_that_was_killed_goes_on_and_later_ones_have_all_that_was_said(trivium: Command):
+    def reply(body: dict[str, Any]) -> list[str]:
+        said = [each["content"] for each in body["messages"] if each["role"] == "user"]
+        return [HOLD, "again"] if said[-1] == "second" and len(server.asked) == 2 else [f"heard {len(said)}"]
+
+    journal = ("--journal", "runs.db", "--session", "ada")
+    (trivium.folder / "typed").write_text("first\nsecond\n")
+    with ChatAnswers(reply) as server, (trivium.folder / "typed").open() as stdin:
+        process = trivium.start("chat", *server.options, *journal, stdin=stdin)
+        server.held = process.kill
+        assert trivium.end(process).out == "heard 1\n"
+        ended = chat(trivium, "third\n", *server.options, *journal)
+        assert (ended.status, ended.out) == (0, "heard 2\nheard 3\n")
+        assert chat(trivium, "fourth\n", *server.options, *journal).out == "heard 4\n"
+        said = [("user", "first"), ("assistant", "heard 1"), ("user", "second"), ("assistant", "heard 2")]
+        assert server.texts()[-1] == [*said, ("user", "third"), ("assistant", "heard 3"), ("user", "fourth")]
+        assert chat(trivium, "hi\n", *server.options, "--journal", "runs.db").out == "heard 1\n"
+    assert trivium("runs").out.count("done") == 5
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"memory": 3}', '{"memory": [{"content": 1, "nothing": 2}]}', "3"])
 def test_a_session_file_that_is_none_is_one_line_and_stays_as_it_was(trivium: Command, content: str):
     (trivium.folder / "s.json").write_text(content)

@@ -316,6 +316,7 @@ def _chat_command(
     embedding: Annotated[str, _option(f"For --docs: {_EMBEDDING}", "NAME")] = "",
     system: Annotated[str | None, _option("The system message of the model.", "TEXT")] = None,
     session: Annotated[Path | None, _option("Keep the conversation there, and continue it.", "FILE")] = None,
+    journal: Annotated[str | None, _option("Keep it there, under the name --session; no turn is lost.", "FILE")] = None,
     history: Annotated[Path | None, _option(_HISTORY, "FILE", envvar="TRIVIUM_HISTORY")] = None,
     json: Annotated[bool, typer.Option("--json", help="The events as JSON lines on stdout.")] = False,
 ) -> int:
@@ -334,6 +335,7 @@ def _chat_command(
         embedding=embedding,
         system=system,
         session=session,
+        journal=journal,
         history=history,
         json=json,
     )

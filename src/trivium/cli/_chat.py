@@ -18,6 +18,7 @@ from trivium.cli._screen import as_error, one_line, write_line
 from trivium.cli._sources import STDIN
 from trivium.commander import EndedEvent, Event
 from trivium.exceptions import ConfigurationError, TriviumError
+from trivium.journal import Journal
 from trivium.llms import DeltaEvent
 from trivium.schema import Message
 from trivium.terminal import Terminal
@@ -52,6 +53,7 @@ class ChatOptions:
     embedding: str
     system: str | None
     session: Path | None
+    journal: str | None
     history: Path | None
     json: bool
 
@@ -74,7 +76,10 @@ def run_chat(options: ChatOptions) -> int:
         model = choose_model(options.model, options.base_url)
         tools = [find_tool(name) for name in options.tools]
         agent = Agent(model, options.system, tools=tools, name=one_line(model.name))
-    conversation = Conversation(agent, file=options.session)
+    if options.journal is None:
+        conversation = Conversation(agent, file=options.session)
+    else:
+        conversation = Conversation(agent, str(options.session or "chat"), journal=Journal(options.journal))
     if terminal is not None:
         chat_at_terminal(
             conversation, terminal, commands={"/model": _model_of(agent, options), "/docs": _docs_of(agent)}

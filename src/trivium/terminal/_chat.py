@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Hashable, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from trivium.commander import Event, Listener
 from trivium.exceptions import ConfigurationError, OutputError, RunKilledError, StateError, TriviumError
@@ -21,6 +23,7 @@ from trivium.terminal._words import safe_line
 
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
+    from trivium.journal import Journal, RunInfo
 
 __all__ = ["COMMANDS", "Conversation", "chat", "chat_at_terminal", "chat_on_lines", "run_command"]
 
@@ -50,6 +53,7 @@ def chat(
     session_file: Path | None = None,
     history: Path | None = None,
     listeners: tuple[Listener, ...] = (),
+    journal: Journal | None = None,
 ) -> int:
     """Chat with a module until the user leaves: at a terminal with a screen, else with one line of input for each turn.
 
@@ -62,6 +66,8 @@ def chat(
         session_file: a file that keeps the conversation: read at the start if it exists, written after each turn.
         history: as for `Terminal`.
         listeners: further listeners of the runs.
+        journal: has each turn as a durable run, "SESSION-1" and so on, where session 0 is called "chat": the
+            conversation goes on from there, and so does a turn whose process was killed.
 
     Returns:
         The number of turns that failed.
@@ -75,7 +81,7 @@ def chat(
 
         chat(Agent("default", "Answer in one sentence."))
     """
-    conversation = Conversation(module, session_id, session_file)
+    conversation = Conversation(module, session_id, session_file, journal)
     if is_terminal():
         return chat_at_terminal(conversation, Terminal(commands=COMMANDS, history=history), listeners)
 
@@ -94,14 +100,20 @@ def chat(
 class Conversation:
     """A module's session in a chat; a question without an answer leaves no trace in it."""
 
-    def __init__(self, module: Module, session_id: Hashable = 0, file: Path | None = None) -> None:
-        self.module, self.session_id, self.file = module, session_id, file
+    def __init__(
+        self, module: Module, session_id: Hashable = 0, file: Path | None = None, journal: Journal | None = None
+    ) -> None:
+        self.module, self.file, self.journal = module, file, journal
+        self.session_id = "chat" if journal is not None and session_id == 0 else session_id
+        self.is_broken_off, self._turn = False, 0
         self.failed = 0
         self.usage = Usage()
         if file is not None and file.exists():
             self._load(file)
         else:
             self.save()  # a file that cannot be written is an error before the first question
+        if journal is not None:
+            self._restore(journal)
 
     def ask(
         self,
@@ -118,12 +130,38 @@ class Conversation:
             partial: returns the text so far of an answer that is not complete.
             approve: decides on calls of tools, unless the module has a function for that.
         """
+        options: dict[str, Any] = {"session_id": self.session_id}
+        if self.journal is not None:
+            self._turn += 1
+            options |= {"journal": self.journal, "run_id": self._run_of(self._turn)}
+        return self._answer(functools.partial(self.module, text, **options), listeners, partial, approve)
+
+    def go_on(
+        self,
+        listeners: tuple[Listener, ...],
+        partial: Callable[[], str],
+        approve: Callable[[ApprovalRequest], object] | None = None,
+    ) -> Message:
+        """Go on with the turn that was broken off; see `ask`."""
+        assert self.journal is not None, "only a journal has turns that were broken off"
+        self.is_broken_off, run = False, self.journal.view(self._run_of(self._turn))
+        resume = functools.partial(run.resume, self.module, accept_changes=True)
+        return self._answer(resume, listeners, partial, approve)
+
+    def _answer(
+        self,
+        call: Callable[..., Message],
+        listeners: tuple[Listener, ...],
+        partial: Callable[[], str],
+        approve: Callable[[ApprovalRequest], object] | None,
+    ) -> Message:
         before = len(self.messages())
         try:
-            approve = self.module.approve or approve
-            answer = self.module(text, session_id=self.session_id, listeners=listeners, approve=approve)
+            answer = call(listeners=listeners, approve=self.module.approve or approve)
         except BaseException:
             self._close(before, partial())
+            if self.journal is not None:
+                self.journal.forget(self._run_of(self._turn))
             raise
         self.save()
         return answer
@@ -151,6 +189,28 @@ class Conversation:
         """Forget the conversation."""
         self.module.reset(self.session_id, recursive=True)
         self.save()
+        if self.journal is not None:
+            for each in self._turns(self.journal):
+                self.journal.forget(each.id)
+
+    def _run_of(self, turn: int) -> str:
+        return f"{self.session_id}-{turn}"
+
+    def _turns(self, journal: Journal) -> list[RunInfo]:
+        """Return the runs of the turns, the first one first."""
+        start = f"{self.session_id}-"
+        found = [each for each in journal.runs() if each.id.startswith(start) and each.id[len(start) :].isdecimal()]
+        return sorted(found, key=lambda each: int(each.id[len(start) :]))
+
+    def _restore(self, journal: Journal) -> None:
+        """Remember what was said up to the last turn that is done."""
+        turns = self._turns(journal)
+        done = [each.id for each in turns if each.status == "done"]
+        if done:
+            journal.view(done[-1]).restore(self.module)
+        if turns:
+            self._turn = int(turns[-1].id.rpartition("-")[2])
+            self.is_broken_off = turns[-1].status == "killed"
 
     def _close(self, before: int, partial: str) -> None:
         """Leave a history that can be continued: every question has an answer."""
@@ -206,6 +266,9 @@ def chat_at_terminal(
     terminal.note(f"{_KEYS}; /help says more.")
     if summary := conversation.summary():
         terminal.note(summary)
+    if conversation.is_broken_off:
+        terminal.note("The last turn was broken off; it goes on.")
+        _take_turn(conversation, terminal, listeners, conversation.go_on)
     while (text := terminal.read()) is not None:
         word = text.strip()
         if word.lower() in _QUIT:
@@ -214,23 +277,29 @@ def chat_at_terminal(
             run_command(word, conversation, terminal, commands or {})
         if not word or _COMMAND.match(word):
             continue
-        terminal.begin_turn()
-        terminal.wait()
-        try:
-            heard = (terminal, conversation.count, *listeners)
-            answer = conversation.ask(text, heard, lambda: terminal.partial, terminal.approve)
-        except (KeyboardInterrupt, RunKilledError):
-            terminal.stop()
-            terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written
-        except TriviumError as error:
-            conversation.failed += 1
-            terminal.stop()
-            terminal.note(f"error: {safe_line(error)}", "red")
-        else:
-            content = answer.content if isinstance(answer.content, str) else str(answer.content or "")
-            if content and not terminal.has_displayed(content):  # as of a module that calls no model
-                terminal.write_message(answer.sender, content, "agent")
+        _take_turn(conversation, terminal, listeners, functools.partial(conversation.ask, text))
     return conversation.failed
+
+
+def _take_turn(
+    conversation: Conversation, terminal: Terminal, listeners: tuple[Listener, ...], ask: Callable[..., Message]
+) -> None:
+    """Have a turn answered at the terminal."""
+    terminal.begin_turn()
+    try:
+        terminal.wait()  # from here on Ctrl-C stops the answer
+        answer = ask((terminal, conversation.count, *listeners), lambda: terminal.partial, terminal.approve)
+    except (KeyboardInterrupt, RunKilledError):
+        terminal.stop()
+        terminal.note("\ninterrupted; say what to do next", "yellow")  # behind the ^C that the terminal has written
+    except TriviumError as error:
+        conversation.failed += 1
+        terminal.stop()
+        terminal.note(f"error: {safe_line(error)}", "red")
+    else:
+        content = answer.content if isinstance(answer.content, str) else str(answer.content or "")
+        if content and not terminal.has_displayed(content):  # as of a module that calls no model
+            terminal.write_message(answer.sender, content, "agent")
 
 
 def run_command(line: str, conversation: Conversation, terminal: Terminal, commands: Commands | None = None) -> None:
@@ -283,14 +352,14 @@ def chat_on_lines(
     failed: Callable[[TriviumError], object],
 ) -> int:
     """Read a turn from each line of standard input; return the number of turns that failed."""
-    for line in sys.stdin:
-        text = line.strip()
+    for line in chain([None] if conversation.is_broken_off else [], sys.stdin):
+        text = "" if line is None else line.strip()
         if text.lower() in _QUIT:
             break
-        if not text:
+        if not text and line is not None:
             continue
         try:
-            answer = conversation.ask(text, listeners, str)
+            answer = conversation.ask(text, listeners, str) if text else conversation.go_on(listeners, str)
         except OutputError:
             raise
         except TriviumError as error:
