@@ -49,7 +49,7 @@ def core() -> set[str]:
     while left:
         asked = left.pop()
         name = re.split(r"[^A-Za-z0-9_.-]", asked)[0].lower().replace("_", "-")
-        if "extra ==" not in asked and name not in found:
+        if not re.search("extra ==|sys_platform == '(darwin|win32)'", asked) and name not in found:
             found.add(name)
             left += requires(name) or []
     return found

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from _http_server import LoopbackServer
 from trivium.http import ConnectFailedError, ConnectionLostError, HTTPClient, HTTPError, HTTPRequest, ServerSilentError
+from trivium.http._certificates import system_certificates
 
 from ._raw_server import RawServer, Talk, answering
 from .test_client import CERTIFICATE, OK, body_of, direct, get, serving, trusted, tunnelling
@@ -88,6 +90,26 @@ async def test_a_server_that_asks_for_a_certificate_gets_that_of_the_client() ->
         mine = trusted()
         mine.load_cert_chain(CERTIFICATE)
         assert await body_of(HTTPClient(proxies={}, certificates=mine), get(server.url)) == (200, b"hi")
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+async def test_servers_are_verified_as_the_system_does_it(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import truststore  # before the platform is another one
+
+    async with RawServer(answering(OK), serving()) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr("trivium.http._certificates.sys", SimpleNamespace(platform=platform))
+            for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+                patch.delenv(name, raising=False)
+            found = system_certificates()
+            patch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+            given = system_certificates()
+        assert (type(found) is truststore.SSLContext) == (platform != "linux")
+        with pytest.raises(ConnectFailedError, match="CERTIFICATE_VERIFY_FAILED"):
+            await body_of(HTTPClient(proxies={}, certificates=found), get(server.url))
+        assert await body_of(HTTPClient(proxies={}, certificates=given), get(server.url)) == (200, b"hi")
+        found.load_verify_locations(CERTIFICATE)
+        assert await body_of(HTTPClient(proxies={}, certificates=found), get(server.url)) == (200, b"hi")
 
 
 async def test_a_proxy_without_a_password_gets_no_login() -> None:

@@ -14,6 +14,7 @@ from urllib.request import getproxies
 from weakref import WeakKeyDictionary, finalize, ref
 
 from trivium.http._bodies import ACCEPTED, pieces_of_body
+from trivium.http._certificates import system_certificates
 from trivium.http._connection import Connection
 from trivium.http._exchange import Outgoing
 from trivium.http._messages import ConnectFailedError, HTTPRequest, HTTPResponse, InvalidRequestError
@@ -120,7 +121,7 @@ class HTTPClient:
 
     def _verified(self) -> ssl.SSLContext:
         if self._certificates is None:
-            self._certificates = ssl.create_default_context()
+            self._certificates = system_certificates()
         return self._certificates
 
     async def _exchange(self, pool: ConnectionPool, place: ServerAddress, url: URL, request: HTTPRequest) -> Exchange:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from trivium.exceptions import MissingExtraError
+from trivium.http._certificates import system_certificates
 from trivium.http._client import CONNECT_SECONDS, LONGEST_IDLE, ConnectionPool, HTTPClient, ServerAddress
 from trivium.http._connection import MAX_WAITING, Connection
 from trivium.http._exchange import Exchange, Outgoing
@@ -307,7 +308,7 @@ class HTTP2Client(HTTPClient):
         certificates: ssl.SSLContext | None = None,
         connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
-        certificates = certificates or ssl.create_default_context()
+        certificates = certificates or system_certificates()
         certificates.set_alpn_protocols(["h2", "http/1.1"])
         super().__init__(proxies=proxies, certificates=certificates, connect_timeout=connect_timeout)
         self._of_http1 = set[ServerAddress]()
