@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 import sys
 
@@ -14,7 +13,8 @@ def system_certificates() -> ssl.SSLContext:
 
     OpenSSL finds the certificates of Linux, but not those of macOS, and only a part of those of Windows.
     """
-    is_given = "SSL_CERT_FILE" in os.environ or "SSL_CERT_DIR" in os.environ
+    paths = ssl.get_default_verify_paths()
+    is_given = bool({paths.cafile, paths.capath} - {None, paths.openssl_cafile, paths.openssl_capath})
     if is_given or sys.platform not in ("darwin", "win32"):
         return ssl.create_default_context()
     import truststore
