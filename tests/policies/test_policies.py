@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium import Agent, Message, Module, Task, ToolMessage
-from trivium.actions import ApprovalEvent, ApprovalRequest, Denied, Tool
+from trivium.actions import ApprovalEvent, ApprovalRequest, Denied, Tool, tool
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, PolicyRefusedError, ToolDefinitionError
 from trivium.policies import Decision, Policy, Rule, SinkCall, Source
 from trivium.policies._trusted_text import TrustedText
@@ -219,6 +219,9 @@ def test_impossible_policies_and_effects_are_refused() -> None:
         (ArgumentTypeError, "policy", lambda: Agent("m", policy=[Rule("ask")])),  # type: ignore[arg-type]  # pyright: ignore
         (ToolDefinitionError, "the argument too", lambda: Tool.of(len_of).replace(sends=("too",))),
         (ToolDefinitionError, "spends is True", lambda: Tool.of(len_of).replace(spends="text")),
+        (ToolDefinitionError, r"its arguments \(text\), not \(\)", lambda: Tool.of(len_of).replace(sends=())),
+        (ToolDefinitionError, "does not have; it has text", lambda: Tool.of(len_of).replace(executes=("code",))),
+        (ToolDefinitionError, "no option send", lambda: tool(send=True)(len_of)),  # type: ignore[call-overload]  # pyright: ignore
         (ToolDefinitionError, "the source of a tool", lambda: Tool.of(len_of).replace(source="mail")),
         (ToolDefinitionError, "one of tool, web, document", lambda: Tool.of(len_of).replace(source="user")),
         (ToolDefinitionError, "one of tool, web, document", lambda: Tool.of(len_of).replace(source="model")),
@@ -226,6 +229,50 @@ def test_impossible_policies_and_effects_are_refused() -> None:
     for kind, text, make in wrong:
         with pytest.raises(kind, match=text):
             make()
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"_sends": ()}, r"its arguments \(to, text\), not \(\)"),
+        ({"_sends": ("too",)}, "the argument too, which it does not have; it has to, text"),
+        ({"_spends": "to"}, "spends is True, or a tuple"),
+        ({"_executes": ["to"]}, "executes is True, or a tuple"),
+        ({"_source": "wbe"}, "the source of a tool is one of"),
+        ({"_send": True}, "no setting _send: write _sends"),
+        ({"_excutes": ("to",)}, "no setting _excutes: write _executes"),
+        ({"_sorce": "web"}, "no setting _sorce: write _source"),
+        ({"_needs_aproval": True}, "no setting _needs_aproval: write _needs_approval"),
+    ],
+)
+@pytest.mark.parametrize("is_annotated", [False, True])
+def test_effects_that_would_declare_nothing_are_refused_where_a_tool_message_is_defined(
+    settings: dict[str, Any], text: str, is_annotated: bool
+) -> None:
+    types = {
+        "request": str,
+        "purpose": str,
+        "to": str,
+        "text": str,
+        **dict.fromkeys(settings if is_annotated else (), Any),
+    }
+    body = {"__annotations__": types, "request": "post", "purpose": "To post.", "__module__": __name__, **settings}
+    with pytest.raises(ToolDefinitionError, match=text):
+        type("Post", (ToolMessage,), body)
+
+
+def test_effects_with_a_type_count_as_those_without() -> None:
+    class Post(ToolMessage):
+        request: str = "post"
+        purpose: str = "To post a <text>."
+        text: str
+        _sends: tuple[str, ...] = ("text",)  # type: ignore  # pyright: ignore
+        _executes: bool = True  # type: ignore  # pyright: ignore
+        _source: str = "web"  # type: ignore  # pyright: ignore
+        _sender: str = "me"  # its own
+
+    made = Post.as_tool(len_of, dict)
+    assert (made.sinks, made.source) == ({"sends": ("text",), "executes": True}, "web")
 
 
 def len_of(text: str) -> int:

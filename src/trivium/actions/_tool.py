@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from json import JSONDecodeError, dumps, loads
@@ -35,7 +35,17 @@ from trivium.schema.lowlevel import unfenced
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["MAX_RESULT", "Arguments", "Directing", "Effect", "Tool", "describe_errors", "remove_titles", "unless_null"]
+__all__ = [
+    "MAX_RESULT",
+    "Arguments",
+    "Directing",
+    "Effect",
+    "Tool",
+    "describe_errors",
+    "find_sink_problem",
+    "remove_titles",
+    "unless_null",
+]
 
 Effect: TypeAlias = Literal["read", "idempotent", "transactional", "once", "composite"]
 """The effect of a call on the world: none; the same for any number of calls; one within the transaction of the run's
@@ -258,14 +268,28 @@ def find_option_problem(tool: Tool) -> str:
         return f"the effect of a tool is {', '.join(get_args(Effect))} or None"
     if tool.max_result is not None and (not isinstance(tool.max_result, int) or tool.max_result <= 0):  # type: ignore[unnecessary]
         return f"max_result is a number of characters above 0, or None for all, not {tool.max_result!r}"
-    for sink, given in {"sends": tool.sends, "spends": tool.spends, "executes": tool.executes}.items():
+    sinks = {"sends": tool.sends, "spends": tool.spends, "executes": tool.executes}
+    return find_sink_problem(sinks, tool.source, tool.spec.parameters.get("properties", ()))
+
+
+def find_sink_problem(sinks: Mapping[str, object], source: object, arguments: Collection[str]) -> str:
+    """Describe what is wrong with the effects and the source that a tool declares for policies; "" if nothing is.
+
+    Args:
+        sinks: `sends`, `spends` and `executes`, as they are declared.
+        source: the source.
+        arguments: the names of the tool's arguments.
+    """
+    for sink, given in sinks.items():
         names: Any = given
-        if isinstance(names, tuple) and (unknown := {*names} - tool.spec.parameters.get("properties", {}).keys()):
-            return f"{sink} names the argument {min(map(str, unknown))}, which it does not have"
-        if not isinstance(names, bool | tuple):
-            return f"{sink} is True, or a tuple of names of its arguments, not {names!r}"
-    if tool.source not in _SOURCES:  # "user" and "model" would make others' words theirs
-        return f"the source of a tool is one of {', '.join(_SOURCES)}, not {tool.source!r}"
+        if not isinstance(names, bool | tuple) or names == ():
+            return f"{sink} is True, or a tuple of names of its arguments ({', '.join(arguments)}), not {names!r}"
+        unknown = [] if isinstance(names, bool) else [str(each) for each in names if each not in arguments]
+        if unknown:
+            listed = ", ".join(arguments) or "none"
+            return f"{sink} names the argument {min(unknown)}, which it does not have; it has {listed}"
+    if source not in _SOURCES:  # "user" and "model" would make others' words theirs
+        return f"the source of a tool is one of {', '.join(_SOURCES)}, not {source!r}"
     return ""
 
 

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium.actions._cut import cut_text
 from trivium.actions._strict import drop_nulls, is_json_object, strict_schema
-from trivium.actions._tool import Arguments, Directing, Effect, Tool, describe_errors, mark_of
+from trivium.actions._tool import Arguments, Directing, Effect, Tool, describe_errors, find_sink_problem, mark_of
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import SourceKind
@@ -30,9 +30,10 @@ __all__ = ["ToolMessage"]
 T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4
 _SETTINGS = (
-    "_allow_llm_use", "_effect", "_handler", "_max_result_tokens", "_max_retained_tokens", "_needs_approval",
-    "_retries", "_retry_on", "_strict", "_timeout",
+    "_allow_llm_use", "_effect", "_executes", "_handler", "_max_result_tokens", "_max_retained_tokens",
+    "_needs_approval", "_retries", "_retry_on", "_sends", "_source", "_spends", "_strict", "_timeout",
 )  # fmt: skip
+_FOR_POLICIES = ("_executes", "_needs_approval", "_sends", "_source", "_spends")
 
 
 class ToolMessage(OlderNames):
@@ -122,9 +123,32 @@ class ToolMessage(OlderNames):
             private = cls.__private_attributes__.pop(name, None)
             if private is not None:
                 setattr(cls, name, private.default)
+        cls._check_effects()
         for name, reason in cls.options_without_effect.items():
             if vars(cls).get(name) is not None:
                 warnings.warn(f"{cls.__name__}.{name} has no effect: {reason}", NoEffectWarning, stacklevel=3)
+
+    @classmethod
+    def _check_effects(cls) -> None:
+        """Refuse effects and a source that are declared for policies in a form that would declare nothing.
+
+        Raises:
+            ToolDefinitionError: it says what is wrong.
+        """
+        written = {**vars(cls), **{name: each.default for name, each in cls.__private_attributes__.items()}}
+        for name in [each for each, value in written.items() if isinstance(value, bool | tuple | str)]:
+            if name[0] != "_" or name[1:2] == "_" or name in _SETTINGS:
+                continue
+            from difflib import get_close_matches  # most have none
+
+            if close := get_close_matches(name, _FOR_POLICIES, 1, 0.8):
+                raise ToolDefinitionError(f"{cls.__name__} has no setting {name}: write {close[0]}", cls.__name__)
+        if not cls.model_fields["request"].default:  # a base of others may lack their arguments
+            return
+        sinks = {"sends": cls._sends, "spends": cls._spends, "executes": cls._executes}
+        arguments = [each for each in cls.model_fields if each not in {"request", *NOT_ARGUMENTS}]
+        if problem := find_sink_problem(sinks, cls._source, arguments):
+            raise ToolDefinitionError(f"the tool {cls.__name__} cannot be: {problem}", cls.__name__)
 
     # ---- its name and its defaults
     @classmethod
