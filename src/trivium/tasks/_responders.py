@@ -25,14 +25,8 @@ if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
 __all__ = [
-    "EntityResponder",
-    "SubTaskResponder",
-    "TaskResponder",
-    "UserResponder",
-    "name_of",
-    "responder_of",
-    "responders_of",
-]
+    "EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "name_of", "responder_of", "responders_of",
+]  # fmt: skip
 
 _USER = Entity.USER  # a member is slow to look up
 ONE_TOOL = "error: call one tool at a time; a sub-task accepts no more"
