@@ -28,7 +28,6 @@ from trivium.commander import (
     Event,
     Limits,
     Listener,
-    current,
     driver_neutral,
     invoke,
     iterate,
@@ -42,6 +41,7 @@ from trivium.commander.lowlevel import (
     checked_option,
     checked_options,
     checkpoint,
+    current_node,
     drive,
     emit,
     is_in_trio,
@@ -51,8 +51,6 @@ from trivium.commander.lowlevel import (
     run_from_trio,
     settle,
     sources_above,
-    sources_of,
-    spent_by,
 )
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
@@ -249,10 +247,10 @@ class Module:
         run_id: str | None = None,
         journal: Journal | None = None,
     ) -> CallNode:
-        node = CallNode(self.name, current.get())
+        node = CallNode(self.name, current_node())
         changes: dict[str, Any] = {}
         if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
-            changes["session_id"] = checked_option("session_id", session_id, Hashable, "text or a number")
+            changes["session_id"] = checked_option("session_id", session_id, (str, Hashable), "text or a number")
         if context is not None:
             changes["context"] = context
         if (approve := approve or self.approve) is not None:
@@ -276,17 +274,15 @@ class Module:
         memory, session_id = self.memory, node.scope.session_id
         with node:
             messages = [_to_message(each) for each in message if each is not None]
-            answer = partial(self._answer, node, messages, kwargs)
-            if (journal := node.scope.journal) is not None:
-                answer = partial(journal.call, node, messages, answer, self)
-            if memory is None:
-                return await answer()
             try:
-                if (released := memory.locks.acquire(session_id, node)) is not None:
+                if memory is not None and (released := memory.locks.acquire(session_id, node)) is not None:
                     await wait(event=released)
-                return await answer()
+                if (journal := node.scope.journal) is None:
+                    return await self._answer(node, messages, kwargs)
+                return await journal.call(node, messages, partial(self._answer, node, messages, kwargs), self)
             finally:
-                memory.locks.release(session_id, node)
+                if memory is not None:
+                    memory.locks.release(session_id, node)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         session_id = node.scope.session_id
@@ -305,9 +301,9 @@ class Module:
         if not isinstance(out, Message):
             out = await self._last(node, out)
         given = out.__pydantic_extra__.get("sources", NOTHING)
-        if given and given != sources_of(node):  # of a module that ran elsewhere
+        if given and given != node.sources:  # of a module that ran elsewhere
             note_sources(node, as_sources(given))
-        read = sources_of(node)
+        read = node.sources
         if self.memory is not None:
             if read:
                 out.__pydantic_extra__["sources"] = read
@@ -315,7 +311,7 @@ class Module:
         out = out.__deepcopy__()
         if read:
             out.__pydantic_extra__["sources"] = read
-        if (used := spent_by(node)) is not None:  # the memory has what each answer cost, the caller the whole call
+        if (used := node.spent) is not None:  # the memory has what each answer cost, the caller the whole call
             out.__pydantic_extra__["usage"] = used
         for hook in hooks:
             out = await self._after(hook, out, session_id)
@@ -339,7 +335,7 @@ class Module:
 
     def _receive(self, node: CallNode, messages: list[Message], read: Sources = NOTHING) -> None:
         """Remember the messages of a call, and note what they and their session repeat."""
-        session_id, read = node.scope.session_id, read | self._repeats
+        read |= self._repeats
         above = sources_above(parent_of(node))
         for message in messages:
             extra = message.__pydantic_extra__
@@ -349,10 +345,11 @@ class Module:
                 read |= as_sources(extra["sources"])
             if "files" in extra:
                 read |= message.documents
-        if self.memory is not None and messages:
-            self._remember(node, messages)
-        if self.memory is not None and (kept := self.memory.memory_map.get(session_id)) is not None:
-            read |= kept.sources
+        if (memory := self.memory) is not None:
+            if messages:
+                self._remember(node, messages)
+            if (kept := memory.get(node.scope.session_id)) is not None:
+                read |= kept.sources
         if read:
             note_sources(node, read)
         if node.scope.policies:

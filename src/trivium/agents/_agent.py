@@ -13,7 +13,7 @@ import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import answer_format, is_class, repair, repairs_exceeded
-from trivium.agents._calls import ASKING, READERS, as_message, class_of, handled_by, is_empty, overrides
+from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
@@ -22,7 +22,7 @@ from trivium.agents._typed import T_co, bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_above, sources_of, sync_method
+from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_above, sync_method
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
@@ -171,8 +171,9 @@ class Agent(AgentNames, Generic[T_co]):
             self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         self.description, self.parameters = description or self.description, dict(parameters or {})
+        self.answer_format = self.answer_parser = None  # read at each turn: here it is quicker than on the class
         self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
-        if tools or "executor" not in vars(self):  # one that a subclass has set before stays
+        if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
             self.executor = ActionExecutor(parts.made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
@@ -189,7 +190,7 @@ class Agent(AgentNames, Generic[T_co]):
         return self._rounds(self.model, self._history(message, session_id), extra, faults)
 
     async def _rounds(self, model: ModelProtocol, history: History, extra: Extra, faults: int = 0) -> Message:
-        so_far, rounds = list[Message](), 0
+        so_far, rounds = cast("list[Message]", []), 0  # to call `list[Message]` is slow
         try:
             while rounds < self.max_rounds:
                 reply = await self._ask(model, history, extra)
@@ -217,12 +218,12 @@ class Agent(AgentNames, Generic[T_co]):
     def _ask(self, model: ModelProtocol, history: History, extra: Extra) -> Coroutine[Any, Any, Reply]:
         """Request one answer; every request of the agent goes through here."""
         node = None if self.answer_format is None else listening_node(self.answer_format)
-        request = partial(call_model, model, self._request(history, extra), node)
-        if not overrides(self, *ASKING):
-            return request()
+        request = self._request(history, extra)
+        if not overrides(self, *self.asking):
+            return call_model(model, request, node)
         from trivium.agents._numbers import ask_as_written  # few classes write them
 
-        return ask_as_written(cast("Any", self), request, history)
+        return ask_as_written(cast("Any", self), partial(call_model, model, request, node), history)
 
     async def _finish(self, answer: Message, text: str, faults: int) -> Message:
         """Return the agent's answer with what its parser or type makes of the text; calls are left to a task."""
@@ -301,7 +302,8 @@ class Agent(AgentNames, Generic[T_co]):
 
     async def _run_tools(self, asked: Message, so_far: list[Message]) -> list[Message]:
         """Run what the model called, and return the results; the call and they are remembered together."""
-        reached, node, answer = None, cast("CallNode | None", current.get()), partial(handling.answer_call, self, asked)
+        node, answer = cast("CallNode | None", current.get()), partial(handling.answer_call, self, asked)
+        reached = None
         try:
             results = await self.executor.answer_all(asked.tool_calls, self.parallel, answer, self.toolbox.own)
         except (LimitExceededError, ToolFailedError) as error:
@@ -407,7 +409,7 @@ class Agent(AgentNames, Generic[T_co]):
             with self._node() as node:  # as in its own calls
                 self._receive(node, [], given.sources)
                 answer = await handling.handle_all(self, calls, given)
-                return answer and answer.replace(sources=sources_of(node) or None)
+                return answer and answer.replace(sources=node.sources or None)
         return await (handling.handle_all(self, calls, given) if calls else handling.answer_without_tools(self, given))
 
     handle_message = sync_method(handle_message_async)

@@ -16,7 +16,7 @@ from trivium.commander import CallNode, EndedEvent, Event, StartedEvent, TaskNod
 from trivium.commander.lowlevel import is_blocking, node_name, parent_of
 from trivium.exceptions import ConfigurationError
 from trivium.llms import DeltaEvent, Reasoning, Reply, ToolCallPart
-from trivium.llms.lowlevel import ModelNode
+from trivium.llms.lowlevel import is_model_call
 from trivium.module import Module
 from trivium.schema import Message, StreamEventType
 from trivium.schema.lowlevel import check_name
@@ -233,7 +233,7 @@ class _Notifier:
         node = event.node
         if parent_of(node) is not self._node:
             return
-        if isinstance(node, ModelNode):
+        if is_model_call(node):
             self._queue_model(node, event)
         elif not node_name(node).startswith("tool:"):
             return
@@ -244,7 +244,7 @@ class _Notifier:
         elif isinstance(event, EndedEvent) and isinstance(event.data, Exception):
             self._add("show_agent_response", **_as_response(f"error: {event.data}"))
 
-    def _queue_model(self, node: ModelNode, event: Event[Any]) -> None:
+    def _queue_model(self, node: TaskNode, event: Event[Any]) -> None:
         if isinstance(event, StartedEvent):
             self._add("show_start_response", entity="llm")
             self._held[node] = []
@@ -263,7 +263,7 @@ class _Notifier:
         elif isinstance(event, EndedEvent):
             self._end(node, event.data)
 
-    def _end(self, node: ModelNode, error: BaseException | None) -> None:
+    def _end(self, node: TaskNode, error: BaseException | None) -> None:
         is_cached = node in self._cached
         is_shown = self._held.pop(node) is None and error is None and not is_cached
         if self._streams and not is_shown:

@@ -57,6 +57,8 @@ class ChatAgent(Agent[T_co]):
     tool_instructions_added: bool = False
     """Always False: the tools are described anew in every request."""
 
+    asking = ("llm_response_messages", "llm_response_messages_async", "update_token_usage", "chat_num_tokens")
+
     def __init__(
         self,
         config: ChatAgentConfig | Model = None,

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -73,6 +73,8 @@ class AgentNames(Module):
     """The type of the answers; see `output_format`."""
     answer_parser: Any = None
     """The parser of the answers of an agent without a type."""
+    asking: ClassVar[tuple[str, ...]] = ("update_token_usage",)
+    """The documented methods through which the model is asked, where a class writes one of them."""
     terminal: AskUser | None = None
     """Asks the user at a terminal, once a user was asked there."""
     if TYPE_CHECKING:  # the agent has them
@@ -269,7 +271,7 @@ class AgentNames(Module):
         self.own_callbacks = callbacks
 
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        turn = super()._turn(node, message, kwargs)
+        turn = Module._turn(self, node, message, kwargs)
         if self.answer_format is not None:
             turn = with_output(self.answer_format, self, turn)
         if self.own_callbacks is not None:

@@ -45,16 +45,17 @@ async def ask_as_written(
         ContextOverflowError: by the agent's own count, the messages do not fit into the model's window.
     """
     entries = [LLMMessage.model_validate(each) for each in history]
-    if overrides(agent, "chat_num_tokens"):
+    written = {name for name in agent.asking if overrides(agent, name)}
+    if "chat_num_tokens" in written:
         tokens, window = agent.chat_num_tokens(entries), getattr(agent.model, "chat_context_length", int)()
         if 0 < window < tokens:
             raise ContextOverflowError(f"send at most {window} tokens, not {tokens}", tokens=tokens, window=window)
-    if overrides(agent, "llm_response_messages", "llm_response_messages_async"):
+    if not written.isdisjoint(("llm_response_messages", "llm_response_messages_async")):
         said: Message = await invoke(agent.llm_response_messages, entries)
         reply = Reply(str(said.content or ""), said.tool_calls, said.usage, None, "", None, ())
     else:
         reply = await request()
-    if overrides(agent, "update_token_usage"):
+    if "update_token_usage" in written:
         used = reply.usage
         counted = used and LLMTokenUsage(prompt_tokens=used.input_tokens, completion_tokens=used.output_tokens)
         agent.update_token_usage(CountedResponse(message=reply.text, usage=counted), entries, stream=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import change_scope, emit, scope_of
-from trivium.llms.lowlevel import ModelNode, model_node
+from trivium.llms.lowlevel import model_node
 from trivium.module import PartialEvent
 from trivium.schema import Message, ModelStatusCode
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["listening_node"]
 
 
-def listening_node(form: AnswerFormat) -> ModelNode | None:
+def listening_node(form: AnswerFormat) -> CallNode | None:
     """Return the node of a model call whose partial answers are events; None where nobody listens.
 
     The agent's call emits the value that the text states so far, each time that it changes.

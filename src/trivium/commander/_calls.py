@@ -18,6 +18,7 @@ __all__ = ["CallNode", "SessionLocks", "is_within", "step", "this_call", "this_s
 
 T = TypeVar("T")
 _ACTIVE = NodeState.ACTIVE  # a member of an enum is slow to read
+_enter, _leave = current.set, current.reset  # attributes of what is imported are slow to read
 _lock = Lock()  # one for all, since a deadlock spans several sessions; held for a few lines only
 
 
@@ -32,10 +33,6 @@ class CallNode(TaskNode):
     """The queue of the session that the call waits in, and the event of its turn; see `SessionLocks`."""
     may_be_abandoned: bool = False
     """Whether sync code of this call is left to its thread when the call is stopped: a tool with a timeout."""
-    request: object = None
-    """The question of the call, where it keeps that for listeners that record contents."""
-    target: str = ""
-    """The name of what is asked, as of a model, where that is not the name of the call."""
     asked: tuple[Any, Sequence[Any]] | None = None
     """The module that was called, and its messages; for policies, set where there is one."""
     cause: object = None
@@ -43,11 +40,20 @@ class CallNode(TaskNode):
     if TYPE_CHECKING:
         scope: Scope
         """Everything that the call inherits; replace it to change that for the call and everything below."""
-    else:
-        scope = TaskNode._scope  # the same slot by a public name: no property costs anything
+        request: object
+        """The question of the call, where it keeps that for listeners that record contents."""
+        target: str
+        """The name of what is asked, as of a model, where that is not the name of the call."""
+        spent: Any
+        """What the call and everything below that has ended used; None where that is nothing."""
+        sources: frozenset[Any]
+        """The sources that were read in the call, and in everything below."""
+    else:  # the same slots by public names: no property costs anything
+        scope, request, target = TaskNode._scope, TaskNode._request, TaskNode._target
+        spent, sources = TaskNode._spent, TaskNode._sources
 
     def __enter__(self) -> Self:
-        self._token: Token[TaskNode | None] = current.set(self)
+        self._token: Token[TaskNode | None] = _enter(self)
         scope = self._scope
         if self._stopping is None and scope.deadline is None and not scope.listeners:
             self._state = _ACTIVE  # most calls
@@ -60,7 +66,7 @@ class CallNode(TaskNode):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        current.reset(self._token)
+        _leave(self._token)
         outward = None if error is None else self._outward(error)
         self._close(outward)
         if outward is not error and outward is not None:

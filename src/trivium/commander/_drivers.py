@@ -35,7 +35,7 @@ from trivium.commander._loops import (
     shield,
     uncancel,
 )
-from trivium.commander._node import TaskNode, WokenBy, checkpoint, current, time_left
+from trivium.commander._node import TaskNode, WokenBy, checkpoint, current_node, time_left
 from trivium.commander._workers import Outcome, get_running_loop, post, post_later, submit, value_or_raise, wait_slices
 from trivium.exceptions import SuspendedError, WouldDeadlockError
 
@@ -220,7 +220,7 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
 
     Under the async driver a `def` runs in a worker, so it may block. All keywords are the function's own.
     """
-    node = current.get()
+    node = current_node()
     if node is not None and (node._stopping is not None or node._scope.deadline is not None):
         checkpoint(node)
     form: Any = function
@@ -238,7 +238,7 @@ async def invoke_in_place(function: Callable[..., Any], /, *args: Any, **kwargs:
     """Call user code that is fast by contract (hooks, parsers, filters) as `invoke` does, but always in place."""
     if hasattr(function, "__driver_neutral__") or is_async(function):
         return await invoke(function, *args, **kwargs)
-    if (node := current.get()) is not None:
+    if (node := current_node()) is not None:
         checkpoint(node)
     return await settle(function(*args, **kwargs))
 
@@ -250,7 +250,7 @@ async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     is_sync = is_blocking()
     if is_async(function):
         work = partial(function, *args, **kwargs)
-        return await_on_loop(work) if is_sync else await await_foreign(current.get(), work())
+        return await_on_loop(work) if is_sync else await await_foreign(current_node(), work())
     out = function(*args, **kwargs) if is_sync else await run_in_worker(partial(function, *args, **kwargs))
     return out if out.__class__ in _PLAIN else await settle(out)
 
@@ -261,7 +261,7 @@ async def settle(out: Any) -> Any:
         return out
     awaitable = cast("Awaitable[Any]", out)
     if not is_blocking():
-        return await await_foreign(current.get(), awaitable)
+        return await await_foreign(current_node(), awaitable)
 
     async def rest() -> Any:
         return await awaitable
@@ -399,7 +399,7 @@ async def wait(seconds: float | None = None, event: ThreadEvent | None = None) -
     Raises:
         WouldDeadlockError: a sync call on a running loop's thread would wait for what only others can do.
     """
-    node = current.get()
+    node = current_node()
     if node is not None:
         checkpoint(node)
         left = time_left(node)

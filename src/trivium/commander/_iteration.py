@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from trivium.commander._drivers import await_foreign, driver_neutral, gather, is_driver_neutral, settle
 from trivium.commander._loops import Give, await_on_loop, is_blocking, iterate_on_loop, lender, run_in_worker, shield
-from trivium.commander._node import TaskNode, checkpoint, current
+from trivium.commander._node import TaskNode, checkpoint, current_node
 from trivium.commander._workers import post
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     One task or one worker owns the source from its first item to its close. While a listener lags behind, nothing is
     pulled.
     """
-    node = current.get()
+    node = current_node()
     assert node is not None, "iterate runs inside a node"
     checkpoint(node)
     source = function(*args)
@@ -53,7 +53,7 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
 
 async def pull(take: Callable[[Any], object], function: Callable[..., Any], *args: Any) -> None:
     """Call `take` with each item of an iterator of a user or provider; cheaper than `iterate`, by half."""
-    node = current.get()
+    node = current_node()
     assert node is not None, "pull runs inside a node"
     if node._stopping is not None or node._scope.deadline is not None:
         checkpoint(node)

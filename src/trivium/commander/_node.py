@@ -38,6 +38,8 @@ NOTHING: Final[frozenset[Any]] = frozenset()
 _lock = Lock()  # guards the making of a node's tables: never held while anything else runs
 current: ContextVar[TaskNode | None] = ContextVar("trivium_node", default=None)
 """The node whose code runs here, or None outside any run."""
+current_node: Final = current.get
+"""Return the node whose code runs here; `current.get()`, which is slower where `current` is imported."""
 
 
 class NodeState(StrEnum):
@@ -108,8 +110,8 @@ class TaskNode:
     """
 
     __slots__ = (
-        "__weakref__", "_children", "_key", "_name", "_ordinal", "_ordinals", "_parent", "_run_id", "_scope",
-        "_sources", "_spent", "_state", "_stopping", "_wakers", "exception", "result",
+        "__weakref__", "_children", "_key", "_name", "_ordinal", "_ordinals", "_parent", "_request", "_run_id",
+        "_scope", "_sources", "_spent", "_state", "_stopping", "_target", "_wakers", "exception", "result",
     )  # fmt: skip
     _kind: str = "call"
     """The kind of node, for views: "call", "job", "handler" or "commander"."""
@@ -127,6 +129,8 @@ class TaskNode:
         self._run_id: str | None = None
         self._spent: Any = None
         self._sources: frozenset[Any] = NOTHING
+        self._request: object = None
+        self._target: str = ""
         self.exception: BaseException | None = None
         self.result: Any = None
         self._ordinal = 0
@@ -383,8 +387,6 @@ parent_of: Callable[[TaskNode], TaskNode | None] = attrgetter("_parent")
 """The node above; None at the root."""
 scope_of: Callable[[TaskNode], Scope] = attrgetter("_scope")
 """The session, listeners, budget, deadline and so on of the node."""
-spent_by: Callable[[TaskNode], Any] = attrgetter("_spent")
-"""The usage of the node and of everything below that has ended; None where nothing was used."""
 sources_of: Callable[[TaskNode], frozenset[Any]] = attrgetter("_sources")
 """The sources that were read in the node, and in everything below."""
 stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")

@@ -310,7 +310,7 @@ class DurableRun:
                 if record is not None and record.outcome is None:
                     return await self._reconciled(node, digest, reconcile)
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
-            before = sources_of(node)  # these are noted again by the caller
+            before = node.sources  # these are noted again by the caller
             value = await self._acted(node, digest, encoded if record is None else None, act, before)
             keep = partial(self._keep, node, digest, value, codec, before)
             return value if effect == "transactional" else await self._beside_loop(keep)
@@ -333,7 +333,7 @@ class DurableRun:
             raise
         except Exception as error:
             self._failed.append((error, node))
-            notes = Notes(sources_of(node) - before, {}, self._claims.has_company(node))
+            notes = Notes(node.sources - before, {}, self._claims.has_company(node))
             self._write(self._entry("error", node, digest, with_notes(self._codec.dump_error(error), notes)))
             raise
 
@@ -356,7 +356,7 @@ class DurableRun:
         kept: list[tuple[str, Writing]] = []
 
         def perform(connection: object) -> Writing:
-            before, self._transactions[node] = sources_of(node), connection
+            before, self._transactions[node] = node.sources, connection
             try:
                 body = codec.dump(drive(cast("Coroutine[Any, Any, T]", act())))
             finally:

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from functools import partial
 from itertools import count
 from logging import DEBUG
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from trivium.commander import CallNode, Event, TaskNode, current
-from trivium.commander.lowlevel import Budget, driver_neutral, emit, parent_of, pull, scope_of, spend
+from trivium.commander import CallNode, Event, TaskNode
+from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, parent_of, pull, spend
 from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
@@ -150,7 +150,7 @@ class _Answer:
                 "Reasoning, Usage or Finish",
                 repr(delta),
             )
-        if delta and scope_of(self._node).listeners:  # a provider may give "" as a sign of life
+        if delta and self._node.scope.listeners:  # a provider may give "" as a sign of life
             emit(self._node, DeltaEvent, delta)
 
     def reply(self, model: ModelProtocol, request: Request) -> Reply:
@@ -198,26 +198,25 @@ def is_cut_off(arguments: str) -> bool:
     return not is_json(arguments)
 
 
-class ModelNode(CallNode):
-    """The node of a model call.
+def model_node() -> CallNode:
+    """Make the node of a model call below the current node.
 
     A model whose own `chat` calls the built-in one makes a model call within a model call: the outer call emits the
     events of the inner one, so that none is emitted twice.
     """
-
-    __slots__ = ("request", "target")
-
-
-def model_node() -> ModelNode:
-    """Make the node of a model call below the current node."""
-    node = ModelNode("model", current.get())
-    if parent_of(node).__class__ is ModelNode:
+    node = CallNode("model", above := current_node())
+    if is_model_call(above):
         node.scope = node.scope.replace(listeners=(), pipes=())
     return node
 
 
+def is_model_call(node: TaskNode | None) -> bool:
+    """Return whether the node is that of a model call."""
+    return node.__class__ is CallNode and cast("CallNode", node).request.__class__ is Request
+
+
 @driver_neutral
-async def call_model(model: ModelProtocol, request: Request, node: ModelNode | None = None) -> Reply:
+async def call_model(model: ModelProtocol, request: Request, node: CallNode | None = None) -> Reply:
     """Call a model and return its complete reply; its deltas are events of the call's node.
 
     Args:
@@ -233,8 +232,8 @@ async def call_model(model: ModelProtocol, request: Request, node: ModelNode | N
     node = node or model_node()
     node.request, node.target = request, model.name
     with node:
-        journal, above = scope_of(node).journal, parent_of(node)
-        outer = above if above.__class__ is ModelNode else None
+        journal, above = node.scope.journal, parent_of(node)
+        outer = above if is_model_call(above) else None
         if journal is None or outer is not None:
             node.result = await _ask(model, request, node, outer)
         else:
@@ -264,10 +263,10 @@ def _made_of(model: ModelProtocol, request: Request) -> dict[str, Any]:
 
 
 async def _ask(
-    model: ModelProtocol, request: Request, node: ModelNode, outer: TaskNode | None, fresh: list[Reply] | None = None
+    model: ModelProtocol, request: Request, node: CallNode, outer: TaskNode | None, fresh: list[Reply] | None = None
 ) -> Reply:
     """Ask a model, within the limits of the run; the reply is added to `fresh` too."""
-    budget = scope_of(node).budget
+    budget = node.scope.budget
     reserved = (0, 0.0)
     if budget is not None and outer is None:
         counts = budget.limits_any("tokens", "usd")
@@ -290,12 +289,12 @@ async def _ask(
     return reply
 
 
-def _repeat(node: ModelNode, reply: Reply) -> None:
+def _repeat(node: CallNode, reply: Reply) -> None:
     """Count a reply that a journal had, and emit its text and its usage as if the model had answered now."""
-    usage, budget = reply.usage, scope_of(node).budget
+    usage, budget = reply.usage, node.scope.budget
     if budget is not None:
         budget.settle(budget.take_turn(), 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
-    if reply.text and scope_of(node).listeners:
+    if reply.text and node.scope.listeners:
         emit(node, DeltaEvent, reply.text)
     if usage is not None:
         spend(node, usage)

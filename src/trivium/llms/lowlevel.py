@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.llms._call import REPLY_TYPES, ModelNode, asked_of, call_model, model_node
+    from trivium.llms._call import REPLY_TYPES, asked_of, call_model, is_model_call, model_node
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
     from trivium.llms._prices import priced
@@ -27,12 +27,12 @@ __all__ = [
     "REPLY_TYPES",
     "SAMPLING_KEYWORDS",
     "SILENT",
-    "ModelNode",
     "WrappedModel",
     "asked_of",
     "call_model",
     "common_names",
     "deltas_of",
+    "is_model_call",
     "key_headers",
     "keys_for",
     "limit_openmp_spinning",
@@ -50,7 +50,7 @@ _HOMES = {
     "REPLY_TYPES": "_call",
     "SAMPLING_KEYWORDS": "_parameters",
     "SILENT": "_protocol",
-    "ModelNode": "_call",
+    "is_model_call": "_call",
     "WrappedModel": "_wrapped",
     "asked_of": "_call",
     "call_model": "_call",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NoReturn, cast
 
-from trivium.commander.lowlevel import SessionLocks, current, emit, scope_of, sources_above
+from trivium.commander.lowlevel import SessionLocks, current_node, emit, scope_of, sources_above
 from trivium.exceptions import ArgumentTypeError, MissingEntryError
 from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
 from trivium.policies import NOTHING, Sources
@@ -126,7 +126,7 @@ class Memory:
         else:
             is_several = isinstance(messages, Iterable) and not isinstance(messages, str | Message | Mapping)
             many = cast("Any", messages if is_several else [messages])
-        kept, node = self.messages, current.get()
+        kept, node = self.messages, current_node()
         start, read = len(kept), sources_above(node)
         for each in many:
             message = Message(content=each) if isinstance(each, str) else each
@@ -156,7 +156,7 @@ class Memory:
 
     def edit(self, index: int, content: Any) -> None:
         """Replace the content of the message at a position; all that hold the message see it."""
-        message, read = self.messages[index], sources_above(current.get())
+        message, read = self.messages[index], sources_above(current_node())
         message.content = content
         if read:  # the new content may repeat it
             message.__pydantic_extra__["sources"] = message.sources | read
@@ -170,7 +170,7 @@ class Memory:
         self._notify("reset", erased)
 
     def _notify(self, action: Literal["reset", "erase", "load", "edit"], messages: list[Message]) -> None:
-        if (node := current.get()) is not None:
+        if (node := current_node()) is not None:
             emit(node, MemoryEvent, MemoryChange(action, tuple(messages)))
 
     def load(self, messages: Loadable | Sequence[Loadable], overwrite: bool = True) -> None:
@@ -183,7 +183,7 @@ class Memory:
         many: Any = [messages] if isinstance(messages, dict | Message) else messages
         if not isinstance(many, list | tuple):
             raise TypeError(f"a memory loads a list of messages, not {type(many).__name__}")
-        known, read = set(map(id, self.messages)), sources_above(current.get())
+        known, read = set(map(id, self.messages)), sources_above(current_node())
         for each in (loaded := self.read(cast("list[Any]", many))):
             if read and id(each) not in known:  # it may repeat what the run has read, as in `add`
                 each.__pydantic_extra__.setdefault("sources", read)

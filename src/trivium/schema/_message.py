@@ -240,7 +240,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def replace(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
-        new = _shallow(self)
+        new = _copy(self)
         fields = vars(new)
         extra: Any = new.__pydantic_extra__
         for name, value in changes.items():
@@ -263,7 +263,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """A copy, deep or shallow, with some of its values replaced."""
-        new = copy.deepcopy(self) if deep else _shallow(self)
+        new = copy.deepcopy(self) if deep else _copy(self)
         return new.replace(**update) if update else new
 
     def __getstate__(self) -> dict[Any, Any]:
@@ -272,16 +272,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
-        new, memo = _shallow(self), {} if memo is None else memo
-        fields = vars(new)
-        for name in _ANY:
-            if (value := fields[name]).__class__ not in ATOMS:
-                fields[name] = copied(value, memo)
-        extra: Any = new.__pydantic_extra__
-        for name, value in extra.items():
-            if value.__class__ not in ATOMS:
-                extra[name] = copied(value, memo)
-        return new
+        return _copy(self, {} if memo is None else memo)
 
     @model_serializer(mode="wrap")
     def _dumped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -383,18 +374,24 @@ def message_of(
     return new
 
 
-def _shallow(message: Message) -> Message:
+def _copy(message: Message, memo: dict[int, Any] | None = None) -> Message:
+    """Return a copy of a message: a shallow one, or with the memo of a deep copy a deep one."""
     new = _new(message.__class__)
-    extra = message.__pydantic_extra__.copy()
+    fields: dict[str, Any] = message.__dict__.copy()
+    extra: Any = message.__pydantic_extra__.copy()
     if "metadata" in extra:
         extra["metadata"] = extra["metadata"].for_copy()
-    links = message.__pydantic_private__
-    _set_fields(new, message.__dict__.copy())
+    if memo is not None:
+        for name in _ANY:
+            if (value := fields[name]).__class__ not in ATOMS:
+                fields[name] = copied(value, memo)
+        for name, value in extra.items():
+            if value.__class__ not in ATOMS:
+                extra[name] = copied(value, memo)
+    if links := message.__pydantic_private__:
+        links = {name: value for name, value in links.items() if name not in OF_ITSELF}
+    _set_fields(new, fields)
     _set_given(new, message.__pydantic_fields_set__.copy())
     _set_extra(new, extra)
-    if links:
-        links = links.copy()
-        for name in OF_ITSELF & links.keys():
-            del links[name]
     _set_links(new, links)
     return new
