@@ -304,13 +304,11 @@ class Module:
         if given and given != node.sources:  # of a module that ran elsewhere
             note_sources(node, as_sources(given))
         read = node.sources
-        if self.memory is not None:
-            if read:
-                out.__pydantic_extra__["sources"] = read
-            self._remember(node, [out])
-        out = out.__deepcopy__()
         if read:
             out.__pydantic_extra__["sources"] = read
+        if self.memory is not None:
+            self._remember(node, [out])
+        out = out.__deepcopy__()
         if (used := node.spent) is not None:  # the memory has what each answer cost, the caller the whole call
             out.__pydantic_extra__["usage"] = used
         for hook in hooks:
@@ -348,7 +346,7 @@ class Module:
         if (memory := self.memory) is not None:
             if messages:
                 self._remember(node, messages)
-            if (kept := memory.get(node.scope.session_id)) is not None:
+            if (kept := memory.memory_map.get(node.scope.session_id)) is not None:
                 read |= kept.sources
         if read:
             note_sources(node, read)

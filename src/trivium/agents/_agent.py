@@ -166,12 +166,11 @@ class Agent(AgentNames, Generic[T_co]):
                 template = config.system_message
             self.config = config
         super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
-        self.llm = parts.given_model(llm)
+        self.llm, self.answer_format, self.answer_parser = parts.given_model(llm), None, None  # quicker here to read
         if (given := parts.given_once(template, system_message, "system instruction", "template")) is not None:
             self.template = given  # else that of the class
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         self.description, self.parameters = description or self.description, dict(parameters or {})
-        self.answer_format = self.answer_parser = None  # read at each turn: here it is quicker than on the class
         self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
         if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
             self.executor = ActionExecutor(parts.made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)

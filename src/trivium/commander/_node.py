@@ -149,8 +149,7 @@ class TaskNode:
         if parent._children is None:
             with _lock:  # once, even where two threads start the first child
                 if parent._children is None:
-                    parent._ordinals = {}
-                    parent._children = {}
+                    parent._ordinals, parent._children = {}, {}
         counter = parent._ordinals.get(self._name)
         if counter is None:  # setdefault and next are atomic: two threads never share a number
             counter = parent._ordinals.setdefault(self._name, count())
@@ -291,12 +290,10 @@ class TaskNode:
 
     def _close(self, error: BaseException | None = None) -> None:
         started = self._state is _ACTIVE
-        if self._stopping is not None:
+        if self._stopping is not None or isinstance(error, CancelledError):
             self._state = _TERMINATED
-        elif error is None:
-            self._state = _COMPLETED
         else:
-            self._state = _TERMINATED if isinstance(error, CancelledError) else _EXCEPTION
+            self._state = _COMPLETED if error is None else _EXCEPTION
         self.exception = error
         if self._children:  # children that nobody awaited get no further than their next step
             for child in list(self._children):
@@ -445,10 +442,8 @@ def emit(node: TaskNode, event: type[Event[D, Any]], data: D) -> None:
 
 def checkpoint(node: TaskNode) -> None:
     """Raise Cancellation if the node is being stopped or its time is over."""
-    if node._stopping is None:
-        deadline = node._scope.deadline
-        if deadline is not None and time.monotonic() >= deadline[0]:
-            deadline[1].kill("deadline")
+    if (deadline := node._scope.deadline) is not None and node._stopping is None and time.monotonic() >= deadline[0]:
+        deadline[1].kill("deadline")
     if node._stopping is not None:
         raise Cancellation
 

@@ -10,7 +10,7 @@ from logging import DEBUG
 from typing import Any, Literal, cast
 
 from trivium.commander import CallNode, Event, TaskNode
-from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, parent_of, pull, spend
+from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull, spend
 from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
@@ -204,8 +204,10 @@ def model_node() -> CallNode:
     A model whose own `chat` calls the built-in one makes a model call within a model call: the outer call emits the
     events of the inner one, so that none is emitted twice.
     """
-    node = CallNode("model", above := current_node())
-    if is_model_call(above):
+    is_inner = is_model_call(above := current_node())
+    node = CallNode("model", above)
+    if is_inner:
+        node.cause = above
         node.scope = node.scope.replace(listeners=(), pipes=())
     return node
 
@@ -232,8 +234,7 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
     node = node or model_node()
     node.request, node.target = request, model.name
     with node:
-        journal, above = node.scope.journal, parent_of(node)
-        outer = above if is_model_call(above) else None
+        journal, outer = node.scope.journal, cast("CallNode | None", node.cause)
         if journal is None or outer is not None:
             node.result = await _ask(model, request, node, outer)
         else:

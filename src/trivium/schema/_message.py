@@ -389,7 +389,9 @@ def _copy(message: Message, memo: dict[int, Any] | None = None) -> Message:
             if value.__class__ not in ATOMS:
                 extra[name] = copied(value, memo)
     if links := message.__pydantic_private__:
-        links = {name: value for name, value in links.items() if name not in OF_ITSELF}
+        links = links.copy()
+        for name in OF_ITSELF & links.keys():
+            del links[name]
     _set_fields(new, fields)
     _set_given(new, message.__pydantic_fields_set__.copy())
     _set_extra(new, extra)
