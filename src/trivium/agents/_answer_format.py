@@ -63,7 +63,8 @@ class AnswerFormat:
             else:
                 schema = remove_titles(self._adapter.json_schema())
         except Exception as error:
-            raise AnswerTypeError(f"{name_of_type(kind)} cannot be the type of an answer: {error}", kind) from None
+            name = name_of_type(kind)
+            raise AnswerTypeError(f"{name} cannot be the type of an answer: {error}", name) from None
         self.is_wrapped = schema.get("type") != "object"
         if self.is_wrapped:
             schema = {"type": "object", "properties": {"value": schema}, "required": ["value"]}

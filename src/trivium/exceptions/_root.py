@@ -114,9 +114,9 @@ class ArgumentTypeError(ConfigurationError, TypeError):
 
 
 class AnswerTypeError(ConfigurationError, TypeError, RuntimeError):
-    """The answers of a model cannot be of a type, since pydantic cannot describe it. `kind` is what was given."""
+    """The answers of a model cannot be of a type, since pydantic cannot describe it. `kind` is the type's name."""
 
-    def __init__(self, message: str, kind: object = None) -> None:
+    def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)
         self.kind = kind
 
