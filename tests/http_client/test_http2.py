@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from hyperframe.frame import GoAwayFrame
 
 from trivium.http import ConnectionLostError, HTTP2Client, HTTPRequest, InvalidRequestError, ServerSilentError
 
@@ -171,8 +172,13 @@ async def reset(talker: Talker) -> None:
 
 
 async def go_away(talker: Talker) -> None:
-    talker.connection.h2.close_connection(last_stream_id=0)
-    talker.connection.flush()
+    talker.connection.transport.write(GoAwayFrame(0).serialize())  # of all requests it has taken none
+
+
+async def go_away_in_the_body(talker: Talker) -> None:
+    talker.begin()
+    await talker.say(b"h" * 1000)
+    await go_away(talker)
 
 
 async def hang_up(talker: Talker) -> None:
@@ -185,11 +191,15 @@ async def talk_nonsense(talker: Talker) -> None:
     talker.connection.transport.write(bytes(9))  # data of no stream
 
 
+async def talk_http1(talker: Talker) -> None:
+    talker.connection.transport.write(OK)
+
+
 async def overflow(talker: Talker) -> None:
     talker.begin(200, {f"x-{number}": "x" * 1000 for number in range(200)})
 
 
-@pytest.mark.parametrize("talk", [reset, go_away, hang_up, talk_nonsense, overflow])
+@pytest.mark.parametrize("talk", [reset, go_away, go_away_in_the_body, hang_up, talk_nonsense, talk_http1, overflow])
 async def test_a_response_that_is_not_whole_is_an_error_and_the_next_request_is_served(talk: object) -> None:
     async def first_bad(talker: Talker) -> None:
         await (talk if len(server.requests) == 1 else greet)(talker)  # type: ignore[operator]
@@ -199,6 +209,31 @@ async def test_a_response_that_is_not_whole_is_an_error_and_the_next_request_is_
         with pytest.raises(ConnectionLostError):
             await body_of(ours, get(server.url))
         assert await body_of(ours, get(server.url)) == (200, b"hi")
+
+
+async def test_a_server_that_takes_no_more_requests_ends_those_that_it_has() -> None:
+    async def talk(talker: Talker) -> None:
+        if len(server.requests) > 1:
+            await greet(talker)
+            return
+        talker.begin()
+        await talker.say(b"h")
+        frame = GoAwayFrame(0)
+        frame.last_stream_id = talker.number
+        talker.connection.transport.write(frame.serialize())
+        await told.wait()
+        await talker.say(b"i", ends=True)
+
+    told = asyncio.Event()
+    async with H2Server(talk, serving()) as server:
+        ours = client()
+        response = await ours.send(get(server.url))
+        assert await anext(response.pieces) == b"h"
+        assert await body_of(ours, get(server.url)) == (200, b"hi")
+        told.set()
+        assert [piece async for piece in response.pieces] == [b"i"]
+        await response.aclose()
+        assert len(server.connections) == 2
 
 
 async def test_a_header_that_cannot_be_sent_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from trivium.exceptions import MissingExtraError
@@ -17,7 +18,7 @@ from trivium.http._urls import URL
 
 try:
     from h2.config import H2Configuration
-    from h2.connection import H2Connection
+    from h2.connection import ConnectionState, H2Connection
     from h2.errors import ErrorCodes
     from h2.events import (
         ConnectionTerminated,
@@ -29,7 +30,7 @@ try:
         StreamReset,
         WindowUpdated,
     )
-    from h2.exceptions import H2Error, NoAvailableStreamIDError
+    from h2.exceptions import FrameTooLargeError, H2Error, NoAvailableStreamIDError
     from h2.settings import SettingCodes
 except ImportError:
     raise MissingExtraError("h2", "http2") from None
@@ -38,6 +39,7 @@ __all__ = ["HTTP2Client"]
 
 _WINDOW: Final = 16 << 20
 """Bytes that a server may send on one connection before some are read."""
+_FRAME_HEAD: Final = 9
 _AT_FIRST: Final = 100
 _MOST: Final = 1000
 """Exchanges at once on a connection, at most; `_AT_FIRST` before the server has told how many it takes."""
@@ -128,6 +130,7 @@ class HTTP2Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None))
         self._streams: dict[int, HTTP2Exchange] = {}
+        self._rest = bytearray()  # of a frame that has not come in full
         self._is_leaving, self._most = False, _AT_FIRST
         self._idle_since = self._loop.time()
 
@@ -183,7 +186,8 @@ class HTTP2Connection(asyncio.Protocol):
     def note_read(self, number: int, count: int) -> None:
         """Tell the server that so many bytes have been read."""
         if count and not self.transport.is_closing():
-            self._h2.acknowledge_received_data(count, number)
+            with suppress(H2Error):  # the connection is over for h2
+                self._h2.acknowledge_received_data(count, number)
             self._flush()
 
     def forget(self, number: int, unread: int, *, is_complete: bool) -> None:
@@ -194,14 +198,11 @@ class HTTP2Connection(asyncio.Protocol):
             self._idle_since = self._loop.time()
         if self.transport.is_closing():
             return
-        try:
-            if not is_complete:
+        if not is_complete:
+            with suppress(H2Error):  # it is over at the server too
                 self._h2.reset_stream(number, ErrorCodes.CANCEL)
-        except H2Error:  # it is over at the server too
-            pass
-        if unread:
-            self._h2.acknowledge_received_data(unread, number)
-        self._flush()
+            self._flush()
+        self.note_read(number, unread)
 
     def _flush(self) -> None:
         if data := self._h2.data_to_send():
@@ -223,16 +224,24 @@ class HTTP2Connection(asyncio.Protocol):
         self._flush()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came."""
+        """Parse what came, frame by frame: each may change what h2 makes of the next one."""
+        self._rest += data
         try:
-            events = self._h2.receive_data(data)
+            while len(self._rest) >= _FRAME_HEAD:
+                size = int.from_bytes(self._rest[:3], "big")
+                if size > self._h2.max_inbound_frame_size:
+                    raise FrameTooLargeError(f"a frame of {size:,} bytes")
+                if len(self._rest) < _FRAME_HEAD + size:
+                    break
+                frame = bytes(self._rest[: _FRAME_HEAD + size])
+                del self._rest[: _FRAME_HEAD + size]
+                for event in self._h2.receive_data(frame):
+                    self._handle(event)
         except H2Error as error:
             self._flush()
             self._end(ConnectionLostError(f"the server sent what is not HTTP/2 ({type(error).__name__})"))
             self.close()
             return
-        for event in events:
-            self._handle(event)
         self._flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -247,6 +256,8 @@ class HTTP2Connection(asyncio.Protocol):
                     stream.on_room()
             case ConnectionTerminated():
                 self._is_leaving = True
+                # To h2 this is the end of everything, where what the server has taken is still to come (RFC 9113, 6.8).
+                self._h2.state_machine.state = ConnectionState.CLIENT_OPEN
                 for number, stream in self._streams.items():
                     if number > (event.last_stream_id or 0):
                         stream.on_end(ConnectionLostError("the server closed the connection without a response"))
