@@ -167,8 +167,8 @@ class Agent(AgentNames, Generic[T_co]):
             self.config = config
         super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
         self.llm, self.answer_format, self.answer_parser = parts.given_model(llm), None, None  # quicker here to read
-        if (given := parts.given_once(template, system_message, "system instruction", "template")) is not None:
-            self.template = given  # else that of the class
+        if template is not None or system_message is not None:  # else that of the class
+            self.template = parts.given_once(template, system_message, "system instruction", "template")
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         self.description, self.parameters = description or self.description, dict(parameters or {})
         self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
@@ -176,8 +176,8 @@ class Agent(AgentNames, Generic[T_co]):
             self.executor = ActionExecutor(parts.made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
-        if (wanted := parts.given_once(self.answer_type, output_format, "answer type", "output_format")) is not None:
-            self.set_output_format(wanted)
+        if output_format is not None or self.answer_type is not None:
+            self.set_output_format(parts.given_once(self.answer_type, output_format, "answer type", "output_format"))
 
     # ---- what a call does
     @overridable

@@ -71,7 +71,7 @@ class ChatAgent(Agent[T_co]):
     ) -> None:
         if not isinstance(config, AgentConfig):
             name = kwargs.setdefault("name", type(self).name)
-            llm = given_once(config, llm, "model", "llm")
+            llm = config if llm is None else given_once(config, llm, "model", "llm")
             config = ChatAgentConfig(llm="" if llm is None else llm)
             vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name
         elif llm is not None:

@@ -53,8 +53,9 @@ class Toolbox:
     own: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "known", MappingProxyType(dict(self.known)))
-        object.__setattr__(self, "own", MappingProxyType(dict(self.own)))
+        for name, given in (("known", self.known), ("own", self.own)):
+            if isinstance(given, dict):  # one that nobody else holds
+                object.__setattr__(self, name, MappingProxyType(given))
 
     def __reduce__(self) -> tuple[Any, ...]:  # views of dicts are not pickled
         names = (self.usable, self.handled, self.without_defaults, self.forced)
