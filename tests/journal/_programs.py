@@ -241,6 +241,17 @@ def run_extraction(journal: Journal) -> object:
     return sorted(f"{each.path}: {each.record['fields'] if each.record else each.error}" for each in found)
 
 
+def run_session(journal: Journal) -> object:
+    said: list[object] = []
+    for number in range(3):
+        talker = Agent(Stateless("one", "two", "three"), name="talker")
+        if number:
+            journal.view(f"talk-{number - 1}").restore(talker)
+        talker(f"turn {number}", session_id="ada", run_id=f"talk-{number}", journal=journal)
+        said = [each.content for each in talker.memory.open("ada").messages]
+    return said
+
+
 PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "agent": run_agent,
     "agent_async": run_agent_async,
@@ -254,6 +265,7 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "person": run_person,
     "ledger": run_ledger,
     "extraction": run_extraction,
+    "session": run_session,
 }
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from trivium.exceptions import (
     JournalDamagedError,
     JournalError,
     MissingExtraError,
-    UnknownRunError,
 )
 from trivium.journal._store import (
     VERSION,
@@ -38,6 +37,7 @@ from trivium.journal._store import (
     newer_version,
     own_process,
     taken_over,
+    unknown_run,
 )
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class PostgresRunStore:
         with self._using(run_id or "") as connection:
             rows = connection.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
         if run_id is not None and not rows:
-            raise UnknownRunError(f"the journal {self.place} has no run {run_id!r}", run_id)
+            raise unknown_run(self.place, run_id)
         return [RunInfo(*row) for row in rows]
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:

@@ -18,7 +18,6 @@ from trivium.exceptions import (
     ConfigurationError,
     JournalDamagedError,
     JournalError,
-    UnknownRunError,
 )
 from trivium.journal._acts import ActNotes
 from trivium.journal._store import (
@@ -40,6 +39,7 @@ from trivium.journal._store import (
     newer_version,
     own_process,
     taken_over,
+    unknown_run,
 )
 
 __all__ = ["SQLiteRunStore"]
@@ -208,7 +208,7 @@ class SQLiteRunStore:
         with _typed_errors(self.path, run_id or ""), self._connections.use() as database:
             rows = database.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
         if run_id is not None and not rows:
-            raise UnknownRunError(f"the journal {self.path} has no run {run_id!r}", run_id)
+            raise unknown_run(self.place, run_id)
         return [self._info_of(*row) for row in rows]
 
     def _info_of(

@@ -11,12 +11,19 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from trivium.commander.lowlevel import is_blocking, place_of_caller
-from trivium.exceptions import JournalDamagedError, JournalVersionError, RunAliveError, RunInputError, RunTakenOverError
+from trivium.exceptions import (
+    JournalDamagedError,
+    JournalVersionError,
+    RunAliveError,
+    RunInputError,
+    RunTakenOverError,
+    UnknownRunError,
+)
 
 __all__ = [
     "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "Part", "RunInfo", "RunStatus", "Store",
     "UndoneError", "Writing", "chain_of", "check_input", "checked_entries", "checked_parts", "damaged",
-    "missing_parts", "newer_version", "own_process", "taken_over",
+    "missing_parts", "newer_version", "own_process", "taken_over", "unknown_run",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -340,6 +347,11 @@ def newer_version(version: int) -> JournalVersionError:
     return JournalVersionError(
         f"the journal has version {version}, and this trivium reads {VERSION}: install the version that wrote it"
     )
+
+
+def unknown_run(place: str, run_id: str) -> UnknownRunError:
+    """Return the error of an id that stands for no run."""
+    return UnknownRunError(f"the journal {place} has no run {run_id!r}: `trivium runs` lists those that it has", run_id)
 
 
 def taken_over(run_id: str) -> RunTakenOverError:
