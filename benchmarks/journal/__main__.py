@@ -71,7 +71,7 @@ small as SQLite and PostgreSQL can make them. By hand is the least: a row of a t
 What they keep is not the same. LangGraph, DBOS and trivium write down each effect and go on within a turn. Agno and the
 Agents SDK keep what was said, as it is here. DBOS has no agents: a workflow holds the conversation, and its steps are
 the answers. A resumed workflow, and a run of trivium that has all turns in it, run again by what was recorded; with a
-run for each turn, the last one does."""
+run for each turn, the session is restored as the last one has left it."""
 PAGE = """# The journal in figures
 
 This page is written by `make bench-journal`, which kills, races and damages durable runs and measures what they cost,
