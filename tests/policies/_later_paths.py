@@ -154,6 +154,29 @@ def by_the_template_of_a_class_that_is_replaced(outbox: Outbox, folder: Path, op
     agent("Go on.", **options)
 
 
+def by_a_user_message_that_is_set(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    def change(agent: ChatAgent, text: str) -> None:
+        agent.set_user_message(text)
+        agent.init_message_history()  # the first message of the conversations to come
+
+    later(outbox, change, options)
+
+
+def by_the_user_message_of_a_later_conversation(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    agents = list[ChatAgent]()
+
+    def change(agent: ChatAgent, text: str) -> None:
+        agent.set_user_message(text)
+        agents.append(agent)
+
+    later(outbox, change, {})
+    outbox.sent.clear()
+    (agent,) = agents
+    agent.llm = ScriptedModel([TO_EVE, "done"])
+    agent.init_message_history()
+    agent("Go on.", **options)
+
+
 def by_a_copy_of_an_agent_that_was_changed(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     made = list[ChatAgent]()
 
@@ -188,6 +211,7 @@ LATER_PATHS: list[tuple[Run, Source]] = [
     for each in (
         by_a_step_that_is_repeated, by_the_error_of_a_step_that_is_repeated, by_a_tool_that_is_repeated,
         by_a_model_that_is_repeated, by_a_template_that_is_set, by_a_system_message_that_is_set,
+        by_a_user_message_that_is_set, by_the_user_message_of_a_later_conversation,
         by_a_system_message_that_is_set_and_extended, by_the_template_of_a_class_that_is_replaced,
         by_a_copy_of_an_agent_that_was_changed, by_a_history_that_is_replaced,
         by_messages_that_are_loaded, by_a_state_that_is_loaded,

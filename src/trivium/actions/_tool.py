@@ -17,6 +17,7 @@ from typing import (
     Literal,
     NotRequired,
     TypeAlias,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -281,11 +282,10 @@ def find_sink_problem(sinks: Mapping[str, object], source: object, arguments: Co
         arguments: the names of the tool's arguments.
     """
     for sink, given in sinks.items():
-        names: Any = given
-        if not isinstance(names, bool | tuple) or names == ():
-            return f"{sink} is True, or a tuple of names of its arguments ({', '.join(arguments)}), not {names!r}"
-        unknown = [] if isinstance(names, bool) else [str(each) for each in names if each not in arguments]
-        if unknown:
+        if not isinstance(given, bool | tuple) or given == ():
+            return f"{sink} is True, or a tuple of names of its arguments ({', '.join(arguments)}), not {given!r}"
+        names = () if isinstance(given, bool) else cast("tuple[object, ...]", given)
+        if unknown := [str(each) for each in names if each not in arguments]:
             listed = ", ".join(arguments) or "none"
             return f"{sink} names the argument {min(unknown)}, which it does not have; it has {listed}"
     if source not in _SOURCES:  # "user" and "model" would make others' words theirs

@@ -12,8 +12,8 @@ from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._parts import FormatOption, given_once
 from trivium.agents._typed import T_co
-from trivium.commander import CallNode, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, scope_of, sync_method
+from trivium.commander import CallNode, current, invoke, this_session
+from trivium.commander.lowlevel import driver_neutral, scope_of, sources_above, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
@@ -160,7 +160,8 @@ class ChatAgent(Agent[T_co]):
         self.memory.reset(this_session())
         memory = self.memory.open(this_session())
         if self.user_message:
-            memory.add(Message(content=self.user_message, entity=Entity.USER))
+            first = Message(content=self.user_message, entity=Entity.USER)
+            memory.add(first.replace(sources=self._repeats or None))
 
     @property
     def message_history(self) -> MessageHistory:
@@ -189,7 +190,7 @@ class ChatAgent(Agent[T_co]):
 
     def set_user_message(self, msg: str | None) -> None:
         """Set the user's first message in every conversation that begins from now on."""
-        self.user_message = msg
+        self.user_message, self._repeats = msg, self._repeats | sources_above(current.get())
 
     def clear_history(self, start: int = -2, end: int = -1) -> None:
         """Forget messages.
