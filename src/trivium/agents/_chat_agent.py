@@ -160,8 +160,7 @@ class ChatAgent(Agent[T_co]):
         self.memory.reset(this_session())
         memory = self.memory.open(this_session())
         if self.user_message:
-            first = Message(content=self.user_message, entity=Entity.USER)
-            memory.add(first.replace(sources=self._repeats or None))
+            memory.add(Message(content=self.user_message, entity=Entity.USER, sources=self._repeats))
 
     @property
     def message_history(self) -> MessageHistory:
