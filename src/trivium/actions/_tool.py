@@ -285,9 +285,9 @@ def find_sink_problem(sinks: Mapping[str, object], source: object, arguments: Co
         if not isinstance(given, bool | tuple) or given == ():
             return f"{sink} is True, or a tuple of names of its arguments ({', '.join(arguments)}), not {given!r}"
         names = () if isinstance(given, bool) else cast("tuple[object, ...]", given)
-        if unknown := [str(each) for each in names if each not in arguments]:
+        if unknown := set(names).difference(arguments):
             listed = ", ".join(arguments) or "none"
-            return f"{sink} names the argument {min(unknown)}, which it does not have; it has {listed}"
+            return f"{sink} names the argument {min(map(str, unknown))}, which it does not have; it has {listed}"
     if source not in _SOURCES:  # "user" and "model" would make others' words theirs
         return f"the source of a tool is one of {', '.join(_SOURCES)}, not {source!r}"
     return ""
