@@ -16,7 +16,7 @@ from trivium.actions._displayed import call_text, result_text
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, note_sources, scope_of
+from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, note_sources
 from trivium.events import Display, JSONObject, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -184,19 +184,19 @@ async def run_tool(
     try:
         with node:
             emit(node, ToolCallEvent, (name, arguments))
-            budget = scope_of(node).budget
+            budget = node.scope.budget
             if budget is not None and not is_counted:
                 budget.take_tool_call()
             values = tool.validate(arguments)
             if returned is not None:
                 returned.args = values
-            if tool.needs_approval or (scope_of(node).policies and tool.sinks):
+            if tool.needs_approval or (node.scope.policies and tool.sinks):
                 from trivium.actions._approval import require_permission  # most runs need none
 
                 await require_permission(node, tool, values)
             if tool.source != "program":  # not before: what it reads does not direct it
                 note_sources(node, frozenset((Source(tool.source, name),)))
-            journal = scope_of(node).journal
+            journal = node.scope.journal
             if journal is not None and tool.effect != "composite":
                 asked = [name, arguments if isinstance(arguments, str) else dict(arguments)]
                 act = partial(_call, node, tool, values)

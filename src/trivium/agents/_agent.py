@@ -171,7 +171,7 @@ class Agent(AgentNames, Generic[T_co]):
             self.template = parts.given_once(template, system_message, "system instruction", "template")
         self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         self.description, self.parameters = description or self.description, dict(parameters or {})
-        self.max_rounds, self.repairs, self.parallel = max_rounds, repairs, parallel
+        self.max_rounds, self.repairs, self.parallel, self.toolbox = max_rounds, repairs, parallel, self.toolbox
         if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
             self.executor = ActionExecutor(parts.made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
         if read_more and self.memory:

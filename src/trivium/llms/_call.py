@@ -177,10 +177,8 @@ class _Answer:
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""
-        taken: set[object] = set()
-        for message in request.messages:
-            if "tool_calls" in message:
-                taken.update([call.get("id") for call in message["tool_calls"] or ()])
+        asked = [message["tool_calls"] or () for message in request.messages if "tool_calls" in message]
+        taken: set[object] = {call.get("id") for calls in asked for call in calls}
         found: list[ToolCall] = []
         for index, call in sorted(self._calls.items()):
             call_id = call.id or f"call_{index}"
@@ -214,7 +212,7 @@ def model_node() -> CallNode:
 
 def is_model_call(node: TaskNode | None) -> bool:
     """Return whether the node is that of a model call."""
-    return node.__class__ is CallNode and cast("CallNode", node).request.__class__ is Request
+    return isinstance(node, CallNode) and node.request.__class__ is Request
 
 
 @driver_neutral
