@@ -155,7 +155,7 @@ class Module:
             self.policy = policy
         if memory is not None:
             self.memory = memory
-        for hook in cast("Iterable[Hook]", (hooks,) if isinstance(hooks, Hook | dict) else hooks or ()):
+        for hook in () if hooks is None else cast("Any", (hooks,) if isinstance(hooks, Hook | dict) else hooks):
             self.register_hook(hook)
 
     forward: Callable[..., Any]

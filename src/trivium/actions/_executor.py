@@ -107,7 +107,7 @@ class ActionExecutor(Module):
                 )
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        many = cast("Iterable[Any]", actions) if isinstance(actions, list | tuple) else list_actions(actions)
+        many = actions if actions == () or actions.__class__ is list else list_actions(actions)
         for action in many:
             made = _made(action)
             called = made.spec.name if isinstance(made, Tool) else made.name

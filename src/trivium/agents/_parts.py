@@ -119,7 +119,7 @@ def given_model(llm: object) -> Any:
         ConfigurationError: it cannot be one.
     """
     make = getattr(llm, "create_model", None)
-    if (make is not None or hasattr(llm, "stream")) and not isinstance(llm, type | Module):  # first: most are
+    if (make is not None or hasattr(llm, "stream")) and not isinstance(llm, type) and not isinstance(llm, Module):
         return llm if make is None else make()
     return create_object(llm) if isinstance(llm, dict) or is_model(llm) else made_model("", llm)  # which refuses it
 
@@ -163,7 +163,7 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
 
 def made_tools(agent: AgentNames, tools: Any) -> Any:
     """Return an agent's tools as its executor takes them; its toolbox gets those that are `ToolMessage` classes."""
-    given = list(cast("Iterable[Any]", tools) if isinstance(tools, list | tuple) else list_actions(tools))
+    given = list(tools if tools.__class__ is list else list_actions(tools))
     if {*map(type, given)} <= _AS_THEY_ARE:
         return given
     agent.toolbox = agent.toolbox.with_own([each for each in given if is_class(each, ToolMessage)])
