@@ -4,17 +4,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import json
+from collections.abc import AsyncGenerator
 from typing import Any, cast
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trivium import Agent, ChatAgent, ChatAgentConfig
 from trivium.agents.aggregator import DefaultAggregator
-from trivium.llms import Request
+from trivium.http import HTTPRequest, HTTPResponse
+from trivium.llms import ModelProtocol, OpenAIModel, Request
 from trivium.memory import Memory
-from trivium.schema import Entity, Message, ToolCall
+from trivium.schema import Entity, FileAttachment, Message, ToolCall, ToolSpec
 from trivium.testing import ScriptedModel
 
 NAME = "me"
@@ -117,3 +121,116 @@ def test_a_message_that_its_owner_changes_is_seen_by_the_models_of_all_who_remem
     for agent, model in zip(agents, models, strict=True):
         agent("what did I say?")
         assert model.requests[-1].messages[0]["content"] == "changed\n\nquestion 0"
+
+
+class Keeps:
+    """Sends nothing, and keeps the bodies."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    async def send(self, request: HTTPRequest) -> HTTPResponse:
+        self.bodies.append(request.content)
+        return HTTPResponse(200, {"content-type": "application/json"}, self.pieces())
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        yield b'{"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}'
+
+
+def sent(model: ModelProtocol, kept: Keeps, request: Request) -> str:
+    """The body of a request, as a text that tells 1 from True."""
+
+    async def drain() -> None:
+        async for _ in cast("AsyncGenerator[object]", model.stream(request)):
+            pass
+
+    asyncio.run(drain())
+    return json.dumps(json.loads(kept.bodies.pop()), sort_keys=True)
+
+
+def calling(call: ToolCall) -> Message:
+    return Message(content="", sender=NAME, tool_calls=(call,), reasoning="so")
+
+
+LONG = st.lists(
+    st.one_of(
+        st.builds(Message, content=st.sampled_from(["a", "ü\ud800", '"', "{"]), sender=st.sampled_from([NAME, "you"])),
+        st.builds(
+            calling,
+            st.builds(
+                ToolCall,
+                id=st.just("1"),
+                name=st.sampled_from(["f", "f", "Maps.route"]),
+                arguments=st.sampled_from(["{}", "[", '{"a": 1}']),
+            ),
+        ),
+        st.just(Message(content="r", sender="f", tool_call_id="1")),
+        st.just(Message(content="s", entity=Entity.SYSTEM)),
+    ),
+    min_size=10,
+    max_size=40,
+)
+ODD = st.sampled_from([
+    Message(content="see", files=[FileAttachment(content=b"x", filename="x.png", mime_type="image/png")]),
+    Message(content="", sender=NAME, reasoning_state=("openai-chat", "m", ({"index": 1, "text": "so"},))),
+    Message(content=["a"]),
+])  # fmt: skip
+
+
+def change(data: st.DataObject, prompt: list[dict[str, Any]]) -> None:
+    """Change a prompt in one way, as a hook or a wrapper of a model might."""
+    at = data.draw(st.integers(0, len(prompt) - 1))
+    match data.draw(st.integers(0, 8)):
+        case 0:
+            prompt[at]["content"] = data.draw(TEXTS)
+        case 1:
+            prompt[at]["seen"] = data.draw(st.sampled_from([1, True, 1.0, {"a": 1}, {"a": True}]))
+        case 2:
+            for call in prompt[at].get("tool_calls", ()):
+                call["function"]["arguments"] = data.draw(st.sampled_from(["{}", '{"b": 2}']))
+        case 3:
+            prompt[0]["content"] += "!"
+        case 4:
+            prompt.insert(at, {"role": "user", "content": "inserted"})
+        case 5:
+            prompt.pop(at)
+        case _:
+            pass
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_what_is_sent_in_pieces_is_what_is_sent_at_once(data: st.DataObject) -> None:
+    kept = Keeps()
+    models = [
+        OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept),
+        OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept, provider="deepseek"),
+        OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept, provider="openrouter"),
+    ]
+    memory, aggregator, instruction = Memory(), DefaultAggregator(), data.draw(INSTRUCTIONS)
+    model = models[0]
+    for _ in range(data.draw(st.integers(2, 8))):
+        memory.add([copy.deepcopy(each) for each in data.draw(LONG)])
+        match data.draw(st.integers(0, 9)):
+            case 0:
+                memory.delete(data.draw(st.lists(st.integers(-30, 30), max_size=3)))
+            case 1:
+                memory.get_memory()[data.draw(st.integers(0, len(memory) - 1))].content = "changed"
+            case 2:
+                memory.add(copy.deepcopy(data.draw(ODD)))
+            case 3:
+                memory.load([Message(content="new")], overwrite=True)
+            case 4:
+                model = data.draw(st.sampled_from(models))
+            case _:
+                pass
+        names = data.draw(st.sampled_from([[], ["f"], ["Maps_route"]]))
+        tools = [ToolSpec(name, "", {"type": "object", "properties": {}}) for name in names]
+        schema = data.draw(st.sampled_from([None, {"type": "object"}]))
+        for _ in "ab":
+            prompt = aggregator.aggregate(memory, NAME, None, instruction)
+            change(data, prompt)
+            whole = Request(copy.deepcopy(prompt), tools, output_schema=schema)
+            assert type(whole.messages) is list
+            expected = sent(model, kept, whole)
+            assert sent(model, kept, whole._replace(messages=prompt)) == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -16,6 +16,7 @@ __all__ = [
     "Logprobs",
     "ModelProtocol",
     "Parameters",
+    "Prompt",
     "Reasoning",
     "ReasoningState",
     "Reply",
@@ -30,6 +31,22 @@ ChatMessage: TypeAlias = Mapping[str, Any]
 
 Parameters: TypeAlias = Mapping[str, Any]
 """Sampling parameters by name."""
+
+
+class Prompt(list[dict[str, Any]]):
+    """Chat messages of a long history; a copy of it, or a part, is a plain list.
+
+    Attributes:
+        written: how wire formats have written the beginning, for the next request of the same history: their cache,
+            which nothing else reads.
+    """
+
+    __slots__ = ("written",)
+    written: dict[Hashable, Any]
+
+    def __reduce__(self) -> tuple[type[list[Any]], tuple[list[dict[str, Any]]]]:
+        """Copy and store the messages alone."""
+        return list, ([*self],)
 
 
 class Request(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+from trivium.llms.lowlevel import Prompt
 from trivium.memory import Memory
 from trivium.schema import Message
 from trivium.schema.lowlevel import Changes, linked
@@ -36,6 +37,8 @@ class _Rendered(NamedTuple):
     """Counts the changes of what is covered; one for all that a memory was rendered to."""
     changed: int
     """The count when this was made."""
+    written: dict[Hashable, Any]
+    """How it was sent, see `Prompt`."""
 
     def is_of(self, key: tuple[Any, ...], messages: Sequence[Message]) -> bool:
         """Return whether the messages begin as they did: none was changed, and they are cut at the end alone."""
@@ -60,7 +63,7 @@ def rendered(
     if before is None or not before.is_of((name, separator, system), messages):
         changes = Changes() if before is None else before.changes
         own = [{**each} for each in system]  # a program's instruction may be changed by the program, or by a model
-        before = _Rendered((name, separator, own), messages, 0, messages[0], own, changes, changes.count)
+        before = _Rendered((name, separator, own), messages, 0, messages[0], own, changes, changes.count, {})
     ready = end_of_plain(messages, before.covered, len(messages) - _FRESH)
     if ready - before.covered >= _STEP:
         chat = before.chat.copy()
@@ -71,7 +74,9 @@ def rendered(
             append(chat, message, name)
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
         memory.rendered = before
-    found = [{**each} for each in before.chat[: len(system)]] + before.chat[len(system) :]
+    found = Prompt({**each} for each in before.chat[: len(system)])
+    found.written = before.written
+    found += before.chat[len(system) :]
     for message in messages[before.covered :]:
         append(found, message, name)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, cast
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
@@ -35,6 +35,7 @@ from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
 from trivium.llms.http._secrets import redact, redact_url, secrets_of
+from trivium.llms.wire._written import Messages
 from trivium.schema import Usage
 from trivium.schema.lowlevel import positive
 
@@ -291,7 +292,10 @@ def _split(url: str, setting: str) -> SplitResult:
 
 
 def _as_json(body: Mapping[str, object]) -> bytes:
+    messages = body.get("messages")
     try:
-        return json.dumps(body).encode()
+        if messages.__class__ is not Messages:
+            return json.dumps(body).encode()
+        return cast("Messages", messages).body({name: value for name, value in body.items() if name != "messages"})
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"a message or a parameter cannot be sent as JSON: {error}") from error

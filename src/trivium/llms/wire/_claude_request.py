@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 from trivium.llms._protocol import ChatMessage, Parameters, Request
 from trivium.llms.wire._closed_schema import closed_schema
 from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, own_state
+from trivium.llms.wire._tool_names import legal_names
 from trivium.schema import ToolSpec
 
 __all__ = ["FORM", "ClaudeAbilities", "claude_body", "claude_names"]
@@ -59,7 +60,8 @@ def claude_names(model: str, request: Request) -> CallNames:
     """Return the names of tools and calls for a model."""
     schema = request.output_schema
     wanted = schema is not None and (not request.tools or request.tool_choice in ("auto", "none"))
-    return CallNames.of(request, wanted and _enforced_schema(ClaudeAbilities.of(model), schema) is None)
+    names = CallNames.of(request, wanted and _enforced_schema(ClaudeAbilities.of(model), schema) is None)
+    return names._replace(ids=legal_names(sorted(names.taken)))
 
 
 def _enforced_schema(abilities: ClaudeAbilities, schema: ChatMessage | None) -> Body | None:

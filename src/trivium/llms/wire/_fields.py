@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import jiter
@@ -18,6 +18,7 @@ from trivium.schema import JSONValue
 __all__ = [
     "Body",
     "CallNames",
+    "Called",
     "Data",
     "arguments_of",
     "arguments_text",
@@ -39,12 +40,38 @@ Body: TypeAlias = dict[str, Any]
 """A JSON object that is sent, or a part of it: it holds values that users gave."""
 
 
+class Called(NamedTuple):
+    """The calls in chat messages.
+
+    Args:
+        tools: the names of the tools, in the order of the calls.
+        ids: the ids of the calls and of their results.
+    """
+
+    tools: Sequence[str]
+    ids: Collection[str]
+
+    @classmethod
+    def of(cls, messages: Iterable[ChatMessage]) -> Called:
+        """Collect the calls."""
+        tools, ids = list[str](), set[str]()
+        for message in messages:
+            if "tool_calls" in message:
+                for call in message["tool_calls"] or ():
+                    tools.append(called_tool(call))
+                    if call_id := call.get("id"):
+                        ids.add(str(call_id))
+            if "tool_call_id" in message and (call_id := message["tool_call_id"]):
+                ids.add(str(call_id))
+        return cls(tools, ids)
+
+
 class CallNames(NamedTuple):
     """The names of tools and calls at the server.
 
     Args:
         tools: names that are sent, by tools' own names.
-        ids: ids that are sent, by calls' own ids.
+        ids: ids that are sent, by calls' own ids, where an interface restricts them.
         own: tools' own names, by the names that are sent.
         answer: the tool whose arguments are the answer, if only a tool can enforce the answer's schema; otherwise "".
         taken: ids of all calls in the request.
@@ -57,22 +84,23 @@ class CallNames(NamedTuple):
     taken: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, request: Request, is_answer_a_call: bool) -> CallNames:
+    def of(cls, request: Request, is_answer_a_call: bool, known: Sequence[Called] = (), start: int = 0) -> CallNames:
         """Collect the names of a request.
 
         Args:
             request: the request.
             is_answer_a_call: True if the answer must be the arguments of a tool.
+            known: the calls in the messages before `start`.
+            start: the first message whose calls are not known.
         """
-        calls = [call for message in request.messages for call in message.get("tool_calls") or ()]
+        called = [*known, Called.of(request.messages[start:] if start else request.messages)]
         tools = [tool.name for tool in request.tools]
-        sent = legal_names([*tools, *(called_tool(call) for call in calls)])
-        results = (message.get("tool_call_id") for message in request.messages)
-        taken = frozenset(str(each) for each in (*(call.get("id") for call in calls), *results) if each)
+        sent = legal_names([*tools, *(name for each in called for name in each.tools)])
+        taken = frozenset[str]().union(*(each.ids for each in called))
         answer = "answer" if is_answer_a_call else ""
         while answer and (answer in tools or answer in sent.values()):
             answer += "_"
-        return cls(sent, legal_names(sorted(taken)), {name: own for own, name in sent.items()}, answer, taken)
+        return cls(sent, {}, {name: own for own, name in sent.items()}, answer, taken)
 
 
 def called_tool(call: ChatMessage) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -13,6 +14,7 @@ from trivium.llms._protocol import (
     Delta,
     Finish,
     Parameters,
+    Prompt,
     Reasoning,
     ReasoningState,
     Request,
@@ -33,9 +35,10 @@ from trivium.llms.wire._fields import Body, CallNames, fresh_id, get_dicts, is_j
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
+from trivium.llms.wire._written import SIZE, Block, Messages, with_new_blocks
 from trivium.schema import JSONValue, ToolSpec, Usage
 
-__all__ = ["OPENAI", "Dialect", "OpenAIMessageReader", "chat_body", "chat_tool", "token_counts"]
+__all__ = ["OPENAI", "Dialect", "OpenAIMessageReader", "chat_body", "chat_tool", "form_of", "token_counts"]
 
 FORM: Final = "openai-chat"
 _PLAIN: Final = {"role", "content"}
@@ -65,7 +68,12 @@ OPENAI: Final = Dialect()
 
 
 def chat_body(
-    model: str, request: Request, parameters: Parameters, names: CallNames, dialect: Dialect = OPENAI
+    model: str,
+    request: Request,
+    parameters: Parameters,
+    names: CallNames,
+    dialect: Dialect = OPENAI,
+    blocks: tuple[Block, ...] = (),
 ) -> Body:
     """Make the body of a request.
 
@@ -75,6 +83,7 @@ def chat_body(
         parameters: all parameters, by their common names.
         names: the names of tools and calls at the server.
         dialect: the server's variant of the format.
+        blocks: the messages that were written before, see `blocks_of` and `form_of`.
     """
     body = dict(parameters)
     if dialect.max_tokens and "max_tokens" in body:
@@ -84,7 +93,11 @@ def chat_body(
         body.setdefault("top_logprobs", wanted)
     if wanted is not None or "top_logprobs" in body:
         body["logprobs"] = wanted is not False
-    messages = [_message(message, model, names, dialect) for message in request.messages]
+    messages: list[Body] | Messages
+    if isinstance(request.messages, Prompt):
+        messages = _written(request.messages, model, names, dialect, blocks)
+    else:
+        messages = [_message(message, model, names, dialect) for message in request.messages]
     body |= {"model": model, "messages": messages, "stream": True}
     if dialect.usage:
         body["stream_options"] = {"include_usage": True}
@@ -105,6 +118,18 @@ def chat_body(
             note = f"Answer with one JSON object that satisfies this JSON schema: {json.dumps(schema)}"
             messages.insert(0, {"role": "system", "content": note})
     return body
+
+
+def _written(messages: Prompt, model: str, names: CallNames, dialect: Dialect, blocks: tuple[Block, ...]) -> Messages:
+    """Return the messages of a long history, of which only the last are still to be written."""
+    write = partial(_message, model=model, names=names, dialect=dialect)
+    blocks = with_new_blocks(messages, form_of(model, dialect), blocks, names.tools, write)
+    return Messages([block.data for block in blocks], [*map(write, messages[len(blocks) * SIZE :])])
+
+
+def form_of(model: str, dialect: Dialect) -> Hashable:
+    """Identify the form of messages: those of one form and of the same names of tools are written alike."""
+    return FORM, model, dialect.reasoning
 
 
 def _message(message: ChatMessage, model: str, names: CallNames, dialect: Dialect) -> Body:
