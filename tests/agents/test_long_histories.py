@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import sys
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
@@ -234,3 +235,35 @@ def test_what_is_sent_in_pieces_is_what_is_sent_at_once(data: st.DataObject) -> 
             assert type(whole.messages) is list
             expected = sent(model, kept, whole)
             assert sent(model, kept, whole._replace(messages=prompt)) == expected
+
+
+def test_equal_values_that_are_written_differently_are_told_apart() -> None:
+    kept, memory = Keeps(), Memory()
+    model = OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept)
+    memory.add([Message(content="a", sender=NAME) for _ in range(40)])
+    for value in (1, True):
+        prompt = DefaultAggregator().aggregate(memory, NAME)
+        prompt[3]["seen"] = value
+        assert f'"seen": {json.dumps(value)}' in sent(model, kept, Request(prompt))
+
+
+def calls_of(agent: Agent) -> int:
+    """The calls of Python functions in one turn."""
+    calls: list[str] = []
+    sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        asyncio.run(agent.acall("and now?"))  # in this thread
+    finally:
+        sys.setprofile(None)
+    return len(calls)
+
+
+def test_what_was_sent_before_costs_no_call_for_each_message() -> None:
+    agent = Agent(OpenAIModel("m", base_url="http://a/v1", api_key="k", client=Keeps()))
+    counts: list[int] = []
+    for _ in range(2):
+        agent.memory.add([Message(content="a", sender=("user", agent.name)[number % 2]) for number in range(400)])
+        for _ in range(6):
+            agent("again")
+        counts.append(calls_of(agent))
+    assert counts[1] < counts[0] + 100
