@@ -14,9 +14,9 @@ __all__ = [
     "Delta",
     "Finish",
     "Logprobs",
+    "LongHistory",
     "ModelProtocol",
     "Parameters",
-    "Prompt",
     "Reasoning",
     "ReasoningState",
     "Reply",
@@ -33,7 +33,7 @@ Parameters: TypeAlias = Mapping[str, Any]
 """Sampling parameters by name."""
 
 
-class Prompt(list[dict[str, Any]]):
+class LongHistory(list[dict[str, Any]]):
     """Chat messages of a long history; a copy of it, or a part, is a plain list.
 
     Attributes:

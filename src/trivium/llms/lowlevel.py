@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
     from trivium.llms._prices import priced
-    from trivium.llms._protocol import SILENT, Prompt
+    from trivium.llms._protocol import SILENT, LongHistory
     from trivium.llms._provider_model import key_headers, keys_for
     from trivium.llms._wrapped import WrappedModel, deltas_of
     from trivium.llms.local._catalogue import CATALOGUE
@@ -27,7 +27,7 @@ __all__ = [
     "REPLY_TYPES",
     "SAMPLING_KEYWORDS",
     "SILENT",
-    "Prompt",
+    "LongHistory",
     "WrappedModel",
     "asked_of",
     "call_model",
@@ -50,7 +50,7 @@ _HOMES = {
     "OPENAI_URL": "_openai",
     "REPLY_TYPES": "_call",
     "SAMPLING_KEYWORDS": "_parameters",
-    "Prompt": "_protocol",
+    "LongHistory": "_protocol",
     "SILENT": "_protocol",
     "is_model_call": "_call",
     "WrappedModel": "_wrapped",

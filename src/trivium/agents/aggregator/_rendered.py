@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from trivium.llms.lowlevel import Prompt
+from trivium.llms.lowlevel import LongHistory
 from trivium.memory import Memory
 from trivium.schema import Message
 from trivium.schema.lowlevel import Changes, linked
@@ -38,7 +38,7 @@ class _Rendered(NamedTuple):
     changed: int
     """The count when this was made."""
     written: dict[Hashable, Any]
-    """How it was sent, see `Prompt`."""
+    """How it was sent, see `LongHistory`."""
 
     def is_of(self, key: tuple[Any, ...], messages: Sequence[Message]) -> bool:
         """Return whether the messages begin as they did: none was changed, and they are cut at the end alone."""
@@ -74,7 +74,7 @@ def rendered(
             append(chat, message, name)
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
         memory.rendered = before
-    found = Prompt({**each} for each in before.chat[: len(system)])
+    found = LongHistory({**each} for each in before.chat[: len(system)])
     found.written = before.written
     found += before.chat[len(system) :]
     for message in messages[before.covered :]:

@@ -35,7 +35,7 @@ from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
 from trivium.llms.http._secrets import redact, redact_url, secrets_of
-from trivium.llms.wire._written import Messages
+from trivium.llms.wire._written import WrittenMessages
 from trivium.schema import Usage
 from trivium.schema.lowlevel import positive
 
@@ -294,8 +294,10 @@ def _split(url: str, setting: str) -> SplitResult:
 def _as_json(body: Mapping[str, object]) -> bytes:
     messages = body.get("messages")
     try:
-        if messages.__class__ is not Messages:
+        if messages.__class__ is not WrittenMessages:
             return json.dumps(body).encode()
-        return cast("Messages", messages).body({name: value for name, value in body.items() if name != "messages"})
+        return cast("WrittenMessages", messages).body(
+            {name: value for name, value in body.items() if name != "messages"}
+        )
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"a message or a parameter cannot be sent as JSON: {error}") from error

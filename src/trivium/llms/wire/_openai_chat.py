@@ -13,8 +13,8 @@ from trivium.llms._protocol import (
     ChatMessage,
     Delta,
     Finish,
+    LongHistory,
     Parameters,
-    Prompt,
     Reasoning,
     ReasoningState,
     Request,
@@ -35,7 +35,7 @@ from trivium.llms.wire._fields import Body, CallNames, fresh_id, get_dicts, is_j
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
-from trivium.llms.wire._written import SIZE, Block, Messages, with_new_blocks
+from trivium.llms.wire._written import SIZE, WrittenBlock, WrittenMessages, with_new_blocks
 from trivium.schema import JSONValue, ToolSpec, Usage
 
 __all__ = ["OPENAI", "Dialect", "OpenAIMessageReader", "chat_body", "chat_tool", "form_of", "token_counts"]
@@ -73,7 +73,7 @@ def chat_body(
     parameters: Parameters,
     names: CallNames,
     dialect: Dialect = OPENAI,
-    blocks: tuple[Block, ...] = (),
+    blocks: tuple[WrittenBlock, ...] = (),
 ) -> Body:
     """Make the body of a request.
 
@@ -93,8 +93,8 @@ def chat_body(
         body.setdefault("top_logprobs", wanted)
     if wanted is not None or "top_logprobs" in body:
         body["logprobs"] = wanted is not False
-    messages: list[Body] | Messages
-    if isinstance(request.messages, Prompt):
+    messages: list[Body] | WrittenMessages
+    if isinstance(request.messages, LongHistory):
         messages = _written(request.messages, model, names, dialect, blocks)
     else:
         messages = [_message(message, model, names, dialect) for message in request.messages]
@@ -120,11 +120,13 @@ def chat_body(
     return body
 
 
-def _written(messages: Prompt, model: str, names: CallNames, dialect: Dialect, blocks: tuple[Block, ...]) -> Messages:
+def _written(
+    messages: LongHistory, model: str, names: CallNames, dialect: Dialect, blocks: tuple[WrittenBlock, ...]
+) -> WrittenMessages:
     """Return the messages of a long history, of which only the last are still to be written."""
     write = partial(_message, model=model, names=names, dialect=dialect)
     blocks = with_new_blocks(messages, form_of(model, dialect), blocks, names.tools, write)
-    return Messages([block.data for block in blocks], [*map(write, messages[len(blocks) * SIZE :])])
+    return WrittenMessages([block.data for block in blocks], [*map(write, messages[len(blocks) * SIZE :])])
 
 
 def form_of(model: str, dialect: Dialect) -> Hashable:

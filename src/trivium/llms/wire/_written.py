@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from trivium.llms._protocol import ChatMessage, Prompt
+from trivium.llms._protocol import ChatMessage, LongHistory
 from trivium.llms.wire._fields import Body, Called
 
-__all__ = ["SIZE", "Block", "Messages", "blocks_of", "with_new_blocks"]
+__all__ = ["SIZE", "WrittenBlock", "WrittenMessages", "blocks_of", "with_new_blocks"]
 
 SIZE: Final = 16
 """The number of messages in a block."""
@@ -21,8 +21,8 @@ _DEPTH: Final = 5
 """The depth of the arguments of a call in a list of messages; what is nested deeper is in no block."""
 
 
-class Block(NamedTuple):
-    """Messages that follow each other in a history, and how they were written.
+class WrittenBlock(NamedTuple):
+    """WrittenMessages that follow each other in a history, and how they were written.
 
     Args:
         messages: copies of the messages: what is changed in the history itself is noticed by comparing.
@@ -37,7 +37,7 @@ class Block(NamedTuple):
     data: bytes
 
 
-class Messages(NamedTuple):
+class WrittenMessages(NamedTuple):
     """The messages of a body, some of which are JSON already.
 
     Args:
@@ -59,11 +59,11 @@ class Messages(NamedTuple):
         return begin + b", ".join((*self.written, end))
 
 
-def blocks_of(messages: Sequence[ChatMessage], form: Hashable) -> tuple[Block, ...]:
+def blocks_of(messages: Sequence[ChatMessage], form: Hashable) -> tuple[WrittenBlock, ...]:
     """Return the blocks, written in a form, with which messages still begin."""
-    if not isinstance(messages, Prompt):
+    if not isinstance(messages, LongHistory):
         return ()
-    blocks: tuple[Block, ...] = messages.written.get(form, ())
+    blocks: tuple[WrittenBlock, ...] = messages.written.get(form, ())
     for at, block in enumerate(blocks):
         if messages[at * SIZE : at * SIZE + SIZE] != block.messages:
             return blocks[:at]
@@ -71,12 +71,12 @@ def blocks_of(messages: Sequence[ChatMessage], form: Hashable) -> tuple[Block, .
 
 
 def with_new_blocks(
-    messages: Prompt,
+    messages: LongHistory,
     form: Hashable,
-    blocks: tuple[Block, ...],
+    blocks: tuple[WrittenBlock, ...],
     tools: Mapping[str, str],
     write: Callable[[ChatMessage], Body],
-) -> tuple[Block, ...]:
+) -> tuple[WrittenBlock, ...]:
     """Return the blocks, with new ones for the messages behind them; they are kept for the next request.
 
     At most twice as many and two are made at once: a history whose beginning is another each time costs little more
@@ -99,7 +99,7 @@ def with_new_blocks(
             break
         copied: list[ChatMessage] = _copy(some)
         data = json.dumps([write(message) for message in copied])[1:-1].encode()
-        blocks += (Block(copied, Called.of(copied), tools, data),)
+        blocks += (WrittenBlock(copied, Called.of(copied), tools, data),)
     if blocks is not before:
         if form not in messages.written and len(messages.written) >= _FORMS:
             messages.written.clear()
