@@ -44,6 +44,20 @@ class LongHistory(list[dict[str, Any]]):
     __slots__ = ("written",)
     written: dict[Hashable, Any]
 
+    @classmethod
+    def begin(cls, messages: Iterable[dict[str, Any]]) -> LongHistory:
+        """Begin a history of which nothing was written."""
+        begun = cls(messages)
+        begun.written = {}
+        return begun
+
+    def continued(self, fresh: int = 0) -> LongHistory:
+        """Return the same history as a list of its own; its first `fresh` messages are copies."""
+        found = LongHistory({**each} for each in self[:fresh])
+        found.written = self.written
+        found += self[fresh:]
+        return found
+
     def __reduce__(self) -> tuple[type[list[Any]], tuple[list[dict[str, Any]]]]:
         """Copy and store the messages alone."""
         return list, ([*self],)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from trivium.llms.lowlevel import LongHistory
@@ -32,13 +32,11 @@ class _Rendered(NamedTuple):
     messages: Sequence[Message]
     covered: int
     last: Message
-    chat: list[dict[str, Any]]
+    chat: LongHistory
     changes: Changes
     """Counts the changes of what is covered; one for all that a memory was rendered to."""
     changed: int
     """The count when this was made."""
-    written: dict[Hashable, Any]
-    """How it was sent, see `LongHistory`."""
 
     def is_of(self, key: tuple[Any, ...], messages: Sequence[Message]) -> bool:
         """Return whether the messages begin as they did: none was changed, and they are cut at the end alone."""
@@ -62,11 +60,13 @@ def rendered(
     before = memory.rendered if isinstance(memory.rendered, _Rendered) else None
     if before is None or not before.is_of((name, separator, system), messages):
         changes = Changes() if before is None else before.changes
-        own = [{**each} for each in system]  # a program's instruction may be changed by the program, or by a model
-        before = _Rendered((name, separator, own), messages, 0, messages[0], own, changes, changes.count, {})
+        own = LongHistory.begin(
+            {**each} for each in system
+        )  # a program's instruction may be changed by the program, or by a model
+        before = _Rendered((name, separator, own), messages, 0, messages[0], own, changes, changes.count)
     ready = end_of_plain(messages, before.covered, len(messages) - _FRESH)
     if ready - before.covered >= _STEP:
-        chat = before.chat.copy()
+        chat = before.chat.continued()
         for message in messages[before.covered : ready]:
             watched = linked(message).setdefault("watched", [])
             if before.changes not in watched:
@@ -74,9 +74,7 @@ def rendered(
             append(chat, message, name)
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
         memory.rendered = before
-    found = LongHistory({**each} for each in before.chat[: len(system)])
-    found.written = before.written
-    found += before.chat[len(system) :]
+    found = before.chat.continued(len(system))
     for message in messages[before.covered :]:
         append(found, message, name)
     return found

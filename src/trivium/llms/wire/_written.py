@@ -22,7 +22,7 @@ _DEPTH: Final = 5
 
 
 class WrittenBlock(NamedTuple):
-    """WrittenMessages that follow each other in a history, and how they were written.
+    """Messages that follow each other in a history, and how they were written.
 
     Args:
         messages: copies of the messages: what is changed in the history itself is noticed by comparing.
