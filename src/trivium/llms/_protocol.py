@@ -46,8 +46,8 @@ class LongHistory(list[dict[str, Any]]):
 
     @classmethod
     def begin(cls, messages: Iterable[dict[str, Any]]) -> LongHistory:
-        """Begin a history of which nothing was written."""
-        begun = cls(messages)
+        """Begin a history with copies of messages; nothing of it was written."""
+        begun = cls({**each} for each in messages)
         begun.written = {}
         return begun
 

@@ -60,9 +60,7 @@ def rendered(
     before = memory.rendered if isinstance(memory.rendered, _Rendered) else None
     if before is None or not before.is_of((name, separator, system), messages):
         changes = Changes() if before is None else before.changes
-        own = LongHistory.begin(
-            {**each} for each in system
-        )  # a program's instruction may be changed by the program, or by a model
+        own = LongHistory.begin(system)  # a program's instruction may be changed by the program, or by a model
         before = _Rendered((name, separator, own), messages, 0, messages[0], own, changes, changes.count)
     ready = end_of_plain(messages, before.covered, len(messages) - _FRESH)
     if ready - before.covered >= _STEP:
