@@ -7,10 +7,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import pickle
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -124,6 +126,26 @@ def test_a_message_that_its_owner_changes_is_seen_by_the_models_of_all_who_remem
         assert model.requests[-1].messages[0]["content"] == "changed\n\nquestion 0"
 
 
+def unpickled(memory: Memory) -> Memory:
+    return pickle.loads(pickle.dumps(memory))
+
+
+COPIES: tuple[Callable[[Memory], Memory], ...] = (copy.copy, copy.deepcopy, unpickled)
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_of_a_long_memory_is_rendered_and_sent_as_the_memory_is(copied: Callable[[Memory], Memory]) -> None:
+    kept, memory, aggregator = Keeps(), Memory(), DefaultAggregator()
+    model = OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept)
+    memory.add([Message(content=str(number), sender=("user", NAME)[number % 2]) for number in range(40)])
+    for _ in range(2):
+        before = sent(model, kept, Request(aggregator.aggregate(memory, NAME)))
+        assert sent(model, kept, Request(aggregator.aggregate(copied(memory), NAME))) == before
+    other = copied(memory)
+    other.add([Message(content="new", sender=("user", NAME)[number % 2]) for number in range(20)])
+    assert aggregator.aggregate(other, NAME) == plain(other, None)
+
+
 class Keeps:
     """Sends nothing, and keeps the bodies."""
 
@@ -231,8 +253,7 @@ def test_what_is_sent_in_pieces_is_what_is_sent_at_once(data: st.DataObject) -> 
         for _ in "ab":
             prompt = aggregator.aggregate(memory, NAME, None, instruction)
             change(data, prompt)
-            whole = Request(copy.deepcopy(prompt), tools, output_schema=schema)
-            assert type(whole.messages) is list
+            whole = Request([*copy.deepcopy(prompt)], tools, output_schema=schema)
             expected = sent(model, kept, whole)
             assert sent(model, kept, whole._replace(messages=prompt)) == expected
 

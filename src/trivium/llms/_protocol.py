@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -34,7 +34,7 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 
 class LongHistory(list[dict[str, Any]]):
-    """Chat messages of a long history; a copy of it, or a part, is a plain list.
+    """Chat messages of a long history; a part of it is a plain list.
 
     Attributes:
         written: how wire formats have written the beginning, for the next request of the same history: their cache,
@@ -58,9 +58,9 @@ class LongHistory(list[dict[str, Any]]):
         found += self[fresh:]
         return found
 
-    def __reduce__(self) -> tuple[type[list[Any]], tuple[list[dict[str, Any]]]]:
+    def __reduce__(self) -> tuple[Callable[[list[dict[str, Any]]], LongHistory], tuple[list[dict[str, Any]]]]:
         """Copy and store the messages alone."""
-        return list, ([*self],)
+        return LongHistory.begin, ([*self],)
 
 
 class Request(NamedTuple):
