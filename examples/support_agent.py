@@ -39,7 +39,7 @@ def show(event: Event) -> None:
 model = OpenAIModel("gpt-5-mini", retry=RetryPolicy(max_tries=4))
 agent = Agent[Reply](model, "Help the customers of a shop.", tools=[find_order, track, refund])
 limits = Limits(turns=8, tool_calls=10, seconds=60)
-
 if __name__ == "__main__":
-    print(agent(sys.argv[1], limits=limits, listeners=[show]).output)
-    print(asyncio.run(agent.acall(sys.argv[1], limits=limits, listeners=[show])).output)
+    question = sys.argv[1] if sys.argv[1:] else "Where is my order A7? I want my money back."
+    print(agent(question, limits=limits, listeners=[show]).output)
+    print(asyncio.run(agent.acall(question, limits=limits, listeners=[show])).output)

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from trivium import Agent
 from trivium.agents import StreamingAgent
 from trivium.events import RunEvent
+from trivium.schema import AgentStatusCode
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -69,3 +70,11 @@ def test_a_streaming_agent_yields_values_of_its_type_alone():
     pieces = ["let me ", call_tool("find")]
     agent = StreamingAgent[Reply](ScriptedModel([pieces, "It came.", '{"text": "It came."}']), tools=[find])
     assert {type(answer.output) for answer in agent("?")} == {Reply}
+
+
+def test_a_refused_answer_is_never_given_as_a_complete_one():
+    agent = StreamingAgent[Reply](ScriptedModel([['{"text": "W", ', '"text": "X"}'], ['{"text": "Right"', "}"]]))
+    said = list(agent("?"))
+    ends = [each.output for each in said if each.stream_state is AgentStatusCode.END]
+    assert set(map(str, ends)) == {str(Reply(text="Right"))}
+    assert Reply(text="X") not in [each.output for each in said], "which of the two counts is anybody's guess"

@@ -12,6 +12,7 @@ import pytest
 from trivium import CommanderAsync, Job
 from trivium.commander import PASS_WORD, Callback, HandlerCoroutine, NodeState, TaskNode, handler, tasker
 from trivium.exceptions import (
+    ArgumentTypeError,
     ConfigurationError,
     FinishedNodeError,
     NotHandlerError,
@@ -31,6 +32,13 @@ def test_a_decorator_without_its_password_is_an_error_at_the_decoration(mark: An
 
     with pytest.raises(PasswordError, match="PASS_WORD"):
         mark(task)
+
+
+def test_a_listener_is_a_plain_function():
+    async def listen(event: object) -> None: ...
+
+    with pytest.raises(ArgumentTypeError, match="list of sync functions as listeners"):
+        CommanderAsync().listen(cast("Any", listen))
 
 
 def test_only_a_coroutine_function_can_be_a_handler():

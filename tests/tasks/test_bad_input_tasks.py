@@ -25,6 +25,10 @@ from trivium.llms import ToolCallPart
 from trivium.testing import ScriptedModel, call_tool
 
 
+async def told(event: object) -> None:
+    """Listen, but as a coroutine, which nobody would await."""
+
+
 class Move(ToolMessage):
     request: str = "move"
     purpose: str = "To move by <number>."
@@ -342,7 +346,8 @@ def test_a_wrong_argument_of_run_is_told_or_does_no_harm(parameter: str, wrong: 
 @pytest.mark.parametrize(
     ("options", "name"),
     [({"timeout": "5"}, "timeout"), ({"limits": 5}, "limits"), ({"listeners": print}, "listeners"),
-     ({"listeners": [5]}, "listeners"), ({"turns": "3"}, "turns"), ({"caller": 3}, "caller")],
+     ({"listeners": [5]}, "listeners"), ({"listeners": [told]}, "listeners"),
+     ({"turns": "3"}, "turns"), ({"caller": 3}, "caller")],
 )  # fmt: skip
 def test_an_option_of_a_call_of_the_wrong_kind_is_told_by_name(options: dict[str, Any], name: str):
     task = Task(scripted("DONE"), interactive=False)
@@ -412,6 +417,15 @@ def test_what_is_no_sub_task_is_told(given: Any, said: str):
     with pytest.raises(ConfigurationError, match=said):
         task.add_sub_task(given)
     assert task.sub_tasks == []
+
+
+def test_a_task_is_never_below_itself():
+    above, below = Task(scripted("x"), name="Above"), Task(scripted("x"), name="Below")
+    above.add_sub_task(below)
+    for task in (above, below):
+        with pytest.raises(ConfigurationError, match=f"Below would be below itself as a sub-task of {task.name}"):
+            below.add_sub_task([task])
+    assert below.sub_tasks == []
 
 
 @pytest.mark.shows("Task.clone", "weak point 7")

@@ -65,6 +65,14 @@ def test_a_tool_message_that_nobody_handles_is_named_by_the_reason():
     assert len(run.agent.llm.requests) == 1
 
 
+def test_a_model_that_was_not_asked_is_not_said_to_have_no_response():
+    run = task("hello")
+    why = run("").why
+    assert run.agent.llm.requests == []
+    assert "the message is empty" in why
+    assert "no response" not in why
+
+
 def test_a_sub_task_that_stalled_gives_its_own_reason():
     run = task("a question")
     run.add_sub_task(task("hm", name="Sub"))

@@ -116,8 +116,8 @@ class AnswerFormat:
         import jiter  # for those who watch an answer grow
 
         try:
-            begun = _OPEN_NUMBER.sub("", text)
-            found: Any = jiter.from_json(begun.encode("utf-8", "replace"), partial_mode="trailing-strings")
+            begun = _OPEN_NUMBER.sub("", text).encode("utf-8", "replace")
+            found: Any = jiter.from_json(begun, partial_mode="trailing-strings", catch_duplicate_keys=True)
             if self.is_wrapped and isinstance(found, dict):
                 found = cast("dict[str, Any]", found)["value"]
         except (ValueError, KeyError):

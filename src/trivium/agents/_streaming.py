@@ -57,13 +57,12 @@ class _Growing:
 
 def _answer_so_far(form: Any, name: str, text: str, state: AgentStatusCode | ModelStatusCode) -> Message | None:
     message = Message(content=text, sender=name, stream_state=state)
-    if isinstance(form, AnswerFormat):
-        value = form.partial_value(text)  # None: it calls a tool, or does not fit and is requested again
-        return None if value is None else message.replace(output=value)
-    if form is not None:
-        with suppress(Exception):  # the beginning of an answer need not have the form of a complete one
+    with suppress(Exception):  # the beginning of an answer need not have the form of a complete one
+        if isinstance(form, AnswerFormat):
+            return form.with_value(message, text)
+        if form is not None:
             message.formatted = form.parse_response(text)
-    return message
+    return None if isinstance(form, AnswerFormat) else message  # a typed one calls a tool, or is requested again
 
 
 def _yields(module: Module) -> bool:

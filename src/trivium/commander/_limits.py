@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from inspect import iscoroutinefunction
 from numbers import Real
 from threading import Lock
+from types import NoneType
 from typing import Any, Self, cast
 
 from trivium.events import Listener
@@ -147,11 +149,9 @@ def checked_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener
     Raises:
         ArgumentTypeError: one of them is of another kind.
     """
-    if timeout is not None:
-        checked_option("timeout", timeout, Real, "seconds")
-    if limits is not None:
-        checked_option("limits", limits, Limits, "Limits(…)")
+    checked_option("timeout", timeout, (NoneType, Real), "seconds")
+    checked_option("limits", limits, (NoneType, Limits), "Limits(…)")
     many: tuple[Any, ...] = tuple(cast("Iterable[Any]", listeners)) if isinstance(listeners, Iterable) else (None,)
-    if not all(map(callable, many)):
-        raise ArgumentTypeError("a call takes a list of functions as listeners: listeners=[print]", "listeners")
+    if not all(map(callable, many)) or any(map(iscoroutinefunction, many)):  # nobody would await those
+        raise ArgumentTypeError("a call takes a list of sync functions as listeners: listeners=[print]", "listeners")
     return many

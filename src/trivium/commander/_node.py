@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
-from trivium.commander._limits import Budget, Limits
+from trivium.commander._limits import Budget, Limits, checked_options
 from trivium.exceptions import (
     ArgumentTypeError,
     AttributeNotSetError,
@@ -263,7 +263,11 @@ class TaskNode:
 
         Returns:
             A function that ends it.
+
+        Raises:
+            ArgumentTypeError: it is no function, or an async one.
         """
+        checked_options(None, None, (listener,))
         self._change_listeners(lambda old: (*old, listener))
 
         def remove() -> None:

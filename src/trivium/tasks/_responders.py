@@ -87,13 +87,12 @@ class TaskResponder:
 
     def explain(self, run: TaskRun) -> str:
         """Return the reason why the responder did not answer the pending message, for people."""
-        receiver = None if run.pending_message is None else run.pending_message.receiver
+        signs = run.signs_of(run.pending_message)
         if self.key is run.pending_sender:
-            does_not_know = run.signs_of(run.pending_message).is_refusal
-            return f"{self.title} {'does not know the answer' if does_not_know else 'gave the message itself'}"
-        if receiver and receiver not in self.names:
+            return f"{self.title} {'does not know the answer' if signs.is_refusal else 'gave the message itself'}"
+        if signs.message is not None and (receiver := signs.message.receiver) and receiver not in self.names:
             return f"{self.title} was not asked (the message is for {receiver})"
-        return f"{self.title} had no response"
+        return "the message is empty" if signs.is_empty else f"{self.title} had no response"
 
 
 class EntityResponder(TaskResponder):

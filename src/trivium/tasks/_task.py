@@ -218,14 +218,15 @@ class Task(Module, Generic[T]):
             task: a task, a pair of a task and its config as a sub-task, or a list of these.
 
         Raises:
-            ConfigurationError: one of them is no task; none is added.
+            ConfigurationError: one of them is no task, or this task is below it; none is added.
         """
-        is_one = isinstance(task, tuple) or not isinstance(task, Iterable)
-        many: list[Any] = [task] if is_one else list(cast("Iterable[Any]", task))
+        many = cast("Iterable[Any]", [task] if isinstance(task, tuple) or not isinstance(task, Iterable) else task)
         pairs: list[tuple[Any, Any]] = [each if isinstance(each, tuple) else (each, None) for each in many]  # pyright: ignore[reportUnknownVariableType] - checked below
         for each, config in pairs:
             if not isinstance(each, Task):
                 raise ConfigurationError(f"a sub-task is a Task, not {type(each).__name__}: write Task(agent)")
+            if any(below is self for _, below in each.named_modules()):
+                raise ConfigurationError(f"{self.name} would be below itself as a sub-task of {each.name}: clone it")
             if not (config is None or isinstance(config, TaskConfig)):
                 raise ConfigurationError(f"a sub-task's config is a TaskConfig(…), not {type(config).__name__}")
         for each, config in pairs:
@@ -242,11 +243,10 @@ class Task(Module, Generic[T]):
 
     def reset_all_sub_tasks(self) -> None:
         """Forget the session's conversation: here, and in all sub-tasks."""
-        tasks, session = [self], this_session()
-        for task in tasks:  # the list grows meanwhile; a task may be below itself
-            task.agent.reset(session, recursive=True)
-            task.agent.init_state()
-            tasks += [each for each in task.sub_tasks if each not in tasks]
+        self.agent.reset(this_session(), recursive=True)
+        self.agent.init_state()
+        for each in self.sub_tasks:
+            each.reset_all_sub_tasks()
 
     def clone(self, i: int) -> Self:
         """Return a copy of the task, called `name-i`, with agents and sub-tasks of its own."""
