@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from commander._helpers import Entry, every_entry
 from trivium import Agent, AgentConfig, Hook, Message
 from trivium.agents.aggregator import DefaultAggregator, InternLMToolAggregator
-from trivium.exceptions import ConfigurationError, UnknownRoleError
+from trivium.exceptions import ConfigurationError, UnknownRoleError, UnknownToolError
 from trivium.llms import Request
 from trivium.memory import Memory
 from trivium.prompts import InterpreterParser, MixedToolParser, PluginParser, StrParser, ToolParser, ToolStatusCode
@@ -248,6 +248,14 @@ def test_an_example_of_an_unknown_role_is_told():
         InternLMToolAggregator(few_shot=[{"role": "robot", "content": ""}]).aggregate(None, "me")
     assert isinstance(error.value, KeyError)
     assert error.value.role == "robot"
+
+
+def test_an_example_with_a_call_that_the_parser_does_not_write_is_told():
+    shots = [{"role": "thought", "content": ""}, {"role": "tool", "content": "{}", "name": "plugin"}]
+    for parser in (CODE, MixedToolParser(parsers=[CODE])):
+        with pytest.raises(UnknownToolError, match="'plugin'") as error:
+            InternLMToolAggregator(few_shot=shots).aggregate(None, "me", parser)
+        assert isinstance(error.value, KeyError)
 
 
 def test_native_calls_are_shown_as_such():

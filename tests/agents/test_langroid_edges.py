@@ -293,3 +293,33 @@ def test_errors_are_those_of_langroid_too(work: Callable[[], Any], kinds: tuple[
     with pytest.raises(kinds) as raised:
         work()
     assert all(isinstance(raised.value, kind) for kind in kinds)
+
+
+@pytest.mark.parametrize("responder", ["agent_response", "llm_response", "user_response"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_answer_keeps_the_ids_of_calls_that_wait(responder: str, is_async: bool):
+    asked_agent = agent("hello")
+    asked_agent.enable_message(Square)
+    asked_agent.default_human_response = "x"
+    seen = ChatDocMetaData(sender=Entity.LLM, tool_ids=["z"])
+    asked = ChatDocument(
+        content="hi" if responder == "llm_response" else '{"request": "square", "number": 2}', metadata=seen
+    )
+    call = getattr(asked_agent, f"{responder}_async" if is_async else responder)
+    answer = asyncio.run(call(asked)) if is_async else call(asked)
+    assert answer.metadata.tool_ids == ["z"]
+    answer.pop_tool_ids()
+    assert asked.metadata.tool_ids == ["z"], "the ids are each message's own"
+
+
+def test_the_text_of_an_override_is_what_the_model_reads():
+    class Strict(ChatAgent):
+        def tool_validation_error(self, ve: Exception, tool_class: Any = None) -> str:
+            return "Fix it please"
+
+    told = Strict(ChatAgentConfig(llm=ScriptedModel(["ok"])))
+    told.enable_message(Square)
+    call = ChatDocument(content='{"request": "square", "number": "x"}', metadata=ChatDocMetaData(sender=Entity.LLM))
+    answer = told.agent_response(call)
+    assert answer is not None
+    assert answer.content == "Fix it please"

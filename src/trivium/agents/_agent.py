@@ -226,12 +226,11 @@ class Agent(AgentNames, Generic[T_co]):
 
     async def _finish(self, answer: Message, text: str, faults: int) -> Message:
         """Return the agent's answer with what its parser or type makes of the text; calls are left to a task."""
-        form = self.answer_format
         if self.answer_parser is not None:
             answer.formatted = await settle(self.answer_parser.parse_response(text))
         if faults and answer.tool_calls:
             linked(answer)["repairs"] = faults
-        return answer if form is None or answer.tool_calls else form.with_value(answer, text)
+        return answer if not self.answer_format or answer.tool_calls else self.answer_format.with_value(answer, text)
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
         memory = self.memory.get(session_id) if self.memory else Memory.of(message)
@@ -301,8 +300,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     async def _run_tools(self, asked: Message, so_far: list[Message]) -> list[Message]:
         """Run what the model called, and return the results; the call and they are remembered together."""
-        node, answer = cast("CallNode | None", current.get()), partial(handling.answer_call, self, asked)
-        reached = None
+        node, answer, reached = cast("CallNode | None", current.get()), partial(handling.answer_call, self, asked), None
         try:
             results = await self.executor.answer_all(asked.tool_calls, self.parallel, answer, self.toolbox.own)
         except (LimitExceededError, ToolFailedError) as error:
@@ -362,12 +360,13 @@ class Agent(AgentNames, Generic[T_co]):
             new = handling.new_messages(self, given, memory)
             if (choice := given.__pydantic_extra__.get("tool_choice", "auto")) != "auto":
                 extra["tool_choice"] = choice
-        answer = (await self.acall(*new, **extra)).replace(entity=_LLM)
-        answer = handling.addressed(self, answer)
+        answer = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
         linked(answer)["agent_id"] = self.id
         memory = memory or (self.memory.get(session) if self.memory else None)
         if memory:
             handling.link_to_memory(memory, answer, given)
+        if given is not None and "metadata" in given.__pydantic_extra__:
+            handling.keep_tool_ids(given, answer)
         return cast("Answer[T_co]", answer)
 
     llm_response = sync_method(llm_response_async)
@@ -382,6 +381,8 @@ class Agent(AgentNames, Generic[T_co]):
         """Run the tool messages that the model sent; without any, return what `handle_message_fallback` says."""
         found = None if msg is None else await invoke(self.handle_message, msg)
         answer = None if found is None else self.to_ChatDocument(found)
+        if isinstance(msg, Message) and "metadata" in msg.__pydantic_extra__:
+            handling.keep_tool_ids(msg, answer)
         if answer is not None and self.own_callbacks is not None:
             from trivium.agents._callbacks import show_agent  # most agents have none
 
@@ -444,7 +445,7 @@ class Agent(AgentNames, Generic[T_co]):
         Text that begins with SYSTEM is the system's.
         """
         prompt = "" if msg is None else as_text(as_message(msg).content)
-        return await answer_of_user(self, prompt) if self.user_can_respond(msg) else None
+        return handling.keep_tool_ids(msg, await answer_of_user(self, prompt)) if self.user_can_respond(msg) else None
 
     user_response = sync_method(user_response_async)
 

@@ -164,6 +164,5 @@ def is_empty(message: Message) -> bool:
     content, extra = message.content, message.__pydantic_extra__
     if content is not None and not (isinstance(content, str) and not content.strip()):
         return False
-    if any(extra.get(name) for name in ("tool_calls", "tool_results", "files")):
-        return False
-    return all(isinstance(each, ToolMessage) for each in extra.get("attachments", ()))
+    has_more = any(extra.get(name) for name in ("tool_calls", "tool_results", "files"))
+    return not has_more and all(isinstance(each, ToolMessage) for each in extra.get("attachments", ()))

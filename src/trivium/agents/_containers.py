@@ -61,10 +61,8 @@ class AgentList(Agent, UserList[Module]):
         self.data += _checked(other)
 
     def __setitem__(self, i: Any, item: Any) -> None:
-        if isinstance(i, slice):
-            self.data[i] = _checked(item)
-        else:
-            self.data[i] = _checked([item])[0]
+        new: Any = _checked(item) if isinstance(i, slice) else _checked([item])[0]
+        self.data[i] = new
 
     def __iadd__(self, other: Iterable[Module]) -> Self:
         self.extend(other)

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "addressed", "answer_call", "answer_of_config", "answer_without_tools", "as_repair", "call_handler", "ends_call",
-    "handle_all", "handle_tool", "is_misfit", "link_to_memory", "message_of_call", "misfits_in", "new_messages",
+    "handle_all", "handle_tool", "is_misfit", "keep_tool_ids", "link_to_memory", "message_of_call", "misfits_in",
+    "new_messages",
 ]  # fmt: skip
 
 _LLM = Entity.LLM  # a member is slow to look up
@@ -143,7 +144,7 @@ async def handle_tool(
         is_repair = isinstance(error, ToolArgumentsError | ToolDefinitionError)
         reason = error.__cause__ if isinstance(error.__cause__, ValidationError) else error
         is_own = overrides(agent, "tool_validation_error")
-        result = f"error: {agent.tool_validation_error(cast('Any', reason)) if is_own else error}"
+        result = agent.tool_validation_error(cast("Any", reason)) if is_own else f"error: {error}"
     except Exception as error:
         result = f"error: {reason_of(error)}"
     answer = await _as_answer(agent, result, name, message)
@@ -277,6 +278,13 @@ def addressed(agent: AgentNames, answer: Message) -> Message:
 
     recipient, text = recipient_in(content)
     return answer.replace(receiver=recipient, content=text) if recipient else answer
+
+
+def keep_tool_ids(asked: Message | str | None, answer: Message | None) -> Message | None:
+    """Return an answer, now with the `tool_ids` of the message that it answers, if that has any."""
+    if answer is not None and isinstance(asked, Message) and (ids := asked.metadata.tool_ids):
+        answer.metadata.tool_ids = ids.copy()
+    return answer
 
 
 def new_messages(agent: AgentNames, message: Message, memory: Memory | None) -> Sequence[Message]:

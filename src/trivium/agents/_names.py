@@ -416,9 +416,9 @@ class AgentNames(Module):
     def tool_validation_error(self, ve: Exception, tool_class: Any = None) -> str:
         """Return the text that the model reads where a call does not fit its tool; override it to say it otherwise."""
         if not isinstance(ve, ValidationError):
-            return str(ve)
+            return f"error: {ve}"
         kind = tool_class or next((each for each in self.toolbox.known.values() if each.__name__ == ve.title), None)
-        return describe_errors(ve.title if kind is None else kind.name(), ve)
+        return f"error: {describe_errors(ve.title if kind is None else kind.name(), ve)}"
 
     # ---- messages of the responders
     def response_template(self, e: Entity, content: str | None = None, **values: Any) -> Message:

@@ -75,9 +75,8 @@ def ids_in(links: Links) -> dict[str, Any]:
     found = {"parent_id": links.get("parent"), "child_id": links.get("child")}
     alive = {name: each() for name, each in found.items() if each is not None}
     values = {name: message.id() for name, message in alive.items() if message is not None}
-    if agent_id := links.get("agent_id"):
-        values["agent_id"] = agent_id
-    return {**values, "msg_idx": links["index"]} if "index" in links else values
+    own = {"agent_id": links.get("agent_id"), "msg_idx": links.get("index")}
+    return values | {name: value for name, value in own.items() if value is not None}
 
 
 def link(parent: Any, child: Any) -> None:
@@ -194,8 +193,7 @@ class ChatDocumentForm(Conversions):
 
     def pop_tool_ids(self) -> None:
         """Take the latest off the calls that wait for their results."""
-        if self.metadata.tool_ids:
-            self.metadata.tool_ids.pop()
+        del self.metadata.tool_ids[-1:]
 
 
 def is_tainted(message: Any) -> bool:
@@ -242,8 +240,8 @@ def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str,
 def _linked(metadata: ChatDocMetaData) -> dict[str, Any]:
     given = dict(metadata)
     values = {name: given[each] for each, name in LINKED.items()}
-    values |= {"receiver": metadata.recipient or None, "usage": as_usage(metadata.usage)}
-    return {**values, "sender": metadata.sender_name or metadata.sender.value}
+    sender, receiver = metadata.sender_name or metadata.sender.value, metadata.recipient or None
+    return {**values, "sender": sender, "receiver": receiver, "usage": as_usage(metadata.usage)}
 
 
 def _calls(values: Mapping[str, Any], message: Any) -> tuple[ToolCall, ...] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from trivium.agents.aggregator._default import DefaultAggregator, text_of
-from trivium.exceptions import ConfigurationError, UnknownRoleError
+from trivium.exceptions import ConfigurationError, UnknownRoleError, UnknownToolError
 from trivium.memory import Memory
 from trivium.schema import ToolStatusCode
 from trivium.schema.lowlevel import checked
@@ -64,6 +64,7 @@ class InternLMToolAggregator(DefaultAggregator):
 
         Raises:
             UnknownRoleError: an example has a role that is not known.
+            UnknownToolError: an example has a call that the parser does not write.
         """
         found = [*self.aggregate_system_intruction(system_instruction), *instruction_of(parser)]
         for shot in self.few_shot:
@@ -89,10 +90,7 @@ class InternLMToolAggregator(DefaultAggregator):
 
     def _result(self, content: Any, tool: str | None) -> dict[str, Any]:
         text = f"{self.environment_begin}{content}{self.environment_end}"
-        chat = {"role": self.environment_role, "content": text}
-        if tool:
-            chat["name"] = tool
-        return chat
+        return {"role": self.environment_role, "content": text, **({"name": tool} if tool else {})}
 
     def _render_example(self, shot: Iterable[Mapping[str, Any]], parser: Any) -> Iterator[dict[str, Any]]:
         thought: str | None = None
@@ -127,6 +125,8 @@ class InternLMToolAggregator(DefaultAggregator):
 def _written(parser: Any, tool: str | None, thought: str, action: Any) -> str:
     if parser is None:
         return f"{thought}{action}"
+    if (known := tool_type_of(parser)) not in (None, tool):
+        raise UnknownToolError(f"an example has a call of {tool!r}: this parser writes those of {known!r}", str(tool))
     status = ToolStatusCode.VALID_TOOL
     return parser.format_response({"tool_type": tool, "thought": thought, "action": action, "status": status})
 
