@@ -240,6 +240,8 @@ def test_impossible_policies_and_effects_are_refused() -> None:
         ({"_executes": ["to"]}, "executes is True, or a tuple"),
         ({"_source": "wbe"}, "the source of a tool is one of"),
         ({"_send": True}, "no setting _send: write _sends"),
+        ({"_exec": True}, "no setting _exec: write _executes"),
+        ({"_execute": True}, "no setting _execute: write _executes"),
         ({"_excutes": ("to",)}, "no setting _excutes: write _executes"),
         ({"_sorce": "web"}, "no setting _sorce: write _source"),
         ({"_needs_aproval": True}, "no setting _needs_aproval: write _needs_approval"),

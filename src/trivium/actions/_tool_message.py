@@ -141,7 +141,8 @@ class ToolMessage(OlderNames):
                 continue
             from difflib import get_close_matches  # most have none
 
-            if close := get_close_matches(name, _FOR_POLICIES, 1, 0.8):
+            cut = [each for each in _FOR_POLICIES if len(name) > 4 and each.startswith(name)]
+            if close := cut or get_close_matches(name, _FOR_POLICIES, 1, 0.8):
                 raise ToolDefinitionError(f"{cls.__name__} has no setting {name}: write {close[0]}", cls.__name__)
         if not cls.model_fields["request"].default:  # a base of others may lack their arguments
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from trivium.actions import BaseAction, Tool
 from trivium.cli._objects_at import import_object
@@ -50,11 +50,25 @@ def show_tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str
         sys.stdout.write(json.dumps({"server": server.name, "pin": digest, "tools": tools}, ensure_ascii=False) + "\n")
         return
     for tool in found:
-        names = ", ".join(tool.spec.parameters.get("properties", {}))
+        properties: dict[str, Any] = tool.spec.parameters.get("properties", {})
+        names = ", ".join(properties)
         sys.stdout.write(f"{one_line(f'{tool.name[start:]}({names})')}\n")
-        if tool.spec.description:
-            sys.stdout.write(f"    {one_line(tool.spec.description)}\n")
+        texts = [f"{name}: {text}" for name, each in properties.items() if (text := _description(each))]
+        defined = _description(tool.spec.parameters.get("$defs"))
+        for text in filter(None, [tool.spec.description, *texts, defined]):  # the model reads all of them
+            sys.stdout.write(f"    {one_line(text)}\n")
     sys.stdout.write(f"pin: {digest}\n")
+
+
+def _description(schema: object) -> str:
+    """Return the descriptions within the schema of a parameter, one after the other."""
+    if isinstance(schema, list):
+        return " ".join(filter(None, map(_description, cast("list[object]", schema))))
+    if not isinstance(schema, dict):
+        return ""
+    parts = cast("dict[str, object]", schema)
+    own = parts.get("description")
+    return " ".join(filter(None, [own if isinstance(own, str) else "", *map(_description, parts.values())]))
 
 
 def _pair(text: str, sign: str) -> tuple[str, str]:

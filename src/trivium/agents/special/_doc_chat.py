@@ -6,7 +6,6 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from trivium.actions import calls_in_text
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._described import calls_in_own_text
 from trivium.agents._typed import T_co
@@ -14,6 +13,7 @@ from trivium.agents.aggregator._default import text_of
 from trivium.agents.special._answering import AnswerCheck, CitingModel
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.agents.special._documents import DocumentAgent
+from trivium.agents.special._quoting import is_quoted
 from trivium.agents.special._reading import Reading
 from trivium.commander import Listener, driver_neutral, sync_method
 from trivium.commander.lowlevel import CallNode, Scope, current, scope_of
@@ -46,9 +46,10 @@ class DocChatAgent(DocumentAgent[T_co]):
     is `config.no_answer`. The text streams as any agent's does, and ends with the list of sources;
     `message.content_any` is the same as data, a `DocAnswer`.
 
-    The text of documents is data. No tool call in it runs, nor does one in an answer that quotes it: only the model's
-    own calls run, of the tools that the agent was given. A document may still persuade a model to make one: let tools
-    that have an effect need approval.
+    The text of documents is data. No tool call in it runs, nor does one that the model writes as text if its name and
+    the values of its arguments stand in what it has read, and the values not in the user's words: only the model's own
+    calls run, of the tools that the agent was given. A document may still persuade a model to make one: let tools that
+    have an effect need approval.
 
     Args:
         config: a `DocChatAgentConfig`, or a model.
@@ -91,7 +92,7 @@ class DocChatAgent(DocumentAgent[T_co]):
             if self.config.conversation_mode and (turns := self._turns(before)):
                 question = await stand_alone_question_async(self.model, question, turns)
             chunks = await self.get_relevant_chunks_async(question)
-        return await self._compose(question, chunks, turn, kwargs)
+        return await self._compose(question, chunks, turn, kwargs, before)
 
     @driver_neutral
     async def answer_from_docs_async(self, query: str) -> Message:
@@ -102,7 +103,12 @@ class DocChatAgent(DocumentAgent[T_co]):
     answer_from_docs = sync_method(answer_from_docs_async)
 
     async def _compose(
-        self, question: str, chunks: Sequence[Chunk], turn: Sequence[Message], extra: Mapping[str, Any]
+        self,
+        question: str,
+        chunks: Sequence[Chunk],
+        turn: Sequence[Message],
+        extra: Mapping[str, Any],
+        before: Sequence[Message] = (),
     ) -> Message:
         """Write the answer to a question from chunks.
 
@@ -111,8 +117,10 @@ class DocChatAgent(DocumentAgent[T_co]):
             chunks: the chunks that were found, best first.
             turn: the messages since the question, which is the first.
             extra: sampling parameters.
+            before: the messages before the question.
         """
         config, reading = self.config, Reading(question, chunks, self.config.max_context)
+        read, asked = self._read_and_asked(reading, [*before, *turn])
         history = self.aggregator.aggregate(Memory.of(turn), self.name, None, self.instruction())
         prompt = f"{_INTRODUCTION}\n\n{reading.prompt or 'None was found.'}\n\nQuestion: {question}"
         first = next(entry for entry in history if entry["role"] == "user")
@@ -124,7 +132,7 @@ class DocChatAgent(DocumentAgent[T_co]):
             return (await self._rounds(self.model, history, extra, faults)).replace(origin=None)
 
         def is_call(text: str) -> bool:
-            return bool(self._own_calls(reading, text))
+            return bool(self._own_calls(read, asked, text))
 
         def new_check(request: Request) -> AnswerCheck:
             # Where tools have returned results too, documents need not support all of an answer.
@@ -136,8 +144,8 @@ class DocChatAgent(DocumentAgent[T_co]):
         model = CitingModel(self.model, new_check)
         answer = await self._rounds(model, history, extra, faults)
         assert model.check is not None
-        calls = tuple(each for each in answer.tool_calls if each.id) or self._own_calls(reading, model.check.written)
-        if calls:
+        calls = tuple(each for each in answer.tool_calls if each.id)
+        if calls := calls or self._own_calls(read, asked, model.check.written):
             return answer.replace(tool_calls=calls)
         found = model.check.answer
         quotation = as_quotation(answer, found, [(each.place, each.quote) for each in found.citations])
@@ -150,12 +158,19 @@ class DocChatAgent(DocumentAgent[T_co]):
             return super().refinements()
         return [NearestSentences(embedding, characters=self.config.max_context)]
 
-    def _own_calls(self, reading: Reading, text: str) -> tuple[ToolCall, ...]:
-        """Return the calls of known tools that a model wrote as text; one that it has read there is a quotation."""
-        if not self.toolbox.known or not (calls := calls_in_own_text(self, text)):
-            return ()
-        quoted = {_key(call) for chunk in reading.chunks for call in calls_in_text(chunk.content, self.toolbox.known)}
-        return tuple(each for each in calls if _key(each) not in quoted)
+    def _own_calls(self, read: Sequence[str], asked: str, text: str) -> tuple[ToolCall, ...]:
+        """Return the calls of known tools that a model wrote as text, without those that it has read somewhere."""
+        known = self.toolbox.known
+        calls = calls_in_own_text(self, text) if known else ()
+        return tuple(each for each in calls if not is_quoted(each, read, asked, known))
+
+    def _read_and_asked(self, reading: Reading, messages: Sequence[Message]) -> tuple[list[str], str]:
+        """Return what the model reads, or has read, of documents and of other outside; and the words of the user."""
+        read = [chunk.content for chunk in reading.chunks]
+        read += [each.metadata.source_content for each in messages if each.metadata.has_citation]  # earlier quotations
+        read += [text_of(each) for each in messages if each.sources and each.sender != self.name]
+        asked = [text_of(each) for each in messages if self._is_question(each) and not each.sources]
+        return read, "\n".join(asked)
 
     def instruction(self) -> str:
         instruction = str(super().instruction())
@@ -193,10 +208,6 @@ def as_quotation(answer: Message, value: object, places: Sequence[tuple[str, str
         metadata.source = ", ".join(dict.fromkeys(place for place, _ in places))
         metadata.source_content = "\n\n".join(dict.fromkeys(text for _, text in places))
     return quotation
-
-
-def _key(call: ToolCall) -> tuple[str, str]:
-    return call.name, "".join(call.arguments.split())
 
 
 def silent_step(name: str) -> CallNode:

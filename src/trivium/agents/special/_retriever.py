@@ -72,7 +72,12 @@ class RetrieverAgent(DocChatAgent):
         return DocumentAgent.refinements(self)
 
     async def _compose(
-        self, question: str, chunks: Sequence[Chunk], turn: Sequence[Message], extra: Mapping[str, Any]
+        self,
+        question: str,
+        chunks: Sequence[Chunk],
+        turn: Sequence[Message],
+        extra: Mapping[str, Any],
+        before: Sequence[Message] = (),
     ) -> Message:
         found = await self._pick(question, chunks) if chunks else []
         places = [(each.metadata.citation, each.content) for each in found]
