@@ -55,9 +55,9 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
-from trivium.policies import NOTHING, Policy, Sources
+from trivium.policies import NOTHING, Policy, Sources, as_sources
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import as_sources, check_name, create_object, keywords_of, message_of
+from trivium.schema.lowlevel import check_name, create_object, keywords_of, message_of
 
 if TYPE_CHECKING:
     from trivium.journal import Journal

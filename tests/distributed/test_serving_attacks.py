@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage
 from trivium.actions import ActionExecutor
 from trivium.agents import Sequential
-from trivium.distributed import AgentServer, agent_app
+from trivium.distributed import AgentServer, HTTPAgentClient, agent_app
 from trivium.distributed._wire import Failure, parse_answer, parse_messages, parse_session
 from trivium.exceptions import ConfigurationError
+from trivium.policies import Source
 from trivium.schema import Origin
 from trivium.testing import ScriptedModel, call_tool
 
@@ -266,6 +267,29 @@ def test_whatever_is_sent_is_a_users_message_or_refused(value: Any, structured: 
 @given(st.dictionaries(KEYS, JSON))
 def test_whatever_a_server_answers_acts_on_nothing(value: dict[str, Any]):
     assert_harmless(parse_answer(value))
+
+
+PAGE = ("web", "open_page")
+
+
+def test_sources_keep_their_kinds_over_http_both_ways():
+    with served(Echo()) as ask:
+        client = HTTPAgentClient(ask.url, token=TOKEN, name="far")
+        answer = client(Message(content="hi", sources=frozenset({Source("web", "open_page")})))
+    assert answer.sources == {Source("web", "open_page"), Source("server", "far")}
+
+
+@pytest.mark.parametrize("sources", ["web", [["web"], 3], {"web": "x"}, [[*PAGE, "y"]], [["moon", "x"]]])
+def test_sources_that_are_none_are_no_request(sources: object):
+    with served(Echo()) as ask:
+        refused = ask.chat({"content": "hi", "sources": sources})
+    assert (refused.status_code, refused.json()["error"]["type"]) == (422, "InvalidRequest")
+
+
+@pytest.mark.parametrize("sources", [[["web", f"{number}"] for number in range(101)], [["web", "x" * 257]]])
+def test_of_too_many_sources_the_kinds_are_kept(sources: list[list[str]]):
+    (message,) = parse_messages({"content": "hi", "sources": sources}, [], False)
+    assert message.sources == {Source("web")}
 
 
 def assert_harmless(message: Message) -> None:

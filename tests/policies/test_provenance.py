@@ -14,6 +14,7 @@ from trivium import ChatAgent, DoneTool, Message, Module, Task
 from trivium.actions import ApprovalRequest, Tool, tool
 from trivium.agents.react import ReAct
 from trivium.agents.stream import AgentForInternLM
+from trivium.exceptions import InvalidSourcesError
 from trivium.policies import Policy, Rule, Source
 from trivium.schema import FileAttachment
 from trivium.testing import ScriptedModel, call_tool
@@ -195,11 +196,17 @@ def test_what_a_user_said_before_a_run_is_clean_when_the_run_is_resumed(tmp_path
     assert outbox.sent == ["bob@x.org"]
 
 
-@pytest.mark.parametrize("sources", [3, [3], [["tool", "a", "b"]], [["tool", ["a"]]]])
+NO_SOURCES: list[Any] = [3, [3], ["web"], "web", {"web": "x"}, [[]], [["tool", "a", "b"]], [["tool", ["a"]]], [["Web", "x"]]]
+
+
+@pytest.mark.parametrize("sources", NO_SOURCES)
 def test_sources_that_are_none_are_refused(sources: Any) -> None:
+    with pytest.raises(InvalidSourcesError, match="the sources of a message are pairs") as raised:
+        _ = Message(content="hi", sources=sources).sources
+    assert raised.value.value == sources
     agent = Outbox().agent("hi")
     agent("hi")
-    with pytest.raises(ValueError, match="the sources of a message are pairs"):
+    with pytest.raises(InvalidSourcesError, match="the sources of a message are pairs"):
         agent.load_state_dict({"memory": [{"content": "hi", "sources": sources}]})
     assert len(agent.memory.open(0)) == 2, "nothing was loaded"
 

@@ -13,7 +13,7 @@ from trivium.caches import Cache
 from trivium.caches.lowlevel import Flights, hash_json
 from trivium.commander import current, driver_neutral, invoke, wait
 from trivium.commander.lowlevel import note_sources, sources_of
-from trivium.schema.lowlevel import as_sources
+from trivium.policies import as_sources
 from trivium.settings import settings
 
 __all__ = ["cached"]

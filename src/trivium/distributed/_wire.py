@@ -14,19 +14,27 @@ from typing import Any, Final, NoReturn, cast
 from trivium.commander import Event, TaskNode
 from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, event_class
-from trivium.exceptions import DeadlineExceededError, LimitExceededError, ModelError, RunKilledError
-from trivium.policies import Source, Sources
+from trivium.exceptions import (
+    DeadlineExceededError,
+    InvalidSourcesError,
+    LimitExceededError,
+    ModelError,
+    RunKilledError,
+)
+from trivium.policies import Source, Sources, as_sources
 from trivium.schema import Entity, Message, Usage
 
 __all__ = [
     "Failure", "Session", "event_json", "forward_event", "parse_answer", "parse_body", "parse_messages",
-    "parse_session", "to_failure", "too_large",
+    "parse_session", "parse_sources", "to_failure", "too_large",
 ]  # fmt: skip
 
 Session = int | str
 """A session as clients name it: a number or a text; a text that writes a number is that number."""
 
 MAX_NAME: Final = 256
+MAX_SOURCES: Final = 100
+"""The sources by name that are read with a message: each answer of a session repeats them."""
 MAX_DEPTH: Final = 100
 """Levels of objects and lists in a body: what is remembered of it is written as JSON within more of them."""
 _ROLES = frozenset(
@@ -152,20 +160,31 @@ def parse_messages(value: object, names: Iterable[str], structured: bool) -> lis
         sender: object = given.get("sender")
         if not isinstance(sender, str) or len(sender) > MAX_NAME or sender.strip().lower() in reserved:
             message.sender = "user"
-        messages.append(message.replace(sources=_sources(given.get("sources"))))
+        try:
+            sources = parse_sources(given.get("sources"))
+        except InvalidSourcesError as error:
+            raise Failure(422, "InvalidRequest", str(error)) from None
+        messages.append(message.replace(sources=sources or None))
     return messages
 
 
-def _sources(value: object) -> Sources | None:
-    """Return the sources that a client says its message repeats: they can only make a policy stricter."""
-    given = cast("list[Any]", value) if isinstance(value, list) else []
-    pairs = [cast("list[Any]", each) for each in given if isinstance(each, list)]
-    return frozenset(Source("server", str(each[1])) for each in pairs if len(each) == 2) or None
+def parse_sources(value: object) -> Sources:
+    """Return the sources that another process says its message repeats: they can only make a policy stricter.
+
+    Of more than 100, and of names with more than 256 characters, only the kinds are kept.
+
+    Raises:
+        InvalidSourcesError: they are no sources.
+    """
+    found = as_sources(cast("list[Any]", value or ()))
+    fit = len(found) <= MAX_SOURCES and all(len(each.name) <= MAX_NAME for each in found)
+    return found if fit else frozenset(Source(each.kind) for each in found)
 
 
 def parse_answer(given: JSONObject) -> Message:
-    """Return the message that a server answered with: its content, its sender and its usage, and nothing that acts."""
+    """Return the message that a server answered with: content, sender, usage, sources, and nothing that acts."""
     message, usage = _plain_message(given), given.get("usage")
+    message = message.replace(sources=parse_sources(given.get("sources")) or None)
     if not isinstance(usage, dict):
         return message
     reported, counts = cast("JSONObject", usage), JSONObject()

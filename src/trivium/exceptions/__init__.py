@@ -13,6 +13,7 @@
     │   ├── ObjectNotFoundError (ModuleNotFoundError)  there is nothing at a config's dotted path
     │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name
     │   ├── MissingEntryError (KeyError)        a dict lacks an entry
+    │   ├── InvalidSourcesError                 the sources of a message are none that there are
     │   ├── UnknownRoleError (KeyError)         the role of a message or a reader is not known
     │   ├── NotAgentError (TypeError)           what was put among agents is none
     │   ├── AgentNameError (KeyError, IndexError)  a name cannot be that of an agent
@@ -212,6 +213,7 @@ from trivium.exceptions._root import (
     ContextPieceTypeError,
     ContextTokenError,
     FieldsError,
+    InvalidSourcesError,
     LimitError,
     MissingEntryError,
     MissingExtraError,
@@ -339,6 +341,7 @@ __all__ = [
     "IncompleteSourceError",
     "InfiniteLoopError",
     "InfiniteLoopException",
+    "InvalidSourcesError",
     "JournalDamagedError",
     "JournalError",
     "JournalVersionError",

@@ -157,6 +157,15 @@ class MissingEntryError(ConfigurationError, KeyError):
         self.missing = missing
 
 
+class InvalidSourcesError(ConfigurationError):
+    """The sources of a message are none that there are. `value` is what was given."""
+
+    def __init__(self, value: object) -> None:
+        kinds = "user, program, model, tool, web, document or server"
+        super().__init__(f"the sources of a message are pairs of a kind ({kinds}) and a name, not {value!r:.200}")
+        self.value = value
+
+
 class UnknownRoleError(ConfigurationError, KeyError):
     """A role is not known: that of a chat message, or of a reader of an answer. `role` is that role."""
 

@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 
 import trivium.exceptions as exceptions
 from trivium.exceptions import ConfigurationError, JournalDamagedError, RecordedError
-from trivium.policies import NOTHING, Source, Sources
+from trivium.policies import NOTHING, Source, Sources, as_sources
 from trivium.schema import (
     ActionReturn,
     ActionStatusCode,
@@ -32,7 +32,6 @@ from trivium.schema import (
     ToolCall,
     Usage,
 )
-from trivium.schema.lowlevel import as_sources
 
 __all__ = ["Codec", "Notes", "digest_of", "digest_of_messages", "notes_in", "with_notes", "without_notes"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NoReturn, cast
 
 from trivium.commander.lowlevel import SessionLocks, current_node, emit, scope_of, sources_above
-from trivium.exceptions import ArgumentTypeError, MissingEntryError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, MissingEntryError
 from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
-from trivium.policies import NOTHING, Sources
+from trivium.policies import NOTHING, Sources, as_sources
 from trivium.schema import Message
-from trivium.schema.lowlevel import as_sources, factory_of
+from trivium.schema.lowlevel import factory_of
 
 __all__ = ["Memory", "MemoryManager"]
 
@@ -205,7 +205,12 @@ class Memory:
                 raise ArgumentTypeError(f"a saved message is a dict, not {kind}: {each!r:.100}", "messages")
             if isinstance(each, dict) and "content" not in each:
                 raise MissingEntryError(f"a saved message has no content: {each!r:.100}", ("content",))
-        return [Message.model_validate(each) for each in saved]
+        try:
+            return [Message.model_validate(each) for each in saved]
+        except ConfigurationError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"a saved message cannot be read again: {error}") from error
 
     def save(self) -> list[dict[str, Any]]:
         """Return all messages as dicts; the last has the sources of what was erased, too."""

@@ -1,7 +1,7 @@
 """Policies: calls of tools that send, spend or execute run, ask or are refused, by the sources of their arguments."""
 
 from trivium.policies._policy import Action, Decision, Policy, Rule, Sink, SinkCall, decide
-from trivium.policies._sources import NOTHING, Source, SourceKind, Sources
+from trivium.policies._sources import NOTHING, Source, SourceKind, Sources, as_sources
 
 __all__ = [
     "NOTHING",
@@ -14,5 +14,6 @@ __all__ = [
     "Source",
     "SourceKind",
     "Sources",
+    "as_sources",
     "decide",
 ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
-__all__ = ["NOTHING", "Source", "SourceKind", "Sources"]
+from trivium.exceptions import InvalidSourcesError
+
+__all__ = ["NOTHING", "Source", "SourceKind", "Sources", "as_sources"]
 
 SourceKind: TypeAlias = Literal["user", "program", "model", "tool", "web", "document", "server"]
 """The kinds of sources. The first three are those that the program itself has put together: they are never noted."""
@@ -36,3 +39,31 @@ class Source(NamedTuple):
 
 Sources: TypeAlias = frozenset[Source]
 NOTHING: Final[Sources] = frozenset()
+_KINDS: Final = get_args(SourceKind)
+
+
+def as_sources(value: Iterable[Any]) -> Sources:
+    """Return sources as messages hold them; those that were read again from JSON are lists of two texts.
+
+    Args:
+        value: the sources, or pairs of a kind and a name.
+
+    Raises:
+        InvalidSourcesError: they are no sources.
+
+    Example:
+        >>> as_sources([["web", "open_page"]])
+        frozenset({Source(kind='web', name='open_page')})
+    """
+    if value.__class__ is frozenset and all([each.__class__ is Source for each in value]):  # most
+        return cast("Sources", value)
+    if isinstance(value, str) or not isinstance(value, Iterable):  # type: ignore[unnecessary] - users pass anything
+        raise InvalidSourcesError(value)
+    pairs = [tuple(cast("Iterable[Any]", each)) if isinstance(each, list | tuple) else () for each in value]
+    if not all(map(_is_source, pairs)):
+        raise InvalidSourcesError(value)
+    return frozenset(Source(*pair) for pair in pairs)
+
+
+def _is_source(pair: tuple[Any, ...]) -> bool:
+    return len(pair) in (1, 2) and pair[0] in _KINDS and all(isinstance(each, str) for each in pair)

@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 from typing_extensions import TypeVar, deprecated
 
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
-from trivium.policies import Source, Sources
+from trivium.policies import Source, Sources, as_sources
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._older_names import OlderNames
 from trivium.schema._status import AgentStatusCode, Entity, ModelStatusCode, Origin, StatusCode
-from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_sources, as_usage, copied
+from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_usage, copied
 
 __all__ = ["Answer", "Message", "MessageExtra"]
 

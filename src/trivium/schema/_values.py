@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import NoneType
 from typing import Any, Final, cast
 
-from trivium.policies import Source, Sources
 from trivium.schema._status import ActionStatusCode, ActionValidCode, Entity, Origin, StatusCode
 
 
@@ -54,18 +52,6 @@ class Usage:
 USAGE: Final = tuple(each.name for each in fields(Usage))
 """The names of what a usage counts."""
 _counts = attrgetter(*USAGE)
-
-
-def as_sources(value: Iterable[Any]) -> Sources:
-    """Return the sources of a message as it holds them; those that were read again are lists.
-
-    Raises:
-        ValueError: they are no sources.
-    """
-    try:
-        return cast("Sources", value) if isinstance(value, frozenset) else frozenset(Source(*each) for each in value)
-    except TypeError:
-        raise ValueError(f"the sources of a message are pairs of a kind and a name, not {value!r:.200}") from None
 
 
 def as_usage(value: Any) -> Usage | None:

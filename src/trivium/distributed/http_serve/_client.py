@@ -99,7 +99,7 @@ class HTTPAgentClient(Module):
                     forward_event(node, event)
         if answer is None:
             raise RemoteConnectionError(f"{self.url} broke off its answer; call it again, or look into its log")
-        note_sources(node, frozenset({Source("server", self.name)}))
+        note_sources(node, answer.sources | {Source("server", self.name)})
         return answer
 
     async def _events(self, body: JSONObject) -> AsyncGenerator[JSONObject]:
