@@ -196,7 +196,9 @@ def test_what_a_user_said_before_a_run_is_clean_when_the_run_is_resumed(tmp_path
     assert outbox.sent == ["bob@x.org"]
 
 
-NO_SOURCES: list[Any] = [3, [3], ["web"], "web", {"web": "x"}, [[]], [["tool", "a", "b"]], [["tool", ["a"]]], [["Web", "x"]]]
+NO_SOURCES: list[Any] = [
+    3, [3], ["web"], "web", {"web": "x"}, [[]], [["tool", "a", "b"]], [["tool", ["a"]]], [["Web", "x"]]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("sources", NO_SOURCES)
