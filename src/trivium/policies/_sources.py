@@ -55,7 +55,7 @@ def as_sources(value: Iterable[Any]) -> Sources:
         >>> as_sources([["web", "open_page"]])
         frozenset({Source(kind='web', name='open_page')})
     """
-    if value.__class__ is frozenset and all([each.__class__ is Source for each in value]):  # most
+    if value.__class__ is frozenset and {*map(type, value)} <= {Source}:  # most
         return cast("Sources", value)
     if isinstance(value, str) or not isinstance(value, Iterable):  # type: ignore[unnecessary] - users pass anything
         raise InvalidSourcesError(value)
