@@ -55,7 +55,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
 from trivium.memory import Memory, MemoryManager, MessageEvent
-from trivium.policies import NOTHING, Policy, Sources, as_sources
+from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import check_name, create_object, keywords_of, message_of
 
@@ -302,7 +302,7 @@ class Module:
             out = await self._last(node, out)
         given = out.__pydantic_extra__.get("sources", NOTHING)
         if given and given != node.sources:  # of a module that ran elsewhere
-            note_sources(node, as_sources(given))
+            note_sources(node, out.sources)
         read = node.sources
         if read:
             out.__pydantic_extra__["sources"] = read
@@ -340,7 +340,7 @@ class Module:
             if above:  # it is said within a run, and may repeat all that was read above
                 extra.setdefault("sources", above)
             if "sources" in extra:
-                read |= as_sources(extra["sources"])
+                read |= message.sources
             if "files" in extra:
                 read |= message.documents
         if (memory := self.memory) is not None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NoReturn, cast
 from trivium.commander.lowlevel import SessionLocks, current_node, emit, scope_of, sources_above
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, MissingEntryError
 from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
-from trivium.policies import NOTHING, Sources, as_sources
+from trivium.policies import NOTHING, Sources
 from trivium.schema import Message
 from trivium.schema.lowlevel import factory_of
 
@@ -136,7 +136,7 @@ class Memory:
                 if read and "sources" not in extra:  # it is made within a run, and may repeat all that was read there
                     extra["sources"] = read
                 if "sources" in extra:
-                    self.sources |= as_sources(extra["sources"])
+                    self.sources |= message.sources
                 if "files" in extra:
                     self.sources |= message.documents
         if node is not None and scope_of(node).listeners:

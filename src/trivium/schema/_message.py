@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 from typing_extensions import TypeVar, deprecated
 
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
-from trivium.policies import Source, Sources, as_sources
+from trivium.policies import NOTHING, Source, Sources, as_sources
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._older_names import OlderNames
@@ -103,6 +103,9 @@ stream_state=<AgentStatusCode.END: 0>)
 
         def __init__(self, **values):
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
+            given = values.get("sources")
+            if given is not None and not (given.__class__ is frozenset and {*map(type, given)} <= {Source}):
+                values["sources"] = as_sources(given)
             for name in ("content", "extra_info"):
                 if not isinstance(given := values.get(name), str | None) and (read := _sources_within(given)):
                     values["sources"] = read | as_sources(values.get("sources", ()))
@@ -142,7 +145,8 @@ stream_state=<AgentStatusCode.END: 0>)
 
         It travels with the message, also through memories and saved states. See `trivium.policies`.
         """
-        return as_sources(self.__pydantic_extra__.get("sources", ()))
+        given = self.__pydantic_extra__.get("sources", NOTHING)
+        return given if given.__class__ is frozenset else as_sources(given)
 
     @property
     def documents(self) -> Sources:
