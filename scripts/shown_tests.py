@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from used_names import UsedNames
@@ -28,9 +29,20 @@ _NO_CHECK = {"callable", "hasattr", "isclass", "iscoroutinefunction", "isfunctio
 _KINDS = {"type", "EnumMeta", "EnumType", "ModuleType"}
 
 
+@cache
+def _parsed(path: str, text: str) -> ast.Module:
+    return ast.parse(text, path)
+
+
+@cache
+def _within(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of a tree, walked once."""
+    return tuple(ast.walk(tree))
+
+
 def marked_tests(files: dict[str, str]) -> list[Shown]:
     """The marked tests of these files (path to source)."""
-    trees = {path: ast.parse(text, path) for path, text in files.items()}
+    trees = {path: _parsed(path, text) for path, text in files.items()}
     helpers = _checking_helpers(trees.values())
     return [shown for path, tree in sorted(trees.items()) for shown in _of_module(path, tree, helpers)]
 
@@ -80,15 +92,16 @@ def _trivial(test: ast.AST, helpers: frozenset[str]) -> str:
 
 
 def _asserts(test: ast.AST) -> list[ast.Assert]:
-    return [each for each in ast.walk(test) if isinstance(each, ast.Assert)]
+    return [each for each in _within(test) if isinstance(each, ast.Assert)]
 
 
+@cache
 def _checks(test: ast.AST) -> bool:
     """Whether something can fail here that is more than a name that lacks."""
     if any(name in ("raises", "warns", "fail") for name in _called(test)):
         return True
-    bound = {each.id for each in ast.walk(test) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    bound |= {each.arg for each in ast.walk(test) if isinstance(each, ast.arg)}
+    bound = {each.id for each in _within(test) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    bound |= {each.arg for each in _within(test) if isinstance(each, ast.arg)}
     return any(_says_something(each.test, bound) for each in _asserts(test))
 
 
@@ -113,7 +126,7 @@ def _is_imported(value: ast.expr, bound: set[str]) -> bool:
 
 
 def _called(tree: ast.AST) -> Iterator[str]:
-    return (_called_name(each) for each in ast.walk(tree) if isinstance(each, ast.Call))
+    return (_called_name(each) for each in _within(tree) if isinstance(each, ast.Call))
 
 
 def _called_name(call: ast.Call) -> str:
@@ -122,7 +135,7 @@ def _called_name(call: ast.Call) -> str:
 
 def _checking_helpers(trees: Iterable[ast.Module]) -> frozenset[str]:
     """The functions of the tests, other than tests, that check something."""
-    functions = [each for tree in trees for each in ast.walk(tree) if isinstance(each, _Function)]
+    functions = [each for tree in trees for each in _within(tree) if isinstance(each, _Function)]
     return frozenset(each.name for each in functions if not each.name.startswith("test") and _checks(each))
 
 
@@ -134,7 +147,7 @@ def read_tests(folder: Path) -> dict[str, str]:
 
 def touched(files: dict[str, str]) -> dict[str, frozenset[str]]:
     """The tests that check something, each with the names that it uses; see `used_names`."""
-    trees = {path: ast.parse(text, path) for path, text in files.items()}
+    trees = {path: _parsed(path, text) for path, text in files.items()}
     helpers, used = _checking_helpers(trees.values()), UsedNames(trees)
     found: dict[str, frozenset[str]] = {}
     for path, tree in sorted(trees.items()):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import example, given
+from hypothesis import example, strategies as st
 
 from _signals import press_ctrl_c
 from trivium.cli._records import RecordFile
@@ -268,6 +268,7 @@ def test_a_file_cut_anywhere_is_completed(
 
 
 @given(st.binary(min_size=1, max_size=30), st.booleans())
+@example(b"\n\n", True)
 def test_what_is_no_record_is_never_overwritten(tmp_path_factory: pytest.TempPathFactory, content: bytes, as_csv: bool):
     path = tmp_path_factory.mktemp("records") / "out"
     path.write_bytes(content)

@@ -105,7 +105,7 @@ class CSV:
 
     def _record(self, header: Sequence[str], cells: Sequence[str]) -> Record:
         """Read a row by its header, which may be that of other kinds of fields."""
-        if len(cells) != len(header) or header[0] != "source" or header[-1] != "refused":
+        if not header or len(cells) != len(header) or header[0] != "source" or header[-1] != "refused":
             raise ValueError("a row is not complete")
         entries: dict[str, Any] = {}
         at = 1
