@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given
-from hypothesis import example, strategies as st
+from hypothesis import strategies as st
 
 from _signals import press_ctrl_c
 from trivium.cli._records import RecordFile
