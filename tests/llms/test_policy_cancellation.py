@@ -20,6 +20,7 @@ from trivium import Agent, AsyncAgent
 from trivium.commander import Event, gather, run_sync
 from trivium.commander.lowlevel import parent_of
 from trivium.exceptions import DeadlineExceededError, RunKilledError
+from trivium.http import HTTPClient
 from trivium.llms import FallbackModel, OpenAIModel, OverflowModel, RateLimiter, Request, RetryEvent, RetryPolicy
 from trivium.llms._call import call_model
 
@@ -246,7 +247,9 @@ def test_a_pool_for_each_loop_is_reused_and_leaves_nothing_when_the_loop_ends() 
             server.wait_closed()
             assert server.connections == loops
             gc.collect()
-            assert not model._transport._client._pools
+            client = model._transport._client
+            assert isinstance(client, HTTPClient)
+            assert not client._pools
         assert [run_sync(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
         assert [run_sync(call_model, model, ASK).text for _ in range(3)] == ["hello"] * 3
         assert server.connections == 4  # sync callers share the loop behind them

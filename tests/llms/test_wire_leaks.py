@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from trivium import Agent
+from trivium.http import HTTPClient
 from trivium.llms import OpenAIModel
 
 pytestmark = pytest.mark.usefixtures("frozen")
@@ -84,4 +85,6 @@ def test_a_loop_for_each_call_leaves_nothing_behind(url: str):
     assert open_files() <= before[0]
     assert threading.active_count() <= before[1]  # idle threads of tests before this one may have ended
     gc.collect()
-    assert len(model._transport._client._pools) == 1, "that of the background loop"
+    client = model._transport._client
+    assert isinstance(client, HTTPClient)
+    assert len(client._pools) == 1, "that of the background loop"
