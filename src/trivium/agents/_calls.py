@@ -27,7 +27,6 @@ __all__ = [
 
 READERS: Final = ("get_json_tool_messages", "get_formatted_tool_messages")
 """The documented methods that read calls in a text, where a subclass has written them."""
-"""The documented methods that a request goes through, where a subclass has written them."""
 _MODEL, _PROGRAM = Origin.MODEL, Origin.PROGRAM  # a member is slow to look up
 
 

@@ -100,6 +100,11 @@ class HTTPResponse:
         self.status, self.headers, self.pieces, self.reason = status, headers, pieces, reason
         self._on_close, self._below = on_close, below
 
+    @property
+    def redirect(self) -> str | None:
+        """The address to which the response redirects, as its header has it; None for one that does not."""
+        return self.headers.get("location") if self.status in _REDIRECTS else None
+
     async def read(self, limit: int) -> bytes:
         """Return the body, or its first pieces once they have more than `limit` bytes."""
         body = bytearray()
@@ -119,5 +124,6 @@ class HTTPResponse:
             on_close()
 
 
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 MAX_HEAD: Final = 100 << 10
 """Bytes that the status line and the headers of a response may have."""

@@ -11,7 +11,7 @@ from trivium.journal._codec import Codec
 from trivium.journal._store import Part, Store, chain_of
 from trivium.policies import NOTHING, Sources
 from trivium.schema import ActionReturn, Message
-from trivium.schema.lowlevel import Changes, linked
+from trivium.schema.lowlevel import Changes, watch
 
 __all__ = ["HasState", "chains_of", "restore"]
 
@@ -112,9 +112,7 @@ def _chain_of(memory: _Memory, codec: Codec) -> list[Part]:
     for message in messages[len(parts) :]:
         if not _is_constant(message):
             break
-        watched = linked(message).setdefault("watched", [])
-        if before.changes not in watched:
-            watched.append(before.changes)  # first: a change from now on is seen
+        watch(message, before.changes)  # first: a change from now on is seen
         parts.append(_next_part(parts, codec.dump(message.model_dump())))
         read |= message.sources
     memory.stored = before._replace(parts=parts, sources=read)

@@ -48,4 +48,4 @@ def check_spelling(given: Iterable[str], own: Iterable[str]) -> None:
     known = SAMPLING_KEYWORDS.union(own)
     for name in set(given) - known:
         if near := get_close_matches(name, known, 1, 0.85):
-            raise ArgumentTypeError(f"a call of a model takes no {name}: did you mean {near[0]}?", name)
+            raise ArgumentTypeError.unknown(name, near, "a call of a model takes no")

@@ -79,6 +79,13 @@ def ids_in(links: Links) -> dict[str, Any]:
     return values | {name: value for name, value in own.items() if value is not None}
 
 
+def watch(message: Any, changes: Changes) -> None:
+    """Count the changes of a message from now on, among those of others."""
+    watched = linked(message).setdefault("watched", [])
+    if changes not in watched:
+        watched.append(changes)
+
+
 def link(parent: Any, child: Any) -> None:
     """Say that one message answers the other, where nothing else is said already."""
     (child.__pydantic_private__ or linked(child)).setdefault("parent", ref(parent))

@@ -103,9 +103,8 @@ stream_state=<AgentStatusCode.END: 0>)
 
         def __init__(self, **values):
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
-            given = values.get("sources")
-            if given is not None and not (given.__class__ is frozenset and {*map(type, given)} <= {Source}):
-                values["sources"] = as_sources(given)
+            if values.get("sources") is not None:
+                values["sources"] = as_sources(values["sources"])
             for name in ("content", "extra_info"):
                 if not isinstance(given := values.get(name), str | None) and (read := _sources_within(given)):
                     values["sources"] = read | as_sources(values.get("sources", ()))

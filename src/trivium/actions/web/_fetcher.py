@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Fetcher"]
 
 MAX_URL, MAX_REDIRECTS, MAX_ADDRESSES = 4096, 5, 4
-PAGE_STATUSES, REDIRECT_STATUSES = frozenset({200, 203}), frozenset({301, 302, 303, 307, 308})
+PAGE_STATUSES = frozenset({200, 203})
 ACCEPTED = (
     "text/html, application/xhtml+xml, text/plain, text/markdown, application/json;q=0.9, application/xml;q=0.9, "
     "*/*;q=0.1"
@@ -230,8 +230,8 @@ class Fetcher:
 
     async def _read_response(self, url: URL, response: HTTPResponse, wrong: Problem) -> Download | URL:
         status, headers, said = response.status, response.headers, str(url)
-        if status in REDIRECT_STATUSES and "location" in headers:
-            return url_from(url.join, headers["location"])
+        if response.redirect is not None:
+            return url_from(url.join, response.redirect)
         if status not in PAGE_STATUSES:
             text = f"{printable(said)} answered {status}{_hint(status)}"
             raise FetchStatusError(text, said, status)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from trivium.llms.lowlevel import LongHistory
 from trivium.memory import Memory
 from trivium.schema import Message
-from trivium.schema.lowlevel import Changes, linked
+from trivium.schema.lowlevel import Changes, watch
 
 __all__ = ["SHORT", "rendered"]
 
@@ -66,9 +66,7 @@ def rendered(
     if ready - before.covered >= _STEP:
         chat = before.chat.continued()
         for message in messages[before.covered : ready]:
-            watched = linked(message).setdefault("watched", [])
-            if before.changes not in watched:
-                watched.append(before.changes)  # first: a change from now on is seen
+            watch(message, before.changes)  # first: a change from now on is seen
             append(chat, message, name)
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
         memory.rendered = before

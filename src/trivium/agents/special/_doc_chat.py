@@ -120,7 +120,7 @@ class DocChatAgent(DocumentAgent[T_co]):
             before: the messages before the question.
         """
         config, reading = self.config, Reading(question, chunks, self.config.max_context)
-        read, asked = self._read_and_asked(reading, [*before, *turn])
+        read, asked = self._read_and_asked(reading, [*before, *turn]) if self.toolbox.known else ([], "")
         history = self.aggregator.aggregate(Memory.of(turn), self.name, None, self.instruction())
         prompt = f"{_INTRODUCTION}\n\n{reading.prompt or 'None was found.'}\n\nQuestion: {question}"
         first = next(entry for entry in history if entry["role"] == "user")

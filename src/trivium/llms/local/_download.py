@@ -25,7 +25,6 @@ __all__ = ["IndexFile", "download", "find_wheel", "host", "http_client", "sha256
 CONNECT_SECONDS, READ_SECONDS = 3.0, 30.0
 MAX_RESUMES, MAX_REDIRECTS = 50, 10
 MAX_INDEX_BYTES = 64 << 20
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class IndexFile(NamedTuple):
@@ -53,10 +52,10 @@ async def _response(client: HTTPClient, request: HTTPRequest) -> AsyncGenerator[
         for _ in range(MAX_REDIRECTS + 1):
             response = await client.send(request)
             try:
-                if response.status not in REDIRECTS or "location" not in response.headers:
+                if response.redirect is None:
                     yield response, request.url
                     return
-                request = replace(request, url=str(URL.parse(request.url).join(response.headers["location"])))
+                request = replace(request, url=str(URL.parse(request.url).join(response.redirect)))
             finally:
                 await response.aclose()
     except HTTPError as error:
