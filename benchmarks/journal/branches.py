@@ -37,10 +37,10 @@ def rows(place: Place, count: int) -> Iterable[tuple[object, ...]]:
     for kind, branch in (("agents", _agent), ("steps", _steps)):
         journal, chance = place.journal(), random.Random(21)
         resumes, runs, wrong = 0, 0, Counter[str]()
-        while resumes < count:
+        while resumes < count and not wrong.total():
             run_id, tries = f"{kind}-{runs}", 0
             said: list[str] | None = None
-            while said is None and not wrong.total():
+            while said is None:
                 tries += 1
                 try:
                     said = asyncio.run(_attempt(journal, run_id, branch, chance))

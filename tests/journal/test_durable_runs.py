@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import subprocess
@@ -35,7 +36,7 @@ from trivium.exceptions import (
     RunTakenOverError,
     UnknownRunError,
 )
-from trivium.journal import Journal, UnclaimedEvent, ask_later, step
+from trivium.journal import Journal, UnclaimedEvent, ask_later, step, step_async
 from trivium.testing import ScriptedModel, call_tool
 
 TESTS = Path(__file__).parents[1]
@@ -203,6 +204,35 @@ def test_a_program_that_asks_something_else_than_before_diverges(journal: Journa
     with pytest.raises(DivergedError, match=r"(?s)run#0/pay#0 does not ask.*now") as caught:
         program()
     assert caught.value.run_id == "a"
+
+
+def test_branches_of_which_one_alone_was_recorded_start_in_any_order(journal: Journal):
+    asked, is_recorded = list[int](), asyncio.Event()
+
+    def ask(item: int) -> int:
+        asked.append(item)
+        return item
+
+    async def branch(at: int, is_waiting: bool) -> int:
+        if is_waiting:
+            await asyncio.Event().wait()
+        price = await step_async("price", ask, at, effect="read")
+        is_recorded.set()
+        return price
+
+    async def attempt(*order: int, waiting: tuple[int, ...] = ()) -> list[int]:
+        async with journal.run("a"):
+            return await asyncio.gather(*(branch(at, at in waiting) for at in order))
+
+    async def break_off_and_resume() -> list[int]:
+        broken_off = asyncio.ensure_future(attempt(0, 1, 2, waiting=(1, 2)))
+        await is_recorded.wait()
+        broken_off.cancel()
+        await asyncio.gather(broken_off, return_exceptions=True)
+        return await attempt(2, 1, 0)
+
+    assert asyncio.run(break_off_and_resume()) == [2, 1, 0]
+    assert sorted(asked) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import cast
 
-from trivium.commander.lowlevel import CallNode, TaskNode, claim_key, key_of, node_name, parent_of
+from trivium.commander.lowlevel import CallNode, TaskNode, claim_key, key_of, node_name, parent_of, place_of_caller
 from trivium.exceptions import DivergedError
 from trivium.journal._codec import notes_in
 from trivium.journal._fingerprints import changed_lines
@@ -43,11 +43,11 @@ class Claims:
         run_id: the run.
 
     Attributes:
-        taken: the keys of the nodes that have started.
+        started: the nodes that have started, by their keys: for each the id of its asyncio task; 0: none.
     """
 
     def __init__(self, run_id: str) -> None:
-        self.taken: set[str] = set()
+        self.started: dict[str, int] = {}
         self._run_id, self._lock = run_id, RLock()
         self._by_key: dict[str, Record] = {}
         self._parents: dict[str, str] = {}
@@ -104,7 +104,8 @@ class Claims:
 
         It is the one of its key, if its digest is the same; else the first of its siblings of that name whose digest
         is the same, which nobody has claimed. Another digest at its key is an error, unless the record there is of one
-        of several that ran at once: they start in any order, and some were perhaps never recorded.
+        of several that ran at once, or the node runs in an asyncio task of its own, as each branch of a `gather` does:
+        these start in any order, and some were perhaps never recorded.
 
         Args:
             node: the node, which has just started.
@@ -115,32 +116,42 @@ class Claims:
             DivergedError: the record of its key is that of something else.
         """
         with self._lock:
-            key = key_of(node)
-            own = self._by_key.get(key)
-            if own is not None and own.digest == digest and not own.claimed:
-                return self._take(own)
-            above = parent_of(node)
-            siblings = self._siblings[key_of(above) if above is not None else "", node_name(node)]
-            for each in siblings:
-                if not each.claimed and each.digest == digest:
-                    claim_key(node, each.key)
-                    return self._take(each)
-            if own is not None or key in self.taken:
-                is_free = own is None or own.claimed or own.has_company
-                if own is not None and not (is_free or any(own.overlaps(each) for each in siblings)):
-                    raise self._diverged(node, own, asked())
-                own_key, number = key, 0
-                while key in self.taken or key in self._by_key:
+            record = self._find(node, digest, asked)
+            if record is not None:
+                record.claimed, key = True, record.key
+            else:
+                key = own_key = key_of(node)
+                number = 0
+                while key in self.started or key in self._by_key:
                     number += 1
                     key = f"{own_key}~{number}"
-                claim_key(node, key)
-            self.taken.add(key)
-            return None
+            claim_key(node, key)
+            self.start(node)
+            return record
 
-    def _take(self, record: Record) -> Record:
-        record.claimed = True
-        self.taken.add(record.key)
-        return record
+    def start(self, node: TaskNode) -> None:
+        """Note that a node has started, in the asyncio task that runs here."""
+        self.started[key_of(node)] = place_of_caller()[1]
+
+    def _find(self, node: TaskNode, digest: str, asked: Callable[[], object]) -> Record | None:
+        own = self._by_key.get(key_of(node))
+        if own is not None and own.digest == digest and not own.claimed:
+            return own
+        above = parent_of(node)
+        siblings = self._siblings[key_of(above) if above is not None else "", node_name(node)]
+        for each in siblings:
+            if not each.claimed and each.digest == digest:
+                return each
+        if own is None or own.claimed or own.has_company or any(map(own.overlaps, siblings)) or self._is_branch(node):
+            return None
+        raise self._diverged(node, own, asked())
+
+    def _is_branch(self, node: TaskNode) -> bool:
+        """Return whether an asyncio task runs here that is not the one of the node above."""
+        task, above = place_of_caller()[1], parent_of(node)
+        while above is not None and key_of(above) not in self.started:
+            above = parent_of(above)
+        return above is not None and 0 != task != self.started[key_of(above)] != 0
 
     def _diverged(self, node: TaskNode, record: Record, asked: object) -> DivergedError:
         path = node.path if isinstance(node, CallNode) else node_name(node)

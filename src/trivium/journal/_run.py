@@ -184,6 +184,7 @@ class DurableRun:
         """
         self._root = node_name(node)
         claim_key(node, self._root)  # wherever it is called from
+        self._claims.start(node)
         self._located.add(self._root)
         pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
         while not self.epoch:
@@ -432,7 +433,7 @@ class DurableRun:
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:
         above = None if key_of(node) == self._root else parent_of(node)
         parent = "" if above is None else key_of(above)
-        if above is not None and parent not in self._claims.taken and parent not in self._located:
+        if above is not None and parent not in self._claims.started and parent not in self._located:
             self._located.add(parent)
             self._waiting.append(self._entry("node", above, "", ""))
         return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())
