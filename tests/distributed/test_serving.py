@@ -17,9 +17,9 @@ from trivium import Agent, Limits, Message, Module, Task
 from trivium.agents import Sequential
 from trivium.commander import wait
 from trivium.distributed import AgentServer
-from trivium.distributed.http_serve import _app
 from trivium.exceptions import ConfigurationError, ProviderStatusError
 from trivium.llms import Reasoning, Request
+from trivium.serving import _app
 from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import GUARD, TOKEN, AsyncEcho, AsyncSleeper, Echo, Sleeper, served

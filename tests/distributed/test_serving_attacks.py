@@ -15,10 +15,10 @@ from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, To
 from trivium.actions import ActionExecutor
 from trivium.agents import Sequential
 from trivium.distributed import AgentServer, HTTPAgentClient, agent_app
-from trivium.distributed._wire import Failure, parse_answer, parse_messages, parse_session
 from trivium.exceptions import ConfigurationError
 from trivium.policies import Source
 from trivium.schema import Origin
+from trivium.serving._wire import Failure, parse_answer, parse_messages, parse_session
 from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import GUARD, TOKEN, Ask, Echo, served

@@ -17,7 +17,7 @@ from typing import Any, cast
 import pytest
 
 from trivium.distributed import ConnectionLimits
-from trivium.distributed.http_serve._connections import Connections, OncePerSecond, network_of
+from trivium.serving._connections import Connections, OncePerSecond, network_of
 
 from ._helpers import TOKEN, Ask, Echo, served
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from trivium.cli._objects_at import import_agent
 from trivium.cli._screen import one_line, write_line
-from trivium.distributed import AgentServer, ServeOptions
-from trivium.distributed.lowlevel import HTTPServing, is_loopback
+from trivium.serving import AgentServer, ServeOptions
+from trivium.serving.lowlevel import HTTPServing, is_loopback
 
 __all__ = ["report_ready", "serve_agent"]
 

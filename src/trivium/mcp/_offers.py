@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from uuid import uuid4
 
 from trivium.actions import BaseAction, Tool, as_text, attempt_tool
-from trivium.distributed.lowlevel import to_failure
 from trivium.exceptions import ConfigurationError, MissingExtraError, ToolArgumentsError
 from trivium.module import Module
 from trivium.schema import ActionReturn
+from trivium.serving.lowlevel import to_failure
 
 if TYPE_CHECKING:
     from mcp import types

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from trivium.commander import ThreadEvent, wait
 from trivium.commander.lowlevel import run_on_loop, submit
-from trivium.distributed import ConnectionLimits
-from trivium.distributed.lowlevel import Guard, HTTPServing, check_tokens
 from trivium.exceptions import ConfigurationError
 from trivium.mcp._offers import Offers
 from trivium.schema.lowlevel import checked, positive
+from trivium.serving import ConnectionLimits
+from trivium.serving.lowlevel import Guard, HTTPServing, check_tokens
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trivium.commander.lowlevel import submit
 from trivium.distributed._config import make_module
-from trivium.distributed.http_serve._server import AgentServer
+from trivium.serving import AgentServer
 
 __all__ = ["run_child"]
 

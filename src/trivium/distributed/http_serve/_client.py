@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from trivium.commander import current, driver_neutral, invoke, iterate, run_sync
 from trivium.commander.lowlevel import note_sources
-from trivium.distributed._wire import forward_event, parse_answer
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError, RemoteLimitError
 from trivium.http import HTTPClient, HTTPError, HTTPRequest, HTTPResponse, exchange
@@ -20,6 +19,7 @@ from trivium.module import AsyncModule, Module
 from trivium.policies import Source
 from trivium.schema import JSONValue, Message
 from trivium.schema.lowlevel import checked, positive
+from trivium.serving.lowlevel import forward_event, parse_answer
 
 __all__ = ["AsyncHTTPAgentClient", "HTTPAgentClient"]
 

@@ -11,12 +11,12 @@ from typing import Any, Protocol, Self, Unpack
 
 from trivium.commander import ThreadEvent, driver_neutral, gather, sync_method, wait
 from trivium.commander.lowlevel import capture, enter_worker, run_on_loop, submit
-from trivium.distributed.http_serve._app import ServeOptions, Service
-from trivium.distributed.http_serve._connections import ConnectionLimits, bounded_log, make_protocol
-from trivium.distributed.http_serve._guard import LOOPBACK, is_loopback
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
+from trivium.serving._app import ServeOptions, Service
+from trivium.serving._connections import ConnectionLimits, bounded_log, make_protocol
+from trivium.serving._guard import LOOPBACK, is_loopback
 
 __all__ = ["AgentServer", "HTTPServing"]
 

@@ -11,7 +11,13 @@ from time import time
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from trivium.commander import AsyncStream, Limits, ThreadEvent, gather, wait
-from trivium.distributed._wire import (
+from trivium.events import JSONObject, to_json_value
+from trivium.exceptions import ConfigurationError, MissingExtraError
+from trivium.module import Module
+from trivium.schema import Message
+from trivium.schema.lowlevel import positive
+from trivium.serving._guard import LOOPBACK, Guard, check_tokens
+from trivium.serving._wire import (
     Failure,
     event_json,
     parse_body,
@@ -20,12 +26,6 @@ from trivium.distributed._wire import (
     to_failure,
     too_large,
 )
-from trivium.distributed.http_serve._guard import LOOPBACK, Guard, check_tokens
-from trivium.events import JSONObject, to_json_value
-from trivium.exceptions import ConfigurationError, MissingExtraError
-from trivium.module import Module
-from trivium.schema import Message
-from trivium.schema.lowlevel import positive
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

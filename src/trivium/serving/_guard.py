@@ -10,8 +10,8 @@ from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from trivium.distributed._wire import Failure, too_large
 from trivium.exceptions import ConfigurationError
+from trivium.serving._wire import Failure, too_large
 
 __all__ = ["LOOPBACK", "Guard", "check_tokens", "is_loopback"]
 

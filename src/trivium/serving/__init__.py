@@ -1,0 +1,7 @@
+"""Serving: agents, tasks and other modules over HTTP."""
+
+from trivium.serving._app import ServeOptions, agent_app
+from trivium.serving._connections import ConnectionLimits
+from trivium.serving._server import AgentServer
+
+__all__ = ["AgentServer", "ConnectionLimits", "ServeOptions", "agent_app"]
