@@ -177,10 +177,14 @@ class RunView:
         """
         return self._call(program, self.as_journal(), options)
 
-    def restore(self, module: HasState) -> None:
+    def restore(self, module: HasState, session_id: Hashable = None) -> None:
         """Have a module remember the session of the run as it was when the run had ended.
 
         So a conversation goes on in another process, also with an agent that was changed.
+
+        Args:
+            module: the module.
+            session_id: the session in which the module remembers it; default: that of the run.
 
         Raises:
             ConfigurationError: the run has not ended well, or had no session of its own.
@@ -191,7 +195,8 @@ class RunView:
                 f"the run {self.id!r} has no session that could be restored: it has not ended well (resume it), or "
                 "was called without session_id="
             )
-        restore(module, self.session_id, ends[-1].body, self._codec, self._store)
+        into = self.session_id if session_id is None else session_id
+        restore(module, into, ends[-1].body, self._codec, self._store)
 
     def as_journal(self) -> Journal:
         """Return a journal of this run alone, which writes nothing and performs nothing: to replay any code with.

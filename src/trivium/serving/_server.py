@@ -205,6 +205,11 @@ class AgentServer(HTTPServing):
         self.agent = agent
         self._service = Service(agent, self._chosen, self._hosts, options)
 
+    async def serve_async(self, ready: Callable[[], object] = bool) -> None:
+        """Serve as `serve` does, on the running loop; go on with the runs of a server before this one."""
+        await self._service.begin()
+        await super().serve_async(ready)
+
     def __repr__(self) -> str:
         return f"AgentServer({self.agent.name!r}, {self.url!r})"
 

@@ -1,0 +1,64 @@
+"""Bodies of requests, responses in JSON, and errors: what all routes share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from trivium.events import JSONObject
+from trivium.serving._streams import HEADERS
+from trivium.serving._wire import Failure, parse_body, to_failure, too_large
+
+if TYPE_CHECKING:
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+__all__ = ["json_response", "owner_of", "read_object", "refuse", "refuse_route"]
+
+
+def owner_of(request: Request) -> str:
+    """Return the user whose token the request has; "" where there is one token for all."""
+    return request.scope["trivium.user"]
+
+
+async def read_object(request: Request, most: int) -> JSONObject:
+    """Return the body of a request, an object of JSON; one without a body gives an empty object.
+
+    Raises:
+        Failure: it is none, too large, or did not arrive.
+    """
+    from starlette.requests import ClientDisconnect
+
+    content = bytearray()
+    try:
+        async for piece in request.stream():
+            content += piece
+            if len(content) > most:
+                raise too_large(most)
+    except ClientDisconnect:  # or its time was over
+        raise Failure(408, "Disconnected", "the body did not arrive") from None
+    found = parse_body(bytes(content)) if content else {}
+    if not isinstance(found, dict):
+        raise Failure(422, "InvalidRequest", "the body is no object of JSON")
+    return cast("JSONObject", found)
+
+
+def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response that is JSON."""
+    from starlette.responses import Response
+
+    body = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(body, status, {**HEADERS, **(headers or {})}, "application/json")
+
+
+async def refuse(request: Request, error: Exception) -> Response:
+    """Answer with an error."""
+    failure = to_failure(error)
+    return json_response(failure.body(), failure.status, {"retry-after": "1"} if failure.status == 429 else None)
+
+
+async def refuse_route(request: Request, error: HTTPException, text: str) -> Response:
+    """Answer a request that fits no route."""
+    return json_response(Failure(error.status_code, "InvalidRequest", text).body(), error.status_code, error.headers)

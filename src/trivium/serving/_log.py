@@ -1,0 +1,224 @@
+"""The log of a served run: what its clients are sent, in order, the same for each of them and for each protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from trivium.commander.lowlevel import run_in_worker
+from trivium.events import JSONObject
+from trivium.exceptions import JournalError
+from trivium.serving._store import RunStore
+
+if TYPE_CHECKING:
+    from trivium.events import RunEvent
+
+__all__ = ["LogWriter", "RunLog"]
+
+ENDS: Final = ("done", "failed", "cancelled")
+"""The kinds of the last event of a run."""
+RETRY_SECONDS: Final = 1.0
+_log = logging.getLogger("trivium.serve")
+
+
+class RunLog:
+    """The events of one run as JSON values, each with `seq`, its number from 1.
+
+    An event is sent only after it is written, so that no client knows more than the server after a restart. A later
+    attempt of the run emits again what it takes from the journal; what is in the log already is not added again. Kinds:
+
+    - `delta`, `reasoning`: a piece of a model's text, or of its thoughts; `key` is the node, `agent` whose model it is.
+    - `answered`: the model's answer is whole: `text`, all pieces together, and `usage`.
+    - `void`: the pieces of `key` so far do not count: the model failed, or the server did, and is asked again.
+    - `tool_call`, `tool_result`, and other events that are for clients, with the fields of their kind.
+    - `started`, `paused` (with `approvals`), `decided`, `resumed`, and one of `ENDS` last.
+
+    Args:
+        run_id: the run.
+        writer: writes the events; None: they are kept in memory only.
+        events: what is written already.
+    """
+
+    def __init__(self, run_id: str, writer: LogWriter | None = None, events: Iterable[JSONObject] = ()) -> None:
+        self.run_id, self._writer = run_id, writer
+        self.events = [*events]
+        self._readable = len(self.events)
+        self._followers: set[asyncio.Future[None]] = set()
+        self._is_closed = False
+        self._begin_attempt()
+
+    def _begin_attempt(self) -> None:
+        """Prepare for the events of an attempt: those that are logged come again."""
+        self._again = Counter((each.get("key"), each["kind"]) for each in self.events)
+        self._texts: dict[str, str] = {}
+        """The pieces of text that are logged of each model's answer that is not whole."""
+        for each in self.events:
+            self._note_text(each)
+
+    def _note_text(self, event: JSONObject) -> None:
+        match event["kind"]:
+            case "delta":
+                self._texts[event["key"]] = self._texts.get(event["key"], "") + event["text"]
+            case "reasoning":
+                self._texts.setdefault(event["key"], "")
+            case "answered" | "void":
+                self._texts.pop(event["key"], None)
+            case _:
+                pass
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the run has ended."""
+        return bool(self.events) and self.events[-1]["kind"] in ENDS
+
+    # ---- writing
+    def add(self, kind: str, time: float, **fields: Any) -> None:
+        """Add an event of the server's own."""
+        event = {"seq": len(self.events) + 1, "kind": kind, "time": time, **fields}
+        self.events.append(event)
+        self._note_text(event)
+        if self._writer is None:
+            self.release(len(self.events))
+        else:
+            self._writer.write(self, event)
+
+    def resume(self, time: float) -> None:
+        """Begin a further attempt."""
+        self._begin_attempt()
+        for key in [*self._texts]:
+            self.add("void", time, key=key)
+        self.add("resumed", time)
+
+    def receive(self, event: RunEvent) -> None:
+        """Add an event of the run, if it is for clients and new."""
+        if event.kind == "ended" and event.name == "model":
+            self._end_answer(event)
+        elif event.is_for_clients():
+            found = event.as_json(content=True)
+            fields = {name: value for name, value in found.items() if name not in ("kind", "time", "type", "node")}
+            kind = "reasoning" if found.get("type") == "reasoning" else event.kind
+            if kind in ("delta", "reasoning"):
+                fields = {"key": event.key, "agent": event.caller, "text": found["text"]}
+                self.add(kind, event.time, **fields)
+            elif not self._was_logged(event.key, kind):
+                self.add(kind, event.time, **fields)
+
+    def _end_answer(self, event: RunEvent) -> None:
+        key, answer = event.key, event.node.result
+        logged = self._texts.get(key)
+        if answer is None:
+            if logged is not None:
+                self.add("void", event.time, key=key)
+            return
+        if self._was_logged(key, "answered"):
+            return
+        text = str(answer.text)
+        if logged is not None and not text.startswith(logged):
+            self.add("void", event.time, key=key)
+            logged = None
+        if rest := text[len(logged or "") :]:
+            self.add("delta", event.time, key=key, agent=event.caller, text=rest)
+        self.add("answered", event.time, key=key, agent=event.caller, text=text)
+
+    def _was_logged(self, key: str, kind: str) -> bool:
+        """Return whether an event was logged in an earlier attempt, and count it."""
+        if self._again[key, kind] <= 0:
+            return False
+        self._again[key, kind] -= 1
+        return True
+
+    def release(self, seq: int) -> None:
+        """Let those who follow read the events up to one of a number."""
+        self._readable = seq
+        for each in self._followers:
+            if not each.done():
+                each.set_result(None)
+
+    def close(self) -> None:
+        """End those who follow, though the run has not: the server shuts down."""
+        self._is_closed = True
+        self.release(self._readable)
+
+    # ---- reading
+    async def follow(
+        self, after: int = 0, until: tuple[str, ...] = ENDS, seconds: float | None = None
+    ) -> AsyncGenerator[JSONObject | None]:
+        """Yield the events after the one of a number, also those to come, up to one of the kinds that end it.
+
+        Args:
+            after: the number of the last event that is known.
+            until: the kinds of events that are the last one.
+            seconds: None is yielded where nothing has come for that long.
+        """
+        while True:
+            while after < self._readable:
+                event = self.events[after]
+                after += 1
+                yield event
+                if event["kind"] in until:
+                    return
+            if self._is_closed:
+                return
+            waiting = asyncio.get_running_loop().create_future()
+            self._followers.add(waiting)
+            try:
+                if not (await asyncio.wait([waiting], timeout=seconds))[0]:
+                    yield None
+            finally:
+                self._followers.discard(waiting)
+
+    @property
+    def is_followed(self) -> bool:
+        """Return whether a client waits for the next event."""
+        return bool(self._followers)
+
+
+class LogWriter:
+    """Writes the events of all runs of a server: what comes while it writes is one transaction with the next.
+
+    Args:
+        store: where it writes.
+    """
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._waiting: list[tuple[RunLog, JSONObject]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def write(self, log: RunLog, event: JSONObject) -> None:
+        """Write an event soon, and then let those who follow the log read it."""
+        self._waiting.append((log, event))
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._write())
+
+    async def _write(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                rows = [(log.run_id, event["seq"], json.dumps(event, ensure_ascii=False)) for log, event in batch]
+                await self._written(rows)
+                for log, seq in {log: event["seq"] for log, event in batch}.items():
+                    log.release(seq)
+        finally:
+            self._task = None
+
+    async def _written(self, rows: list[tuple[str, int, str]]) -> None:
+        """Write rows; where the store fails, try again until it does not: what was not written is not sent."""
+        while True:
+            try:
+                return await run_in_worker(partial(self._store.add_events, rows))
+            except JournalError:
+                _log.exception("events of runs cannot be written, and so are not sent; tried again every second")
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def flush(self) -> None:
+        """Wait until everything is written."""
+        while self._task is not None:
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(self._task)

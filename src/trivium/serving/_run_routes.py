@@ -1,0 +1,144 @@
+"""The routes of runs: start one, follow it from any event on, decide what it asks, cancel it, forget it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from trivium.events import JSONObject
+from trivium.serving._http import json_response, owner_of, read_object
+from trivium.serving._log import ENDS
+from trivium.serving._runs import Run, Runs
+from trivium.serving._store import RunRequest
+from trivium.serving._streams import PING, PING_SECONDS, Streamed, server_event
+from trivium.serving._wire import Failure, parse_session
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+__all__ = ["RunRoutes", "text_field"]
+
+KEYS = ("message", "model", "session_id", "previous_run_id", "stream")
+
+
+class RunRoutes:
+    """The routes below `/runs`.
+
+    Args:
+        runs: the runs.
+        max_bytes: the largest body of a request.
+    """
+
+    def __init__(self, runs: Runs, max_bytes: int) -> None:
+        self._runs, self._max_bytes = runs, max_bytes
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        from starlette.routing import Route
+
+        return [
+            Route("/runs", self.start, methods=["POST"]),
+            Route("/runs", self.all, methods=["GET"]),
+            Route("/runs/{run_id}", self.show, methods=["GET"]),
+            Route("/runs/{run_id}", self.forget, methods=["DELETE"]),
+            Route("/runs/{run_id}/events", self.events, methods=["GET"]),
+            Route("/runs/{run_id}/cancel", self.cancel, methods=["POST"]),
+            Route("/runs/{run_id}/approvals", self.decide, methods=["POST"]),
+        ]
+
+    async def start(self, request: Request) -> Response:
+        """Start a run; answer at once with its state, or with its events where `stream` is true."""
+        body = await read_object(request, self._max_bytes)
+        if unknown := [name for name in body if name not in KEYS]:
+            raise Failure(422, "InvalidRequest", f"{unknown[0][:100]!r} is no key here; there are {', '.join(KEYS)}")
+        if "message" not in body:
+            raise Failure(422, "InvalidRequest", 'the body is an object with "message"')
+        session = str(parse_session(body["session_id"])) if "session_id" in body else ""
+        run = await self._runs.start(
+            owner_of(request), text_field(body, "model"), body["message"], session=session,
+            before=text_field(body, "previous_run_id"),
+        )  # fmt: skip
+        place = {"location": f"/runs/{run.id}"}
+        if body.get("stream") is True:
+            return cast("Response", Streamed(_lines(run, 0), place))
+        return json_response(await self._described(run), 202, place)
+
+    async def all(self, request: Request) -> Response:
+        """Return the owner's runs, the latest first."""
+        given = request.query_params.get("limit", "100")
+        if not given.isdigit() or not 0 < int(given[:5]) <= 1000:
+            raise Failure(422, "InvalidRequest", "limit is a whole number from 1 to 1000")
+        found = await self._runs.of_owner(owner_of(request), int(given))
+        return json_response({"runs": [_head(each) for each in found]})
+
+    async def show(self, request: Request) -> Response:
+        """Return how far a run is, what it asks, and its outcome."""
+        return json_response(await self._described(await self._run(request)))
+
+    async def events(self, request: Request) -> Response:
+        """Stream the events of a run after the one that the client knows, until the run ends."""
+        run = await self._run(request)
+        given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        if not given.isdigit() or len(given) > 12:
+            raise Failure(422, "InvalidRequest", "after, or Last-Event-ID, is the number of an event, as 17")
+        return cast("Response", Streamed(_lines(run, int(given))))
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancel a run."""
+        run = await self._run(request)
+        await self._runs.cancel(run)
+        return json_response(await self._described(run))
+
+    async def decide(self, request: Request) -> Response:
+        """Approve or refuse a call that waits."""
+        run = await self._run(request)
+        body = await read_object(request, self._max_bytes)
+        if not isinstance(body.get("approved"), bool) or not text_field(body, "digest"):
+            text = 'the body is {"digest": …, "approved": true or false}, and a "reason" if you like'
+            raise Failure(422, "InvalidRequest", text)
+        await self._runs.decide(run, text_field(body, "digest"), body["approved"], text_field(body, "reason"))
+        return json_response(await self._described(run))
+
+    async def forget(self, request: Request) -> Response:
+        """Delete a run that has ended, with all that was written of it."""
+        run = await self._run(request)
+        await self._runs.forget(run)
+        return json_response({"id": run.id, "deleted": True})
+
+    async def _run(self, request: Request) -> Run:
+        return await self._runs.find(owner_of(request), request.path_params["run_id"])
+
+    async def _described(self, run: Run) -> JSONObject:
+        found = _head(run.request)
+        if waiting := await self._runs.pending(run):
+            asked = [{"digest": each.digest, "name": each.name, "arguments": each.arguments} for each in waiting]
+            found["approvals"] = asked
+        last = run.log.events[-1] if run.log.is_over else {}
+        return {**found, **{name: last[name] for name in ("message", "error", "why") if name in last}}
+
+
+def _head(request: RunRequest) -> JSONObject:
+    return {
+        "id": request.id, "model": request.name, "session_id": request.session, "state": request.state,
+        "created": request.created, "ended": request.ended or None,
+        "usage": {"tokens": request.tokens, "usd": request.usd},
+    }  # fmt: skip
+
+
+async def _lines(run: Run, after: int) -> AsyncGenerator[bytes]:
+    async for event in run.log.follow(after, ENDS, PING_SECONDS):
+        yield PING if event is None else server_event(event, number=event["seq"])
+
+
+def text_field(body: Mapping[str, Any], name: str) -> str:
+    """Return a text of a body; "" where it is not given.
+
+    Raises:
+        Failure: it is no text.
+    """
+    value: object = body.get(name)
+    if value is not None and (not isinstance(value, str) or len(value) > 10_000):
+        raise Failure(422, "InvalidRequest", f"{name} is a text")
+    return value or ""

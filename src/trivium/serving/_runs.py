@@ -1,0 +1,450 @@
+"""Runs of a server: they belong to its store, and outlive connections and restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+from trivium.commander import Limits
+from trivium.commander.lowlevel import run_in_worker
+from trivium.events import JSONObject, to_json_value
+from trivium.exceptions import NoSuchRequestError, RunKilledError, RunPausedError, UnknownRunError
+from trivium.journal import Journal, PendingApproval, ask_later
+from trivium.module import Module
+from trivium.schema import Message, Usage
+from trivium.schema.lowlevel import positive
+from trivium.serving._log import LogWriter, RunLog
+from trivium.serving._store import RunRequest, RunState, RunStore
+from trivium.serving._wire import Failure, parse_messages, parse_session, to_failure
+
+__all__ = ["OwnerLimits", "Run", "Runs"]
+
+DAY_SECONDS: Final = 86_400.0
+WARM_SESSIONS: Final = 1000
+"""The conversations whose messages stay in memory between their runs."""
+_log = logging.getLogger("trivium.serve")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerLimits:
+    """The most that one owner may have and spend; None: no limit.
+
+    Args:
+        runs: runs at once, those that wait for an approval not counted.
+        tokens_per_day: input and output tokens of the last 24 hours.
+        usd_per_day: US dollars of the last 24 hours.
+
+    Raises:
+        ConfigurationError: one of them is not more than 0.
+    """
+
+    runs: int | None = None
+    tokens_per_day: int | None = None
+    usd_per_day: float | None = None
+
+    def __post_init__(self) -> None:
+        positive(runs=self.runs or 1, tokens_per_day=self.tokens_per_day or 1, usd_per_day=self.usd_per_day or 1)
+
+
+class Run:
+    """A run of the server, as long as it is at work or followed.
+
+    Args:
+        request: what was asked.
+        log: what clients are sent.
+
+    Attributes:
+        approvals: the calls that wait for a decision, while it is paused.
+    """
+
+    def __init__(self, request: RunRequest, log: RunLog, kill: Callable[[str], object] = str) -> None:
+        self.request, self.log, self.kill = request, log, kill
+        self.task: asyncio.Task[None] | None = None
+        self.is_cancelled = False
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self.request.id
+
+
+class Runs:
+    """The runs of a server.
+
+    Args:
+        served: the modules by their names; the first one is the default.
+        journal: the journal of the runs.
+        store: what was asked and sent.
+        limits: what each run may spend.
+        timeout: seconds that a run may take; None: no limit.
+        most: runs at once.
+        owner_limits: what each owner may have.
+        max_sessions: conversations with a name of their own that one owner may have.
+        structured: whether contents may be values that are not text.
+    """
+
+    def __init__(
+        self,
+        served: Mapping[str, Module],
+        journal: Journal,
+        store: RunStore,
+        *,
+        limits: Limits | None = None,
+        timeout: float | None = None,
+        most: int = 100,
+        owner_limits: OwnerLimits | None = None,
+        max_sessions: int = 10_000,
+        structured: bool = False,
+    ) -> None:
+        self.served, self.journal, self.store = dict(served), journal, store
+        self._limits, self._timeout, self._most, self._structured = limits, timeout, most, structured
+        self._max_sessions = max_sessions
+        self._owner_limits = owner_limits or OwnerLimits()
+        self._writer = LogWriter(store)
+        self._runs: dict[str, Run] = {}
+        self._at_work: Counter[str] = Counter()
+        self._turns = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
+        self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
+        """The conversations that modules remember, by their session ids, each with its module and its last run."""
+        self.is_draining = False
+
+    # ---- what clients ask for
+    async def start(
+        self,
+        owner: str,
+        name: str,
+        messages: object,
+        *,
+        session: str = "",
+        before: str = "",
+        of_client: bool = False,
+        **body: Any,
+    ) -> Run:
+        """Start a run, which is in the store when this returns.
+
+        Args:
+            owner: whose run it is.
+            name: the name of the served module; "" for the default.
+            messages: what a client says, as for `parse_messages`.
+            session: the conversation that it goes on with; "" for the one of `before`, or a new one.
+            before: the run from whose end it goes on.
+            of_client: whether the run ends with its client, and no tool waits for an approval.
+            **body: what the protocol wants to keep; `options` are keywords of the call.
+
+        Raises:
+            Failure: there is no such module or run, the message is invalid, or a limit is reached.
+        """
+        module = self.module(name)
+        names = [each.name for _, each in module.named_modules()]
+        parse_messages(messages, names, self._structured)
+        await self._admit(owner, session)
+        run_id = f"run_{uuid4().hex}"
+        if before:
+            last = (await self.find(owner, before)).request
+            if last.state != "done":
+                raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: go on when it is done")
+            latest = await run_in_worker(partial(self.store.last_of, owner, last.session))
+            session = last.session if latest is not None and latest.id == before else run_id
+        request = RunRequest(
+            id=run_id, owner=owner, name=name or next(iter(self.served)), session=session or run_id, before=before,
+            body={"messages": messages, "of_client": of_client, **body},
+        )  # fmt: skip
+        await run_in_worker(partial(self.store.add, request))
+        run = Run(request, RunLog(run_id, self._writer))
+        run.log.add("started", request.created, run=run_id, name=request.name, session=request.session)
+        self._begin(run)
+        return run
+
+    def module(self, name: str) -> Module:
+        """Return a served module; "" is the first one."""
+        if not name:
+            return next(iter(self.served.values()))
+        if name not in self.served:
+            known = ", ".join(self.served)
+            raise Failure(404, "UnknownModel", f"nothing is served as {name[:100]!r}; there are {known}")
+        return self.served[name]
+
+    async def _admit(self, owner: str, session: str) -> None:
+        if self.is_draining:
+            raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+        at_work, most = self._at_work.total(), self._owner_limits
+        if at_work >= self._most:
+            text = f"the server runs as much as it may ({self._most} runs, its max_runs); try again later"
+            raise Failure(429, "Overloaded", text, "max_runs", self._most)
+        if most.runs is not None and self._at_work[owner] >= most.runs:
+            text = f"{most.runs} of your runs are at work, as many as may be: wait until one ends, or cancel one"
+            raise Failure(429, "TooManyRuns", text, "runs", most.runs)
+        is_new = session and not await run_in_worker(partial(self.store.in_session, owner, session))
+        if is_new and await run_in_worker(partial(self.store.count_sessions, owner)) >= self._max_sessions:
+            text = (
+                f"there are {self._max_sessions} sessions, as many as the server takes (max_sessions): forget some by "
+                "DELETE /memory"
+            )
+            raise Failure(429, "TooManySessions", text, "max_sessions", self._max_sessions)
+        await self._left(owner)
+
+    async def _left(self, owner: str) -> Limits | None:
+        """Return what a run of an owner may spend."""
+        most, limits = self._owner_limits, self._limits
+        if most.tokens_per_day is None and most.usd_per_day is None:
+            return limits
+        tokens, usd = await run_in_worker(partial(self.store.spent_since, owner, time.time() - DAY_SECONDS))
+        left: dict[str, float] = {}
+        for name, limit, spent, of_run in (
+            ("tokens", most.tokens_per_day, tokens, limits and limits.tokens),
+            ("usd", most.usd_per_day, usd, limits and limits.usd),
+        ):
+            if limit is not None and spent >= limit:
+                text = f"you have used {spent:g} of {limit:g} {name} a day: wait until the oldest runs are a day old"
+                raise Failure(429, "SpentForToday", text, f"{name}_per_day", limit)
+            if limit is not None:
+                left[name] = min(limit - spent, of_run if of_run is not None else limit)
+        return replace(limits or Limits(), **left)
+
+    async def find(self, owner: str, run_id: str) -> Run:
+        """Return a run of an owner.
+
+        Raises:
+            Failure: the owner has none of this id; status 404.
+        """
+        run = self._runs.get(run_id)
+        if run is None:
+            request = await run_in_worker(partial(self.store.find, run_id))
+            if request is not None and request.owner == owner:
+                events = await run_in_worker(partial(self.store.events, run_id))
+                run = self._runs.get(run_id) or Run(request, RunLog(run_id, self._writer, events))
+                if request.state == "paused":
+                    self._runs[run_id] = run
+        if run is None or run.request.owner != owner:
+            raise Failure(404, "UnknownRun", f"you have no run {run_id[:100]!r}")
+        return run
+
+    async def of_owner(self, owner: str, most: int) -> list[RunRequest]:
+        """Return the runs of an owner, the latest first."""
+        return await run_in_worker(partial(self.store.runs_of, owner, most))
+
+    async def pending(self, run: Run) -> list[PendingApproval]:
+        """Return the calls of a run that wait for a decision."""
+        if run.request.state != "paused":
+            return []
+        return await run_in_worker(partial(self.journal.pending, run.id))
+
+    async def decide(self, run: Run, digest: str, approved: bool, reason: str = "") -> None:
+        """Decide on a call that waits; when all are decided, the run goes on.
+
+        Raises:
+            Failure: nothing of this digest waits; status 409.
+        """
+        by = run.request.owner or "user"
+        act = self.journal.approve if approved else partial(self.journal.refuse, reason=reason)
+        try:
+            await run_in_worker(partial(act, run.id, digest, by=by))
+        except (NoSuchRequestError, UnknownRunError):
+            text = f"no call {digest[:100]!r} of this run waits for a decision: it was decided, or the run has gone on"
+            raise Failure(409, "NoSuchApproval", text) from None
+        run.log.add("decided", time.time(), digest=digest, approved=approved, by=by, reason=reason)
+        waiting = await run_in_worker(partial(self.journal.pending, run.id))
+        if not waiting and run.request.state == "paused":
+            run.request = replace(run.request, state="queued")  # before another decision looks
+            run.log.resume(time.time())
+            self._begin(run)
+
+    async def cancel(self, run: Run, why: str = "its owner has cancelled it") -> None:
+        """Cancel a run; it has ended when this returns. One that has ended stays as it is."""
+        run.is_cancelled = True
+        if run.task is not None:
+            run.kill(why)
+            await asyncio.wait([run.task])
+        elif run.request.state == "paused":
+            await self._end(run, "cancelled", why=why)
+            self._runs.pop(run.id, None)
+
+    def leave(self, run: Run) -> None:
+        """Note that the client of a run has left that ends with it."""
+        run.is_cancelled = True
+        run.kill("the client has left")
+
+    async def state_of(self, owner: str, session: str) -> JSONObject:
+        """Return what the default module remembers of a conversation.
+
+        Raises:
+            Failure: nothing was said in it; status 404.
+        """
+        last = await run_in_worker(partial(self.store.last_of, owner, session))
+        if last is None:
+            raise _unknown_session()
+        module, session_id = self.module(last.name), _session_id(owner, session)
+        async with self._turn_of(owner, session):
+            await self._remember(module, session_id, last.id)
+            self._warm[session_id] = (module, last.id)
+            return to_json_value(module.state_dict(session_id))
+
+    async def forget_session(self, owner: str, session: str) -> None:
+        """Delete the runs of a conversation that are over, and what is remembered of it.
+
+        Raises:
+            Failure: nothing was said in it; status 404.
+        """
+        known = await run_in_worker(partial(self.store.in_session, owner, session))
+        if not known:
+            raise _unknown_session()
+        for each in known:
+            if each.ended:
+                await self.forget(await self.find(owner, each.id))
+        session_id = _session_id(owner, session)
+        async with self._turn_of(owner, session):
+            self._warm.pop(session_id, None)
+            for module in self.served.values():
+                module.reset(session_id, recursive=True)
+
+    def _turn_of(self, owner: str, session: str) -> asyncio.Lock:
+        """Return the lock of a conversation: one run after the other."""
+        return self._turns.setdefault((owner, session), asyncio.Lock())
+
+    async def forget(self, run: Run) -> None:
+        """Delete a run that has ended.
+
+        Raises:
+            Failure: it has not; status 409.
+        """
+        if run.request.is_active or run.request.state == "paused":
+            raise Failure(409, "RunNotOver", f"the run is {run.request.state}: cancel it first")
+        await self._writer.flush()
+        with suppress(UnknownRunError):
+            await run_in_worker(partial(self.journal.forget, run.id))
+        await run_in_worker(partial(self.store.forget, run.id))
+
+    # ---- the life of a run
+    def _begin(self, run: Run) -> None:
+        self._runs[run.id] = run
+        self._at_work[run.request.owner] += 1
+        run.task = asyncio.get_running_loop().create_task(self._work(run))
+
+    async def _work(self, run: Run) -> None:
+        """Work on a run until it ends, pauses, or the server shuts down."""
+        request, module = run.request, self.module(run.request.name)
+        try:
+            async with self._turn_of(request.owner, request.session):
+                await self._attempt(run, module)
+        except RunPausedError:
+            await self._pause(run)
+        except Exception as error:
+            is_killed = isinstance(error, RunKilledError)
+            if is_killed and run.is_cancelled:
+                await self._end(run, "cancelled", why=str(error))
+            elif not (is_killed and self.is_draining) or request.body["of_client"]:  # else it goes on after the restart
+                failure = to_failure(error)
+                if failure.status in (500, 502):
+                    _log.error("the run %s failed", run.id, exc_info=error)
+                await self._end(run, "failed", status=failure.status, **failure.body())
+        finally:
+            self._at_work[request.owner] -= 1
+            self._at_work += Counter()  # without those that have none
+            run.task, run.kill = None, str
+            if run.request.state != "paused":
+                self._runs.pop(run.id, None)
+
+    async def _attempt(self, run: Run, module: Module) -> None:
+        request = run.request
+        session_id = _session_id(request.owner, request.session)
+        last = await run_in_worker(partial(self.store.last_of, request.owner, request.session))
+        await self._remember(module, session_id, request.before or ("" if last is None else last.id))
+        approve = module.approve or (None if request.body["of_client"] else ask_later)
+        call = module.open(
+            *self._messages(module, request), session_id=session_id, run_id=run.id, journal=self.journal,
+            timeout=self._timeout, limits=await self._left(request.owner), approve=approve,
+            **request.body.get("options", {}),
+        )  # fmt: skip
+        run.kill = call.node.kill
+        if run.is_cancelled:
+            raise RunKilledError("it was cancelled before it began")
+        await self._change(run, "running")
+        try:
+            async with call as events:
+                async for event in events:
+                    run.log.receive(event)
+        finally:
+            used = call.node.spent or Usage()
+            run.request = replace(run.request, tokens=used.input_tokens + used.output_tokens, usd=used.usd)
+        self._warm[session_id] = (module, run.id)
+        while len(self._warm) > WARM_SESSIONS:
+            cold, (of, _) = self._warm.popitem(last=False)
+            of.reset(cold, recursive=True)
+        await self._end(run, "done", message=to_json_value(call.result), usage=to_json_value(used))
+
+    async def _remember(self, module: Module, session_id: Hashable, before: str) -> None:
+        """Have a module remember what was said up to the end of a run, and nothing else of the conversation."""
+        if self._warm.pop(session_id, (module, "")) == (module, before) and before:
+            return
+        module.reset(session_id, recursive=True)
+        if before:
+            view = await run_in_worker(partial(self.journal.view, before))
+            await run_in_worker(partial(view.restore, module, session_id))
+
+    def _messages(self, module: Module, request: RunRequest) -> list[Message]:
+        names = [each.name for _, each in module.named_modules()]
+        return parse_messages(request.body["messages"], names, self._structured)
+
+    async def _change(self, run: Run, state: RunState) -> None:
+        run.request = replace(run.request, state=state)
+        await run_in_worker(partial(self.store.update, run.request))
+
+    async def _pause(self, run: Run) -> None:
+        waiting = await run_in_worker(partial(self.journal.pending, run.id))
+        asked = [{"digest": each.digest, "name": each.name, "arguments": each.arguments} for each in waiting]
+        await self._change(run, "paused")
+        run.log.add("paused", time.time(), approvals=asked)
+
+    async def _end(self, run: Run, state: RunState, **fields: Any) -> None:
+        run.request = replace(run.request, ended=time.time())
+        run.log.add(state, run.request.ended, **fields)
+        await self._writer.flush()
+        await self._change(run, state)
+
+    # ---- the life of the server
+    async def recover(self) -> None:
+        """Go on with the runs that a server before this one has left."""
+        for request in await run_in_worker(self.store.unfinished):
+            events = await run_in_worker(partial(self.store.events, request.id))
+            run = Run(request, RunLog(request.id, self._writer, events))
+            if request.body["of_client"]:
+                await self._end(run, "cancelled", why="the server has ended, and its client with it")
+                continue
+            run.log.resume(time.time())
+            self._begin(run)
+
+    async def drain(self, grace: float) -> None:
+        """Start no further runs; those that have not ended after some seconds go on after the restart.
+
+        Args:
+            grace: the seconds.
+        """
+        self.is_draining = True
+        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace)
+        for run in [*self._runs.values()]:
+            run.kill("the server is shutting down")
+        if tasks:
+            await asyncio.wait(tasks)
+        await self._writer.flush()
+        for run in [*self._runs.values()]:
+            run.log.close()
+
+
+def _session_id(owner: str, session: str) -> Hashable:
+    """Return the session inside the server: each owner has separate ones."""
+    return f"{owner}:{session}" if owner else parse_session(session)
+
+
+def _unknown_session() -> Failure:
+    return Failure(404, "UnknownSession", "nothing was said in that session")

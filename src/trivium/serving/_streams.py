@@ -1,0 +1,107 @@
+"""Responses that are streams of events: they end with the client, and leave its run alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from trivium.events import JSONObject
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+__all__ = ["HEADERS", "PING", "PING_SECONDS", "Awaited", "Streamed", "server_event"]
+
+HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+PING: Final = b": ping\n\n"
+PING_SECONDS: Final = 15.0
+
+Receive = Callable[[], Awaitable[JSONObject]]
+Send = Callable[[JSONObject], Awaitable[None]]
+
+
+def server_event(data: object, *, number: int | None = None, kind: str = "") -> bytes:
+    r"""Return a server-sent event with JSON.
+
+    >>> server_event({"a": 1}, number=2)
+    b'id: 2\ndata: {"a": 1}\n\n'
+    """
+    head = (f"id: {number}\n" if number is not None else "") + (f"event: {kind}\n" if kind else "")
+    return f"{head}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
+
+
+class Streamed:
+    """A response that is sent while something goes on, and ends with its client; an ASGI application.
+
+    Args:
+        pieces: the body of a stream of events; it is closed when the client leaves.
+        headers: further headers.
+        on_gone: called when the client has left before the end.
+    """
+
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes],
+        headers: Mapping[str, str] | None = None,
+        on_gone: Callable[[], object] | None = None,
+    ) -> None:
+        self._pieces, self._on_gone = pieces, on_gone
+        self._headers = {
+            "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no", **HEADERS, **(headers or {})
+        }  # fmt: skip
+
+    async def __call__(self, scope: object, receive: Receive, send: Send) -> None:
+        await while_connected(receive, self._send(send), self._on_gone)
+
+    async def _send(self, send: Send) -> None:
+        pairs = [(name.encode(), value.encode()) for name, value in self._headers.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": pairs})
+        try:
+            async for piece in self._pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            await self._pieces.aclose()
+
+
+class Awaited:
+    """A response that is made when something has ended; an ASGI application.
+
+    Args:
+        work: makes the response.
+        on_gone: called when the client has left before that.
+    """
+
+    def __init__(self, work: Awaitable[Response], on_gone: Callable[[], object] | None = None) -> None:
+        self._work, self._on_gone = work, on_gone
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def answer() -> None:
+            response = await self._work
+            await response(scope, receive, send)
+
+        await while_connected(receive, answer(), self._on_gone)
+
+
+async def while_connected(
+    receive: Receive, work: Coroutine[Any, Any, None], on_gone: Callable[[], object] | None
+) -> None:
+    """Do work for a client; where it leaves before the end, the work is cancelled."""
+
+    async def until_gone() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(until_gone())
+    try:
+        await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+        elif on_gone is not None:
+            on_gone()
+    finally:
+        working.cancel()
+        gone.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
