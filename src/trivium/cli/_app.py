@@ -56,12 +56,13 @@ _SERVE_EXAMPLES = """\b
 Examples:
   trivium serve agents:writer
   trivium serve agents:make_writer --port 0 --allow temperature
+  trivium serve agents:writer checker=agents:critic --journal runs.db
 \b
 Clients send POST /chat_completion with "Authorization: Bearer TOKEN" and
   {"message": "…", "session_id": "ada", "stream": true}, or use
   trivium.distributed.HTTPAgentClient.
 Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
-_ACCESS = "The token of clients; else $TRIVIUM_SERVE_ACCESS, else one is made and shown. Other users can see arguments."
+_ACCESS = "The token of clients; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users can see arguments."
 _ORIGIN = "A web origin whose pages may call it; may be repeated."
 _ALLOW = "A keyword that clients may send to the agent; may be repeated."
 
@@ -286,9 +287,12 @@ def _ask_command(
 
 @app.command("serve", short_help="Serve an agent over HTTP.", epilog=_SERVE_EXAMPLES, no_args_is_help=True)
 def _serve_command(
-    reference: Annotated[str, typer.Argument(metavar="MODULE:OBJECT", help="An agent, or a function that makes one.")],
+    references: Annotated[
+        list[str], typer.Argument(metavar="[NAME=]MODULE:OBJECT...", help="Agents, or functions that make one.")
+    ],
     host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8090,
+    journal: Annotated[str | None, _option("Where runs are written down, to go on after a restart.", "FILE")] = None,
     token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
     origin: Annotated[list[str] | None, _option(_ORIGIN, "URL")] = None,
     allow: Annotated[list[str] | None, _option(_ALLOW, "NAME")] = None,
@@ -296,12 +300,12 @@ def _serve_command(
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
     max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Remembered sessions of a user.")] = 10_000,
 ) -> None:
-    """Serve the agent MODULE:OBJECT over HTTP; modules of this folder are found."""
+    """Serve MODULE:OBJECT over HTTP; modules of this folder are found. Of several, each is a model by its name."""
     from trivium.cli import _serve
 
-    options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout}
+    options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
     options |= {"max_runs": max_runs, "max_sessions": max_sessions}
-    _serve.serve_agent(reference, host, port, token, options)
+    _serve.serve_agents(references, host, port, token, options)
 
 
 @app.command("chat", short_help="Talk to a model, with tools and documents.", epilog=_CHAT_EXAMPLES)

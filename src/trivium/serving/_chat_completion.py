@@ -95,7 +95,7 @@ async def _events(run: Run) -> AsyncGenerator[bytes]:
             yield server_event(done if status == 200 else {"type": "error", "status": status, **body})
         elif event["kind"] in ("delta", "reasoning"):
             yield server_event({"type": event["kind"], **event, "kind": "delta", "node": "model"})
-        elif "path" in event:
+        elif "path" in event and event["kind"] != "answered":
             yield server_event(
                 {"type": event["kind"], **event, "node": event["path"].rpartition("/")[2].partition("#")[0]}
             )

@@ -39,7 +39,7 @@ async def read_object(request: Request, most: int) -> JSONObject:
                 raise too_large(most)
     except ClientDisconnect:  # or its time was over
         raise Failure(408, "Disconnected", "the body did not arrive") from None
-    found = parse_body(bytes(content)) if content else {}
+    found: object = parse_body(bytes(content)) if content else {}
     if not isinstance(found, dict):
         raise Failure(422, "InvalidRequest", "the body is no object of JSON")
     return cast("JSONObject", found)

@@ -6,15 +6,15 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
-from trivium.exceptions import JournalError
-from trivium.serving._store import RunStore
+from trivium.exceptions import JournalError, ToolError, ToolNotApprovedError
+from trivium.serving._store import RunRequest, RunStore
 
 if TYPE_CHECKING:
     from trivium.events import RunEvent
@@ -37,6 +37,7 @@ class RunLog:
     - `answered`: the model's answer is whole: `text`, all pieces together, and `usage`.
     - `void`: the pieces of `key` so far do not count: the model failed, or the server did, and is asked again.
     - `tool_call`, `tool_result`, and other events that are for clients, with the fields of their kind.
+    - `tool_failed`: a tool call has no result: `error`.
     - `started`, `paused` (with `approvals`), `decided`, `resumed`, and one of `ENDS` last.
 
     Args:
@@ -78,15 +79,22 @@ class RunLog:
         return bool(self.events) and self.events[-1]["kind"] in ENDS
 
     # ---- writing
-    def add(self, kind: str, time: float, **fields: Any) -> None:
-        """Add an event of the server's own."""
+    def add(self, kind: str, time: float, request: RunRequest | None = None, **fields: Any) -> None:
+        """Add an event of the server's own.
+
+        Args:
+            kind: the kind.
+            time: when it happened.
+            request: how far the run is with this event; it is written together with it.
+            **fields: further fields.
+        """
         event = {"seq": len(self.events) + 1, "kind": kind, "time": time, **fields}
         self.events.append(event)
         self._note_text(event)
         if self._writer is None:
             self.release(len(self.events))
         else:
-            self._writer.write(self, event)
+            self._writer.write(self, event, request)
 
     def resume(self, time: float) -> None:
         """Begin a further attempt."""
@@ -97,17 +105,20 @@ class RunLog:
 
     def receive(self, event: RunEvent) -> None:
         """Add an event of the run, if it is for clients and new."""
-        if event.kind == "ended" and event.name == "model":
-            self._end_answer(event)
+        if event.kind == "ended":
+            if event.name == "model":
+                self._end_answer(event)
+            elif event.name.startswith("tool:") and isinstance(event.data, ToolError):
+                self._end_tool(event.key, event.path, event.time, event.data)
         elif event.is_for_clients():
             found = event.as_json(content=True)
             fields = {name: value for name, value in found.items() if name not in ("kind", "time", "type", "node")}
             kind = "reasoning" if found.get("type") == "reasoning" else event.kind
             if kind in ("delta", "reasoning"):
-                fields = {"key": event.key, "agent": event.caller, "text": found["text"]}
-                self.add(kind, event.time, **fields)
+                fields = {"key": event.key, "path": event.path, "agent": event.caller, "text": found["text"]}
+                self.add(kind, event.time, None, **fields)
             elif not self._was_logged(event.key, kind):
-                self.add(kind, event.time, **fields)
+                self.add(kind, event.time, None, **fields)
 
     def _end_answer(self, event: RunEvent) -> None:
         key, answer = event.key, event.node.result
@@ -123,8 +134,16 @@ class RunLog:
             self.add("void", event.time, key=key)
             logged = None
         if rest := text[len(logged or "") :]:
-            self.add("delta", event.time, key=key, agent=event.caller, text=rest)
-        self.add("answered", event.time, key=key, agent=event.caller, text=text)
+            self.add("delta", event.time, key=key, path=event.path, agent=event.caller, text=rest)
+        self.add("answered", event.time, key=key, path=event.path, agent=event.caller, text=text)
+
+    def _end_tool(self, key: str, path: str, time: float, error: ToolError) -> None:
+        """Add that a tool has no result; its error is told only where a user has refused the call."""
+        if not self._was_logged(key, "tool_failed"):
+            told = (
+                str(error) if isinstance(error, ToolNotApprovedError) else "the tool failed; the server's log says why"
+            )
+            self.add("tool_failed", time, key=key, path=path, error=told)
 
     def _was_logged(self, key: str, kind: str) -> bool:
         """Return whether an event was logged in an earlier attempt, and count it."""
@@ -188,12 +207,12 @@ class LogWriter:
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self._waiting: list[tuple[RunLog, JSONObject]] = []
+        self._waiting: list[tuple[RunLog, JSONObject, RunRequest | None]] = []
         self._task: asyncio.Task[None] | None = None
 
-    def write(self, log: RunLog, event: JSONObject) -> None:
+    def write(self, log: RunLog, event: JSONObject, request: RunRequest | None = None) -> None:
         """Write an event soon, and then let those who follow the log read it."""
-        self._waiting.append((log, event))
+        self._waiting.append((log, event, request))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._write())
 
@@ -201,18 +220,19 @@ class LogWriter:
         try:
             while self._waiting:
                 batch, self._waiting = self._waiting, []
-                rows = [(log.run_id, event["seq"], json.dumps(event, ensure_ascii=False)) for log, event in batch]
-                await self._written(rows)
-                for log, seq in {log: event["seq"] for log, event in batch}.items():
+                events = [(log.run_id, event["seq"], json.dumps(event, ensure_ascii=False)) for log, event, _ in batch]
+                requests = [request for _, _, request in batch if request is not None]
+                await self._written(partial(self._store.write, events, requests))
+                for log, seq in {log: event["seq"] for log, event, _ in batch}.items():
                     log.release(seq)
         finally:
             self._task = None
 
-    async def _written(self, rows: list[tuple[str, int, str]]) -> None:
-        """Write rows; where the store fails, try again until it does not: what was not written is not sent."""
+    async def _written(self, write: Callable[[], None]) -> None:
+        """Write; where the store fails, try again until it does not: what was not written is not sent."""
         while True:
             try:
-                return await run_in_worker(partial(self._store.add_events, rows))
+                return await run_in_worker(write)
             except JournalError:
                 _log.exception("events of runs cannot be written, and so are not sent; tried again every second")
                 await asyncio.sleep(RETRY_SECONDS)

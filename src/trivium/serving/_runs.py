@@ -7,7 +7,7 @@ import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -283,7 +283,7 @@ class Runs:
         if last is None:
             raise _unknown_session()
         module, session_id = self.module(last.name), _session_id(owner, session)
-        async with self._turn_of(owner, session):
+        async with self._turn_of(module, owner, session):
             await self._remember(module, session_id, last.id)
             self._warm[session_id] = (module, last.id)
             return to_json_value(module.state_dict(session_id))
@@ -301,13 +301,15 @@ class Runs:
             if each.ended:
                 await self.forget(await self.find(owner, each.id))
         session_id = _session_id(owner, session)
-        async with self._turn_of(owner, session):
-            self._warm.pop(session_id, None)
-            for module in self.served.values():
+        self._warm.pop(session_id, None)
+        for module in self.served.values():
+            async with self._turn_of(module, owner, session):
                 module.reset(session_id, recursive=True)
 
-    def _turn_of(self, owner: str, session: str) -> asyncio.Lock:
-        """Return the lock of a conversation: one run after the other."""
+    def _turn_of(self, module: Module, owner: str, session: str) -> AbstractAsyncContextManager[None]:
+        """Return the turn of a conversation: one run after the other, where the module remembers any."""
+        if all(each.memory is None for _, each in module.named_modules()):
+            return nullcontext()
         return self._turns.setdefault((owner, session), asyncio.Lock())
 
     async def forget(self, run: Run) -> None:
@@ -333,7 +335,7 @@ class Runs:
         """Work on a run until it ends, pauses, or the server shuts down."""
         request, module = run.request, self.module(run.request.name)
         try:
-            async with self._turn_of(request.owner, request.session):
+            async with self._turn_of(module, request.owner, request.session):
                 await self._attempt(run, module)
         except RunPausedError:
             await self._pause(run)
@@ -367,13 +369,13 @@ class Runs:
         run.kill = call.node.kill
         if run.is_cancelled:
             raise RunKilledError("it was cancelled before it began")
-        await self._change(run, "running")
+        run.request, used = replace(run.request, state="running"), Usage()
         try:
             async with call as events:
                 async for event in events:
                     run.log.receive(event)
+                    used += event.usage or Usage()
         finally:
-            used = call.node.spent or Usage()
             run.request = replace(run.request, tokens=used.input_tokens + used.output_tokens, usd=used.usd)
         self._warm[session_id] = (module, run.id)
         while len(self._warm) > WARM_SESSIONS:
@@ -394,21 +396,20 @@ class Runs:
         names = [each.name for _, each in module.named_modules()]
         return parse_messages(request.body["messages"], names, self._structured)
 
-    async def _change(self, run: Run, state: RunState) -> None:
-        run.request = replace(run.request, state=state)
-        await run_in_worker(partial(self.store.update, run.request))
-
     async def _pause(self, run: Run) -> None:
         waiting = await run_in_worker(partial(self.journal.pending, run.id))
         asked = [{"digest": each.digest, "name": each.name, "arguments": each.arguments} for each in waiting]
-        await self._change(run, "paused")
-        run.log.add("paused", time.time(), approvals=asked)
+        self._tell(run, "paused", approvals=asked)
 
     async def _end(self, run: Run, state: RunState, **fields: Any) -> None:
         run.request = replace(run.request, ended=time.time())
-        run.log.add(state, run.request.ended, **fields)
+        self._tell(run, state, **fields)
         await self._writer.flush()
-        await self._change(run, state)
+
+    def _tell(self, run: Run, state: RunState, **fields: Any) -> None:
+        """Note a state of a run, and tell its clients."""
+        run.request = replace(run.request, state=state)
+        run.log.add(state, time.time(), run.request, **fields)
 
     # ---- the life of the server
     async def recover(self) -> None:
@@ -443,7 +444,7 @@ class Runs:
 
 def _session_id(owner: str, session: str) -> Hashable:
     """Return the session inside the server: each owner has separate ones."""
-    return f"{owner}:{session}" if owner else parse_session(session)
+    return f"{owner}:{session}" if owner else parse_session(session) or "0"  # of 0 a journal keeps nothing
 
 
 def _unknown_session() -> Failure:

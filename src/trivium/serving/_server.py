@@ -162,7 +162,7 @@ class AgentServer(HTTPServing):
     """Serves a module over HTTP: in the background as a context manager, or in place with `serve`.
 
     Args:
-        agent: an agent, a task or any other module.
+        agent: an agent, a task or any other module; or several by their names.
         host: where to listen; only this machine can reach the default.
         port: 0: any free port.
         token: the token that clients send; default `$TRIVIUM_SERVE_TOKEN`, else one is made. `""` admits everybody, on
@@ -192,7 +192,7 @@ class AgentServer(HTTPServing):
     @checked
     def __init__(
         self,
-        agent: Module,
+        agent: Module | Mapping[str, Module],
         host: str = "127.0.0.1",
         port: int = 8090,
         *,
@@ -203,15 +203,15 @@ class AgentServer(HTTPServing):
     ) -> None:
         super().__init__(host, port, token, grace, connections)
         self.agent = agent
-        self._service = Service(agent, self._chosen, self._hosts, options)
+        self._service = self._runs = Service(agent, self._chosen, self._hosts, options)
 
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
         """Serve as `serve` does, on the running loop; go on with the runs of a server before this one."""
-        await self._service.begin()
+        await self._runs.begin()
         await super().serve_async(ready)
 
     def __repr__(self) -> str:
-        return f"AgentServer({self.agent.name!r}, {self.url!r})"
+        return f"AgentServer({', '.join(self._runs.runs.served)}, {self.url!r})"
 
 
 def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready: Callable[[], object]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from functools import partial
@@ -98,12 +98,6 @@ class RunStore:
         """Add a run before its client hears of it."""
         self._database.write((_ADD, [(*astuple(request)[:-1], json.dumps(request.body))]))
 
-    def update(self, request: RunRequest) -> None:
-        """Write how far a run is, and what it has used."""
-        query = "UPDATE trivium_served SET state = ?, ended = ?, tokens = ?, usd = ? WHERE id = ?"
-        values = (request.state, request.ended, request.tokens, request.usd, request.id)
-        self._database.write((query, [values]))
-
     def find(self, run_id: str) -> RunRequest | None:
         """Return a run; None: there is none of this id."""
         return next(iter(self._requests(" WHERE id = ?", run_id)), None)
@@ -136,9 +130,16 @@ class RunStore:
         tokens, usd = self._database.read(query, (owner, since))[0]
         return int(tokens or 0), float(usd or 0)
 
-    def add_events(self, events: Iterable[tuple[str, int, str]]) -> None:
-        """Add events of any runs: (run id, number, JSON), all or none."""
-        self._database.write(("INSERT INTO trivium_sent VALUES (?, ?, ?)", [*events]))
+    def write(self, events: Sequence[tuple[str, int, str]], requests: Sequence[RunRequest] = ()) -> None:
+        """Write events of any runs, and how far runs are with them, all or none.
+
+        Args:
+            events: for each the id of the run, its number and its JSON.
+            requests: runs whose state and usage have changed.
+        """
+        query = "UPDATE trivium_served SET state = ?, ended = ?, tokens = ?, usd = ? WHERE id = ?"
+        values = [(each.state, each.ended, each.tokens, each.usd, each.id) for each in requests]
+        self._database.write(("INSERT INTO trivium_sent VALUES (?, ?, ?)", events), (query, values))
 
     def events(self, run_id: str, after: int = 0) -> list[JSONObject]:
         """Return the events of a run after the one of a number."""

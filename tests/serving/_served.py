@@ -1,0 +1,153 @@
+"""Agents to serve, and servers of them in this process and in others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from trivium import Agent
+from trivium.actions import tool
+from trivium.llms import Request
+from trivium.schema import ToolCall, Usage
+from trivium.serving import AgentServer
+from trivium.testing import call_tool
+
+__all__ = [
+    "GUARD",
+    "Shop",
+    "approve_all",
+    "ask",
+    "events_of",
+    "follow",
+    "make_shop",
+    "own_process",
+    "people",
+    "serving",
+]
+
+GUARD = 30.0
+TESTS = Path(__file__).parents[1]
+
+
+class Shop:
+    """A model that looks a price up, pays, and answers; whatever else is said it answers with a count."""
+
+    name = "shop"
+
+    async def stream(self, request: Request) -> AsyncIterator[str | ToolCall | Usage]:
+        said = [each for each in request.messages if each["role"] != "system"]
+        last = said[-1]
+        if last["role"] == "user" and "buy" in last["content"]:
+            yield call_tool("price", item="chair")
+        elif last["role"] == "tool" and "costs" in last["content"]:
+            yield call_tool("pay", amount=3)
+        else:
+            for word in ("You ", "said ", str(sum(each["role"] == "user" for each in said)), "."):
+                yield word
+        yield Usage(10, 5)
+
+
+def make_shop() -> Agent:
+    """An agent with two tools, of which one needs an approval; both mark the file of the environment, if any."""
+
+    def mark(what: str) -> None:
+        if place := os.environ.get("TRIVIUM_TEST_MARKS"):
+            with Path(place).open("a") as file:
+                file.write(f"{what}\n")
+
+    @tool(effect="read")
+    def price(item: str) -> str:
+        """Look a price up."""
+        mark("price")
+        return f"a {item} costs 3"
+
+    @tool(needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        mark("pay")
+        return f"paid {amount}"
+
+    return Agent(Shop(), name="shop", tools=[price, pay])
+
+
+@contextmanager
+def serving(*args: Any, **options: Any) -> Generator[httpx2.Client]:
+    """A server in this process, and a client of it that shows the token."""
+    options = {"token": "right-token", "port": 0, **options}
+    with AgentServer(*(args or (make_shop(),)), **options) as server, ask(server.url) as client:
+        yield client
+
+
+def ask(url: str, token: str = "right-token") -> httpx2.Client:
+    return httpx2.Client(
+        base_url=url, trust_env=False, timeout=GUARD, headers={"authorization": f"Bearer {token}"} if token else {}
+    )
+
+
+@contextmanager
+def people(client: httpx2.Client, *tokens: str) -> Generator[list[httpx2.Client]]:
+    """Clients of one server with tokens of their own."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(ask(str(client.base_url), token)) for token in tokens]
+
+
+def follow(client: httpx2.Client, run_id: str, after: int = 0, until: str = "") -> list[tuple[int, str]]:
+    """The events after one of a number, as (number, data), up to the first whose data has a text."""
+    found: list[tuple[int, str]] = []
+    with client.stream("GET", f"/runs/{run_id}/events", headers={"last-event-id": str(after)}) as response:
+        assert response.status_code == 200
+        number = 0
+        for line in response.iter_lines():
+            if line.startswith("id: "):
+                number = int(line[4:])
+            elif line.startswith("data: "):
+                found.append((number, line[6:]))
+                if until and until in line:
+                    return found
+    return found
+
+
+def events_of(client: httpx2.Client, run_id: str, until: str = "") -> Iterator[dict[str, Any]]:
+    """The events as objects."""
+    return iter([json.loads(data) for _, data in follow(client, run_id, until=until)])
+
+
+def approve_all(client: httpx2.Client, run_id: str) -> None:
+    """Wait until the run asks, and approve what it asks."""
+    *_, paused = events_of(client, run_id, '"paused"')
+    for each in paused["approvals"]:
+        decision = {"digest": each["digest"], "approved": True}
+        assert client.post(f"/runs/{run_id}/approvals", json=decision).status_code == 200
+
+
+@contextmanager
+def own_process(journal: Path, *arguments: str, marks: Path | None = None) -> Generator[tuple[Any, httpx2.Client]]:
+    """A server in a process of its own, by the command line."""
+    command = [
+        sys.executable, "-c", "from trivium.cli import main; main()", "serve", "serving._served:make_shop",
+        "--port", "0",
+        "--journal", str(journal), *arguments,
+    ]  # fmt: skip
+    paths = os.pathsep.join((str(TESTS), *sys.path))
+    environment = {**os.environ, "PYTHONPATH": paths, "TRIVIUM_SERVE_TOKEN": "right-token"}
+    if marks is not None:
+        environment["TRIVIUM_TEST_MARKS"] = str(marks)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as server:
+        try:
+            assert server.stdout is not None
+            line = server.stdout.readline()
+            assert " at http" in line, line + server.stdout.read()
+            with ask(line.partition(" at ")[2].partition(";")[0]) as client:
+                yield server, client
+        finally:
+            server.kill()

@@ -1,0 +1,234 @@
+"""Runs of a server: they belong to its store, and are followed from any event on."""
+
+from __future__ import annotations
+
+import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distributed._helpers import AsyncSleeper
+from serving._served import Shop, approve_all, events_of, follow, make_shop, own_process, people, serving
+from trivium import Agent
+from trivium.commander import Limits
+from trivium.serving import OwnerLimits
+from trivium.testing import ScriptedModel
+
+
+def start(client: Any, message: str, **body: Any) -> str:
+    """The id of a new run."""
+    response = client.post("/runs", json={"message": message, **body})
+    assert response.status_code == 202, response.text
+    assert response.headers["location"] == f"/runs/{response.json()['id']}"
+    return response.json()["id"]
+
+
+def test_a_run_that_asks_goes_on_when_it_is_decided_and_every_event_is_told_once():
+    with serving() as client:
+        run = start(client, "buy")
+        approve_all(client, run)
+        events = [*events_of(client, run)]
+        assert [each["kind"] for each in events] == [
+            "started", "answered", "tool_call", "tool_result", "answered", "tool_call", "paused", "decided", "resumed",
+            "tool_result", "delta", "delta", "delta", "delta", "answered", "done",
+        ]  # fmt: skip
+        assert [each["seq"] for each in events] == [*range(1, 17)]
+        shown = client.get(f"/runs/{run}").json()
+        assert [shown["state"], shown["message"]["content"]] == ["done", "You said 1."]
+        assert shown["usage"] == {"tokens": 45, "usd": 0.0}
+        assert [each["id"] for each in client.get("/runs").json()["runs"]] == [run]
+
+
+def test_a_connection_that_is_dropped_at_any_event_is_taken_up_there():
+    with serving() as client:
+        run = start(client, "buy")
+        approve_all(client, run)
+        whole = follow(client, run)
+        for at in range(len(whole)):
+            assert follow(client, run, at) == whole[at:]
+        assert client.get(f"/runs/{run}/events", params={"after": "15"}).text.count("data: ") == 1
+
+
+def test_a_client_that_leaves_does_not_end_its_run():
+    sleeper = AsyncSleeper()
+    with serving(sleeper) as client:
+        with client.stream("POST", "/runs", json={"message": "go", "stream": True}) as response:
+            run = response.headers["location"].removeprefix("/runs/")
+            assert sleeper.began.acquire(timeout=30)
+        assert client.get(f"/runs/{run}").json()["state"] == "running"
+        assert client.post(f"/runs/{run}/cancel").json()["state"] == "cancelled"
+        assert sleeper.ended.acquire(timeout=30)
+        assert [*events_of(client, run)][-1]["kind"] == "cancelled"
+        assert client.post(f"/runs/{run}/cancel").json()["state"] == "cancelled"
+
+
+def test_a_conversation_goes_on_by_its_name_or_from_any_run():
+    with serving() as client:
+        assert [said(client, "hi", session_id="a") for _ in range(3)] == ["You said 1.", "You said 2.", "You said 3."]
+        assert said(client, "hi", session_id="b") == "You said 1."
+        first = start(client, "hi")
+        wait_until_done(client, first)
+        second = start(client, "hi", previous_run_id=first)
+        assert outcome(client, second) == "You said 2."
+        branches = [start(client, "hi", previous_run_id=first) for _ in range(3)]
+        assert [outcome(client, each) for each in branches] == ["You said 2."] * 3
+        assert outcome(client, start(client, "hi", previous_run_id=second)) == "You said 3."
+
+
+def test_owners_do_not_see_each_others_runs_and_may_not_decide_for_others():
+    tokens = {"ada": "token-a", "bob": "token-b"}
+    with serving(token=tokens) as client, people(client, *tokens.values()) as (ada, bob):
+        run = start(ada, "buy", session_id="s")
+        *_, paused = events_of(ada, run, '"paused"')
+        decision = {"digest": paused["approvals"][0]["digest"], "approved": True}
+        for way, path in (
+            ("GET", ""), ("GET", "/events"), ("POST", "/cancel"), ("POST", "/approvals"), ("DELETE", "")
+        ):  # fmt: skip
+            body = {"json": decision} if path == "/approvals" else {}
+            refused = bob.request(way, f"/runs/{run}{path}", **body)
+            assert [refused.status_code, refused.json()["error"]["type"]] == [404, "UnknownRun"]
+        assert bob.post("/runs", json={"message": "x", "previous_run_id": run}).status_code == 404
+        assert said(bob, "hi", session_id="s") == "You said 1."
+        assert [each["id"] for each in ada.get("/runs").json()["runs"]] == [run]
+        assert ada.post(f"/runs/{run}/approvals", json=decision).status_code == 200
+        wait_until_done(ada, run)
+        again = ada.post(f"/runs/{run}/approvals", json=decision)
+        assert [again.status_code, again.json()["error"]["type"]] == [409, "NoSuchApproval"]
+
+
+def test_what_is_refused_is_not_done_and_the_model_reads_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TRIVIUM_TEST_MARKS", str(tmp_path / "marks"))
+    with serving() as client:
+        run = start(client, "buy")
+        *_, paused = events_of(client, run, '"paused"')
+        decision = {"digest": paused["approvals"][0]["digest"], "approved": False, "reason": "too dear"}
+        client.post(f"/runs/{run}/approvals", json=decision)
+        (told,) = [each for each in events_of(client, run) if each["kind"] == "tool_failed"]
+        assert "too dear" in told["error"]
+    assert (tmp_path / "marks").read_text() == "price\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind"),
+    [
+        ({}, 422, "InvalidRequest"),
+        ({"message": []}, 422, "InvalidRequest"),
+        ({"message": "x", "modle": "shop"}, 422, "InvalidRequest"),
+        ({"message": "x", "model": 7}, 422, "InvalidRequest"),
+        ({"message": "x", "model": "nobody"}, 404, "UnknownModel"),
+        ({"message": "x", "previous_run_id": "run_x"}, 404, "UnknownRun"),
+        ({"message": "x", "session_id": ""}, 422, "InvalidRequest"),
+    ],
+)
+def test_what_cannot_be_started_is_refused(body: dict[str, Any], status: int, kind: str):
+    with serving() as client:
+        refused = client.post("/runs", json=body)
+        assert [refused.status_code, refused.json()["error"]["type"]] == [status, kind]
+        assert client.get("/runs").json() == {"runs": []}
+
+
+def test_an_owner_has_so_many_runs_at_once_and_so_much_to_spend():
+    sleeper = AsyncSleeper()
+    with serving(sleeper, owner_limits=OwnerLimits(runs=1)) as client:
+        run = start(client, "go")
+        refused = client.post("/runs", json={"message": "go"})
+        assert [refused.status_code, refused.json()["error"]["limit"], refused.headers["retry-after"]] == [
+            429,
+            "runs",
+            "1",
+        ]
+        client.post(f"/runs/{run}/cancel")
+        client.post(f"/runs/{start(client, 'go')}/cancel")
+    with serving(Agent(Shop()), limits=Limits(turns=9), owner_limits=OwnerLimits(tokens_per_day=40)) as client:
+        assert [said(client, "hi") for _ in range(2)] == ["You said 1."] * 2
+        while (refused := client.post("/runs", json={"message": "hi"})).status_code == 202:
+            follow(client, refused.json()["id"])
+        assert [refused.status_code, refused.json()["error"]["limit"]] == [429, "tokens_per_day"]
+
+
+def test_a_run_that_is_over_is_forgotten_whole():
+    with serving() as client:
+        run = start(client, "hi", session_id="s")
+        wait_until_done(client, run)
+        assert client.delete(f"/runs/{run}").json() == {"id": run, "deleted": True}
+        assert client.get(f"/runs/{run}").status_code == 404
+        paused = start(client, "buy")
+        [*events_of(client, paused, '"paused"')]
+        assert client.delete(f"/runs/{paused}").status_code == 409
+        assert client.post(f"/runs/{paused}/cancel").json()["state"] == "cancelled"
+        assert client.delete(f"/runs/{paused}").status_code == 200
+
+
+def test_several_are_served_by_their_names():
+    with serving({"a": Agent(ScriptedModel(["from a"])), "b": Agent(ScriptedModel(["from b"]))}) as client:
+        assert [said(client, "hi", model=each) for each in ("b", "a")] == ["from b", "from a"]
+
+
+def test_runs_go_on_after_their_server_was_killed_and_clients_get_the_rest(tmp_path: Path):
+    marks, journal = tmp_path / "marks", tmp_path / "runs.db"
+    with own_process(journal, marks=marks) as (server, client):
+        runs = [start(client, "buy", session_id=f"s{at}") for at in range(10)]
+        known = [follow(client, each, until='"paused"') for each in runs]
+        for each, events in zip(runs, known, strict=True):
+            decision = {"digest": json.loads(events[-1][1])["approvals"][0]["digest"], "approved": True}
+            assert client.post(f"/runs/{each}/approvals", json=decision).status_code == 200
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    with own_process(journal, marks=marks) as (server, client):
+        for run, events in zip(runs, known, strict=True):
+            rest = follow(client, run, len(events))
+            assert json.loads(rest[-1][1])["kind"] == "done"
+            assert [number for number, _ in events + rest] == [*range(1, len(events) + len(rest) + 1)]
+            assert follow(client, run) == events + rest
+            assert said(client, "hi", session_id=client.get(f"/runs/{run}").json()["session_id"]) == "You said 2."
+    done = marks.read_text().split()
+    assert done.count("price") == 10
+    assert done.count("pay") <= 10  # one that was broken off is reported to the model, not repeated
+
+
+def test_a_server_that_is_asked_to_end_leaves_its_runs_to_the_next(tmp_path: Path):
+    journal = tmp_path / "runs.db"
+    with own_process(journal) as (server, client):
+        run = start(client, "buy")
+        before = follow(client, run, until='"paused"')
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == -signal.SIGTERM
+    with own_process(journal) as (server, client):
+        approve_all(client, run)
+        assert follow(client, run)[: len(before)] == before
+        assert outcome(client, run) == "You said 1."
+
+
+def test_many_owners_and_sessions_do_not_mix():
+    tokens = {f"user{at}": f"token-{at}" for at in range(10)}
+    with serving(token=tokens, max_runs=1000) as client, people(client, *tokens.values()) as owners:
+
+        def talk(at: int) -> list[Any]:
+            owner = owners[at % 10]
+            return [said(owner, "hi", session_id=f"s{at // 10}") for _ in range(3)]
+
+        with ThreadPoolExecutor(8) as pool:
+            heard = [*pool.map(talk, range(60))]
+    assert heard == [["You said 1.", "You said 2.", "You said 3."]] * 60
+
+
+def said(client: Any, message: str, **body: Any) -> Any:
+    """What a run answers."""
+    return outcome(client, start(client, message, **body))
+
+
+def outcome(client: Any, run: str) -> Any:
+    *_, last = events_of(client, run)
+    return last["message"]["content"] if last["kind"] == "done" else last
+
+
+def wait_until_done(client: Any, run: str) -> None:
+    follow(client, run)
+    assert client.get(f"/runs/{run}").json()["state"] == "done"
+
+
+def test_a_shop_is_what_these_tests_serve():
+    assert make_shop()("hi").content == "You said 1."
