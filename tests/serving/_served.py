@@ -15,8 +15,8 @@ import httpx2
 
 from trivium import Agent
 from trivium.actions import tool
-from trivium.llms import Request
-from trivium.schema import ToolCall, Usage
+from trivium.llms import Delta, Request
+from trivium.schema import Usage
 from trivium.serving import AgentServer
 from trivium.testing import call_tool
 
@@ -42,7 +42,7 @@ class Shop:
 
     name = "shop"
 
-    async def stream(self, request: Request) -> AsyncIterator[str | ToolCall | Usage]:
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
         said = [each for each in request.messages if each["role"] != "system"]
         last = said[-1]
         if last["role"] == "user" and "buy" in last["content"]:
@@ -79,10 +79,10 @@ def make_shop() -> Agent:
 
 
 @contextmanager
-def serving(*args: Any, **options: Any) -> Generator[httpx2.Client]:
+def serving(agent: Any = None, **options: Any) -> Generator[httpx2.Client]:
     """A server in this process, and a client of it that shows the token."""
     options = {"token": "right-token", "port": 0, **options}
-    with AgentServer(*(args or (make_shop(),)), **options) as server, ask(server.url) as client:
+    with AgentServer(agent or make_shop(), **options) as server, ask(server.url) as client:
         yield client
 
 

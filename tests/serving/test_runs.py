@@ -87,8 +87,7 @@ def test_owners_do_not_see_each_others_runs_and_may_not_decide_for_others():
         for way, path in (
             ("GET", ""), ("GET", "/events"), ("POST", "/cancel"), ("POST", "/approvals"), ("DELETE", "")
         ):  # fmt: skip
-            body = {"json": decision} if path == "/approvals" else {}
-            refused = bob.request(way, f"/runs/{run}{path}", **body)
+            refused = bob.request(way, f"/runs/{run}{path}", json=decision if path == "/approvals" else None)
             assert [refused.status_code, refused.json()["error"]["type"]] == [404, "UnknownRun"]
         assert bob.post("/runs", json={"message": "x", "previous_run_id": run}).status_code == 404
         assert said(bob, "hi", session_id="s") == "You said 1."
@@ -156,7 +155,7 @@ def test_a_run_that_is_over_is_forgotten_whole():
         assert client.delete(f"/runs/{run}").json() == {"id": run, "deleted": True}
         assert client.get(f"/runs/{run}").status_code == 404
         paused = start(client, "buy")
-        [*events_of(client, paused, '"paused"')]
+        follow(client, paused, until='"paused"')
         assert client.delete(f"/runs/{paused}").status_code == 409
         assert client.post(f"/runs/{paused}/cancel").json()["state"] == "cancelled"
         assert client.delete(f"/runs/{paused}").status_code == 200

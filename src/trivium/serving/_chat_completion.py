@@ -11,7 +11,7 @@ from trivium.events import JSONObject
 from trivium.exceptions import RunKilledError
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import ENDS
-from trivium.serving._runs import Run, Runs
+from trivium.serving._runs import Runs, ServedRun
 from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
 from trivium.serving._wire import Failure, parse_session, to_failure
 
@@ -77,7 +77,7 @@ class ChatCompletion:
         return json_response(await self._runs.state_of(owner, session))
 
 
-async def _outcome(run: Run) -> Response:
+async def _outcome(run: ServedRun) -> Response:
     async for event in run.log.follow():
         if event is not None and event["kind"] in ENDS:
             status, body = _last(event)
@@ -85,7 +85,7 @@ async def _outcome(run: Run) -> Response:
     raise Failure(503, "ShuttingDown", "the server is shutting down")
 
 
-async def _events(run: Run) -> AsyncGenerator[bytes]:
+async def _events(run: ServedRun) -> AsyncGenerator[bytes]:
     async for event in run.log.follow(seconds=PING_SECONDS):
         if event is None:
             yield PING

@@ -19,7 +19,7 @@ from trivium.serving._store import RunRequest, RunStore
 if TYPE_CHECKING:
     from trivium.events import RunEvent
 
-__all__ = ["LogWriter", "RunLog"]
+__all__ = ["EventLog", "EventWriter"]
 
 ENDS: Final = ("done", "failed", "cancelled")
 """The kinds of the last event of a run."""
@@ -27,7 +27,7 @@ RETRY_SECONDS: Final = 1.0
 _log = logging.getLogger("trivium.serve")
 
 
-class RunLog:
+class EventLog:
     """The events of one run as JSON values, each with `seq`, its number from 1.
 
     An event is sent only after it is written, so that no client knows more than the server after a restart. A later
@@ -46,7 +46,7 @@ class RunLog:
         events: what is written already.
     """
 
-    def __init__(self, run_id: str, writer: LogWriter | None = None, events: Iterable[JSONObject] = ()) -> None:
+    def __init__(self, run_id: str, writer: EventWriter | None = None, events: Iterable[JSONObject] = ()) -> None:
         self.run_id, self._writer = run_id, writer
         self.events = [*events]
         self._readable = len(self.events)
@@ -198,7 +198,7 @@ class RunLog:
         return bool(self._followers)
 
 
-class LogWriter:
+class EventWriter:
     """Writes the events of all runs of a server: what comes while it writes is one transaction with the next.
 
     Args:
@@ -207,10 +207,10 @@ class LogWriter:
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self._waiting: list[tuple[RunLog, JSONObject, RunRequest | None]] = []
+        self._waiting: list[tuple[EventLog, JSONObject, RunRequest | None]] = []
         self._task: asyncio.Task[None] | None = None
 
-    def write(self, log: RunLog, event: JSONObject, request: RunRequest | None = None) -> None:
+    def write(self, log: EventLog, event: JSONObject, request: RunRequest | None = None) -> None:
         """Write an event soon, and then let those who follow the log read it."""
         self._waiting.append((log, event, request))
         if self._task is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from trivium.events import JSONObject
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import ENDS
-from trivium.serving._runs import Run, Runs
+from trivium.serving._runs import Runs, ServedRun
 from trivium.serving._store import RunRequest
 from trivium.serving._streams import PING, PING_SECONDS, Streamed, server_event
 from trivium.serving._wire import Failure, parse_session
@@ -107,10 +107,10 @@ class RunRoutes:
         await self._runs.forget(run)
         return json_response({"id": run.id, "deleted": True})
 
-    async def _run(self, request: Request) -> Run:
+    async def _run(self, request: Request) -> ServedRun:
         return await self._runs.find(owner_of(request), request.path_params["run_id"])
 
-    async def _described(self, run: Run) -> JSONObject:
+    async def _described(self, run: ServedRun) -> JSONObject:
         found = _head(run.request)
         if waiting := await self._runs.pending(run):
             asked = [{"digest": each.digest, "name": each.name, "arguments": each.arguments} for each in waiting]
@@ -127,7 +127,7 @@ def _head(request: RunRequest) -> JSONObject:
     }  # fmt: skip
 
 
-async def _lines(run: Run, after: int) -> AsyncGenerator[bytes]:
+async def _lines(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
     async for event in run.log.follow(after, ENDS, PING_SECONDS):
         yield PING if event is None else server_event(event, number=event["seq"])
 

@@ -22,11 +22,11 @@ from trivium.journal import Journal, PendingApproval, ask_later
 from trivium.module import Module
 from trivium.schema import Message, Usage
 from trivium.schema.lowlevel import positive
-from trivium.serving._log import LogWriter, RunLog
+from trivium.serving._log import EventLog, EventWriter
 from trivium.serving._store import RunRequest, RunState, RunStore
 from trivium.serving._wire import Failure, parse_messages, parse_session, to_failure
 
-__all__ = ["OwnerLimits", "Run", "Runs"]
+__all__ = ["OwnerLimits", "Runs", "ServedRun"]
 
 DAY_SECONDS: Final = 86_400.0
 WARM_SESSIONS: Final = 1000
@@ -55,7 +55,7 @@ class OwnerLimits:
         positive(runs=self.runs or 1, tokens_per_day=self.tokens_per_day or 1, usd_per_day=self.usd_per_day or 1)
 
 
-class Run:
+class ServedRun:
     """A run of the server, as long as it is at work or followed.
 
     Args:
@@ -66,7 +66,7 @@ class Run:
         approvals: the calls that wait for a decision, while it is paused.
     """
 
-    def __init__(self, request: RunRequest, log: RunLog, kill: Callable[[str], object] = str) -> None:
+    def __init__(self, request: RunRequest, log: EventLog, kill: Callable[[str], object] = str) -> None:
         self.request, self.log, self.kill = request, log, kill
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False
@@ -109,8 +109,8 @@ class Runs:
         self._limits, self._timeout, self._most, self._structured = limits, timeout, most, structured
         self._max_sessions = max_sessions
         self._owner_limits = owner_limits or OwnerLimits()
-        self._writer = LogWriter(store)
-        self._runs: dict[str, Run] = {}
+        self._writer = EventWriter(store)
+        self._runs: dict[str, ServedRun] = {}
         self._at_work: Counter[str] = Counter()
         self._turns = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
         self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
@@ -128,7 +128,7 @@ class Runs:
         before: str = "",
         of_client: bool = False,
         **body: Any,
-    ) -> Run:
+    ) -> ServedRun:
         """Start a run, which is in the store when this returns.
 
         Args:
@@ -159,7 +159,7 @@ class Runs:
             body={"messages": messages, "of_client": of_client, **body},
         )  # fmt: skip
         await run_in_worker(partial(self.store.add, request))
-        run = Run(request, RunLog(run_id, self._writer))
+        run = ServedRun(request, EventLog(run_id, self._writer))
         run.log.add("started", request.created, run=run_id, name=request.name, session=request.session)
         self._begin(run)
         return run
@@ -210,7 +210,7 @@ class Runs:
                 left[name] = min(limit - spent, of_run if of_run is not None else limit)
         return replace(limits or Limits(), **left)
 
-    async def find(self, owner: str, run_id: str) -> Run:
+    async def find(self, owner: str, run_id: str) -> ServedRun:
         """Return a run of an owner.
 
         Raises:
@@ -221,7 +221,7 @@ class Runs:
             request = await run_in_worker(partial(self.store.find, run_id))
             if request is not None and request.owner == owner:
                 events = await run_in_worker(partial(self.store.events, run_id))
-                run = self._runs.get(run_id) or Run(request, RunLog(run_id, self._writer, events))
+                run = self._runs.get(run_id) or ServedRun(request, EventLog(run_id, self._writer, events))
                 if request.state == "paused":
                     self._runs[run_id] = run
         if run is None or run.request.owner != owner:
@@ -232,13 +232,13 @@ class Runs:
         """Return the runs of an owner, the latest first."""
         return await run_in_worker(partial(self.store.runs_of, owner, most))
 
-    async def pending(self, run: Run) -> list[PendingApproval]:
+    async def pending(self, run: ServedRun) -> list[PendingApproval]:
         """Return the calls of a run that wait for a decision."""
         if run.request.state != "paused":
             return []
         return await run_in_worker(partial(self.journal.pending, run.id))
 
-    async def decide(self, run: Run, digest: str, approved: bool, reason: str = "") -> None:
+    async def decide(self, run: ServedRun, digest: str, approved: bool, reason: str = "") -> None:
         """Decide on a call that waits; when all are decided, the run goes on.
 
         Raises:
@@ -258,7 +258,7 @@ class Runs:
             run.log.resume(time.time())
             self._begin(run)
 
-    async def cancel(self, run: Run, why: str = "its owner has cancelled it") -> None:
+    async def cancel(self, run: ServedRun, why: str = "its owner has cancelled it") -> None:
         """Cancel a run; it has ended when this returns. One that has ended stays as it is."""
         run.is_cancelled = True
         if run.task is not None:
@@ -268,7 +268,7 @@ class Runs:
             await self._end(run, "cancelled", why=why)
             self._runs.pop(run.id, None)
 
-    def leave(self, run: Run) -> None:
+    def leave(self, run: ServedRun) -> None:
         """Note that the client of a run has left that ends with it."""
         run.is_cancelled = True
         run.kill("the client has left")
@@ -312,7 +312,7 @@ class Runs:
             return nullcontext()
         return self._turns.setdefault((owner, session), asyncio.Lock())
 
-    async def forget(self, run: Run) -> None:
+    async def forget(self, run: ServedRun) -> None:
         """Delete a run that has ended.
 
         Raises:
@@ -326,12 +326,12 @@ class Runs:
         await run_in_worker(partial(self.store.forget, run.id))
 
     # ---- the life of a run
-    def _begin(self, run: Run) -> None:
+    def _begin(self, run: ServedRun) -> None:
         self._runs[run.id] = run
         self._at_work[run.request.owner] += 1
         run.task = asyncio.get_running_loop().create_task(self._work(run))
 
-    async def _work(self, run: Run) -> None:
+    async def _work(self, run: ServedRun) -> None:
         """Work on a run until it ends, pauses, or the server shuts down."""
         request, module = run.request, self.module(run.request.name)
         try:
@@ -355,7 +355,7 @@ class Runs:
             if run.request.state != "paused":
                 self._runs.pop(run.id, None)
 
-    async def _attempt(self, run: Run, module: Module) -> None:
+    async def _attempt(self, run: ServedRun, module: Module) -> None:
         request = run.request
         session_id = _session_id(request.owner, request.session)
         last = await run_in_worker(partial(self.store.last_of, request.owner, request.session))
@@ -396,17 +396,17 @@ class Runs:
         names = [each.name for _, each in module.named_modules()]
         return parse_messages(request.body["messages"], names, self._structured)
 
-    async def _pause(self, run: Run) -> None:
+    async def _pause(self, run: ServedRun) -> None:
         waiting = await run_in_worker(partial(self.journal.pending, run.id))
         asked = [{"digest": each.digest, "name": each.name, "arguments": each.arguments} for each in waiting]
         self._tell(run, "paused", approvals=asked)
 
-    async def _end(self, run: Run, state: RunState, **fields: Any) -> None:
+    async def _end(self, run: ServedRun, state: RunState, **fields: Any) -> None:
         run.request = replace(run.request, ended=time.time())
         self._tell(run, state, **fields)
         await self._writer.flush()
 
-    def _tell(self, run: Run, state: RunState, **fields: Any) -> None:
+    def _tell(self, run: ServedRun, state: RunState, **fields: Any) -> None:
         """Note a state of a run, and tell its clients."""
         run.request = replace(run.request, state=state)
         run.log.add(state, time.time(), run.request, **fields)
@@ -416,7 +416,7 @@ class Runs:
         """Go on with the runs that a server before this one has left."""
         for request in await run_in_worker(self.store.unfinished):
             events = await run_in_worker(partial(self.store.events, request.id))
-            run = Run(request, RunLog(request.id, self._writer, events))
+            run = ServedRun(request, EventLog(request.id, self._writer, events))
             if request.body["of_client"]:
                 await self._end(run, "cancelled", why="the server has ended, and its client with it")
                 continue
