@@ -46,6 +46,8 @@ MAY_KNOW_THREADS: Mapping[str, frozenset[str]] = {
     "trivium/http/_c*.py": frozenset({"asyncio"}),
     "trivium/http/_exchange.py": frozenset({"asyncio"}),
     "trivium/http/_http2.py": frozenset({"asyncio"}),
+    # the tasks of a server that outlive a request, or end with it
+    "trivium/serving/_tasks.py": frozenset({"asyncio"}),
     # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull
     "trivium/llms/local/_engine.py": frozenset({"threading"}),
 }

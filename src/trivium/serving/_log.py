@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from trivium.commander import wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
 from trivium.exceptions import JournalError, ToolError, ToolNotApprovedError
 from trivium.serving._store import RunRequest, RunStore
+from trivium.serving._tasks import Background, News
 
 if TYPE_CHECKING:
     from trivium.events import RunEvent
@@ -50,7 +50,7 @@ class EventLog:
         self.run_id, self._writer = run_id, writer
         self.events = [*events]
         self._readable = len(self.events)
-        self._followers: set[asyncio.Future[None]] = set()
+        self._news = News()
         self._is_closed = False
         self._begin_attempt()
 
@@ -155,9 +155,7 @@ class EventLog:
     def release(self, seq: int) -> None:
         """Let those who follow read the events up to one of a number."""
         self._readable = seq
-        for each in self._followers:
-            if not each.done():
-                each.set_result(None)
+        self._news.announce()
 
     def close(self) -> None:
         """End those who follow, though the run has not: the server shuts down."""
@@ -184,18 +182,8 @@ class EventLog:
                     return
             if self._is_closed:
                 return
-            waiting = asyncio.get_running_loop().create_future()
-            self._followers.add(waiting)
-            try:
-                if not (await asyncio.wait([waiting], timeout=seconds))[0]:
-                    yield None
-            finally:
-                self._followers.discard(waiting)
-
-    @property
-    def is_followed(self) -> bool:
-        """Return whether a client waits for the next event."""
-        return bool(self._followers)
+            if not await self._news.wait(seconds):
+                yield None
 
 
 class EventWriter:
@@ -208,25 +196,22 @@ class EventWriter:
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._waiting: list[tuple[EventLog, JSONObject, RunRequest | None]] = []
-        self._task: asyncio.Task[None] | None = None
+        self._writing: Background | None = None
 
     def write(self, log: EventLog, event: JSONObject, request: RunRequest | None = None) -> None:
         """Write an event soon, and then let those who follow the log read it."""
         self._waiting.append((log, event, request))
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._write())
+        if self._writing is None or self._writing.is_over:
+            self._writing = Background(self._write)
 
     async def _write(self) -> None:
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, []
-                events = [(log.run_id, event["seq"], json.dumps(event, ensure_ascii=False)) for log, event, _ in batch]
-                requests = [request for _, _, request in batch if request is not None]
-                await self._written(partial(self._store.write, events, requests))
-                for log, seq in {log: event["seq"] for log, event, _ in batch}.items():
-                    log.release(seq)
-        finally:
-            self._task = None
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            events = [(log.run_id, event["seq"], json.dumps(event, ensure_ascii=False)) for log, event, _ in batch]
+            requests = [request for _, _, request in batch if request is not None]
+            await self._written(partial(self._store.write, events, requests))
+            for log, seq in {log: event["seq"] for log, event, _ in batch}.items():
+                log.release(seq)
 
     async def _written(self, write: Callable[[], None]) -> None:
         """Write; where the store fails, try again until it does not: what was not written is not sent."""
@@ -235,10 +220,10 @@ class EventWriter:
                 return await run_in_worker(write)
             except JournalError:
                 _log.exception("events of runs cannot be written, and so are not sent; tried again every second")
-                await asyncio.sleep(RETRY_SECONDS)
+                await wait(RETRY_SECONDS)
 
     async def flush(self) -> None:
         """Wait until everything is written."""
-        while self._task is not None:
-            with suppress(asyncio.CancelledError):
-                await asyncio.shield(self._task)
+        while self._waiting or (self._writing is not None and not self._writing.is_over):
+            assert self._writing is not None
+            await self._writing.ended()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections import Counter, OrderedDict
@@ -12,9 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
-from weakref import WeakValueDictionary
 
-from trivium.commander import Limits
+from trivium.commander import Limits, gather
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import NoSuchRequestError, RunKilledError, RunPausedError, UnknownRunError
@@ -24,6 +22,7 @@ from trivium.schema import Message, Usage
 from trivium.schema.lowlevel import positive
 from trivium.serving._log import EventLog, EventWriter
 from trivium.serving._store import RunRequest, RunState, RunStore
+from trivium.serving._tasks import Background, Turns
 from trivium.serving._wire import Failure, parse_messages, parse_session, to_failure
 
 __all__ = ["OwnerLimits", "Runs", "ServedRun"]
@@ -68,7 +67,7 @@ class ServedRun:
 
     def __init__(self, request: RunRequest, log: EventLog, kill: Callable[[str], object] = str) -> None:
         self.request, self.log, self.kill = request, log, kill
-        self.task: asyncio.Task[None] | None = None
+        self.work: Background | None = None
         self.is_cancelled = False
 
     @property
@@ -112,7 +111,7 @@ class Runs:
         self._writer = EventWriter(store)
         self._runs: dict[str, ServedRun] = {}
         self._at_work: Counter[str] = Counter()
-        self._turns = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
+        self._turns = Turns()
         self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
         """The conversations that modules remember, by their session ids, each with its module and its last run."""
         self.is_draining = False
@@ -261,9 +260,9 @@ class Runs:
     async def cancel(self, run: ServedRun, why: str = "its owner has cancelled it") -> None:
         """Cancel a run; it has ended when this returns. One that has ended stays as it is."""
         run.is_cancelled = True
-        if run.task is not None:
+        if run.work is not None:
             run.kill(why)
-            await asyncio.wait([run.task])
+            await run.work.ended()
         elif run.request.state == "paused":
             await self._end(run, "cancelled", why=why)
             self._runs.pop(run.id, None)
@@ -310,7 +309,7 @@ class Runs:
         """Return the turn of a conversation: one run after the other, where the module remembers any."""
         if all(each.memory is None for _, each in module.named_modules()):
             return nullcontext()
-        return self._turns.setdefault((owner, session), asyncio.Lock())
+        return self._turns.of((owner, session))
 
     async def forget(self, run: ServedRun) -> None:
         """Delete a run that has ended.
@@ -329,7 +328,7 @@ class Runs:
     def _begin(self, run: ServedRun) -> None:
         self._runs[run.id] = run
         self._at_work[run.request.owner] += 1
-        run.task = asyncio.get_running_loop().create_task(self._work(run))
+        run.work = Background(partial(self._work, run))
 
     async def _work(self, run: ServedRun) -> None:
         """Work on a run until it ends, pauses, or the server shuts down."""
@@ -351,7 +350,7 @@ class Runs:
         finally:
             self._at_work[request.owner] -= 1
             self._at_work += Counter()  # without those that have none
-            run.task, run.kill = None, str
+            run.work, run.kill = None, str
             if run.request.state != "paused":
                 self._runs.pop(run.id, None)
 
@@ -430,13 +429,11 @@ class Runs:
             grace: the seconds.
         """
         self.is_draining = True
-        tasks = [run.task for run in self._runs.values() if run.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=grace)
+        works = [run.work for run in self._runs.values() if run.work is not None]
+        await gather(*(partial(each.ended, grace) for each in works))
         for run in [*self._runs.values()]:
             run.kill("the server is shutting down")
-        if tasks:
-            await asyncio.wait(tasks)
+        await gather(*(each.ended for each in works))
         await self._writer.flush()
         for run in [*self._runs.values()]:
             run.log.close()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.events import JSONObject
+from trivium.serving._tasks import while_connected
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -83,25 +83,3 @@ class Awaited:
             await response(scope, receive, send)
 
         await while_connected(receive, answer(), self._on_gone)
-
-
-async def while_connected(
-    receive: Receive, work: Coroutine[Any, Any, None], on_gone: Callable[[], object] | None
-) -> None:
-    """Do work for a client; where it leaves before the end, the work is cancelled."""
-
-    async def until_gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(until_gone())
-    try:
-        await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            working.result()
-        elif on_gone is not None:
-            on_gone()
-    finally:
-        working.cancel()
-        gone.cancel()
-        await asyncio.gather(working, gone, return_exceptions=True)
