@@ -319,7 +319,7 @@ class Module:
     async def _last(self, node: CallNode, out: Any) -> Message:
         """Return the result of a forward, or its last yield, as a message; each message that is yielded is an event."""
         if not isinstance(out, Generator | AsyncGenerator):
-            return message_of(out, self.name)
+            return message_of(out, self.name) if isinstance(out, str) else Message(content=out, sender=self.name)
         last = Message(content="", sender=self.name)
         async with aclosing(iterate(lambda: cast("Generator[Any] | AsyncGenerator[Any]", out))) as items:
             async for item in items:

@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from distributed._helpers import TOKEN, served
 from mcp_servers._helpers import SDK_SERVER
@@ -174,6 +176,36 @@ def by_a_list_of_answers(outbox: Outbox, folder: Path, options: dict[str, Any]) 
 
 def by_a_dict_of_dumped_answers(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     outbox.agent(TO_EVE)({"found": (reader(outbox)("Read.").model_dump(),)}, **options)
+
+
+class Report(BaseModel):
+    """A model of a program's own, around what an agent said."""
+
+    found: Any
+
+
+@dataclass
+class Finding:
+    """A dataclass of a program's own, around what an agent said."""
+
+    found: Any
+
+
+def by_values_of_the_programs_classes(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    answer = reader(outbox)("Read.")
+    outbox.agent(TO_EVE)(Report(found=[Finding(found=answer)]), **options)
+
+
+def by_a_module_that_keeps_an_answer(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    class Keeper(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept = [reader(outbox)("Read.")]
+
+        def forward(self, message: Message) -> list[Message]:
+            return self.kept
+
+    outbox.agent(TO_EVE)(Keeper()("What was it?"), **options)
 
 
 def by_a_batch_of_an_agent(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
@@ -454,7 +486,8 @@ PATHS: list[tuple[Run, Source]] = [
     (by_file, Source("document", "letter.txt")), (in_a_later_call, MAIL), (after_the_message_was_erased, MAIL),
     (after_saving, MAIL), (by_an_answer_that_is_passed_on, MAIL), (by_an_answer_that_was_written_to_a_file, MAIL),
     (by_a_message_with_the_metadata_of_an_answer, MAIL), (by_a_message_that_holds_an_answer, MAIL),
-    (by_a_list_of_answers, MAIL), (by_a_dict_of_dumped_answers, MAIL),
+    (by_a_list_of_answers, MAIL), (by_a_dict_of_dumped_answers, MAIL), (by_values_of_the_programs_classes, MAIL),
+    (by_a_module_that_keeps_an_answer, MAIL),
     (by_a_batch_of_an_agent, MAIL), (by_a_batch_of_a_task, MAIL),
     (by_a_memory_of_ones_own, MAIL), (by_agent_as_tool, MAIL), (to_agent_as_tool, MAIL), (by_program, MAIL),
     (by_program_at_once, MAIL), (in_task, MAIL), (by_sub_task, MAIL), (to_sub_task, MAIL), (by_task_as_tool, MAIL),

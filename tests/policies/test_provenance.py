@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -21,7 +22,7 @@ from trivium.testing import ScriptedModel, call_tool
 
 from ._later_paths import LATER_PATHS, resumed
 from ._office import ATTACK, OPEN, READ, TO_BOB, TO_EVE, Outbox
-from ._paths import MAIL, PATHS, Run, reader, task_of
+from ._paths import MAIL, PATHS, Finding, Report, Run, reader, task_of
 
 ALL_PATHS = [*PATHS, *LATER_PATHS]
 
@@ -41,6 +42,38 @@ def test_what_was_read_is_known_at_the_sink(run: Run, source: Source, tmp_path: 
     assert asked, "the policy asks"
     assert str(source).partition(source.name)[0] in asked[0]
     assert source.name in asked[0]
+
+
+def test_a_value_has_the_sources_of_all_messages_in_it() -> None:
+    said = Message(content="x", sources=frozenset({MAIL}))
+    deep: list[Any] = [said]
+    for _ in range(3000):
+        deep = [deep]
+    ring: list[Any] = [said]
+    ring.append(ring)
+    some: tuple[Any, ...] = (
+        Report(found=said), Finding(found=said), [deque([said])], {1: {2: said}}, deep, ring,
+        Report(found=[Finding(found=(said,))]), Finding(found={"a": said.model_dump()}),
+    )  # fmt: skip
+    for found in some:
+        for name in ("content", "extra_info", "formatted"):
+            values: dict[str, Any] = {name: found}
+            assert Message(**values).sources == {MAIL}, f"{type(found)} as {name}"
+    assert not Message(content=Report(found=Finding(found="x"))).sources
+
+
+def test_what_the_program_writes_by_hand_is_its_own_word() -> None:
+    outbox = Outbox()
+    message, read = Message(content=""), reader(outbox)("Read.")
+    message.content = read.content
+    outbox.agent(TO_EVE, policy=Policy())(message)
+    agent = outbox.agent(TO_EVE, policy=Policy())
+    agent.template = read.content
+    agent("Go on.")
+    assert outbox.sent == ["eve@evil.org"] * 2
+    read.content = "Go on."  # a message that was read stays one
+    outbox.agent(TO_EVE, policy=Policy())(read)
+    assert outbox.sent == ["eve@evil.org"] * 2
 
 
 def test_another_session_has_read_nothing() -> None:

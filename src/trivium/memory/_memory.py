@@ -93,7 +93,7 @@ class Memory:
 
     @classmethod
     def of(cls, messages: Iterable[Message | str]) -> Memory:
-        """Return a memory of these messages."""
+        """Return a memory of these messages; within a run those without sources get its own, as in `add`."""
         memory = cls()
         memory.add(list(messages))
         return memory

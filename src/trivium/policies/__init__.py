@@ -1,7 +1,7 @@
 """Policies: calls of tools that send, spend or execute run, ask or are refused, by the sources of their arguments."""
 
 from trivium.policies._policy import Action, Decision, Policy, Rule, Sink, SinkCall, decide
-from trivium.policies._sources import NOTHING, Source, SourceKind, Sources, as_sources
+from trivium.policies._sources import NOTHING, Source, SourceKind, Sources, as_sources, sources_within
 
 __all__ = [
     "NOTHING",
@@ -16,4 +16,5 @@ __all__ = [
     "Sources",
     "as_sources",
     "decide",
+    "sources_within",
 ]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, get_args
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from operator import attrgetter
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, get_args
+
+from pydantic import BaseModel
 
 from trivium.exceptions import InvalidSourcesError
 
-__all__ = ["NOTHING", "Source", "SourceKind", "Sources", "as_sources"]
+__all__ = ["NOTHING", "Source", "SourceKind", "Sources", "as_sources", "sources_within"]
 
 SourceKind: TypeAlias = Literal["user", "program", "model", "tool", "web", "document", "server"]
 """The kinds of sources. The first three are those that the program itself has put together: they are never noted."""
@@ -67,3 +73,46 @@ def as_sources(value: Iterable[Any]) -> Sources:
 
 def _is_source(pair: tuple[Any, ...]) -> bool:
     return len(pair) in (1, 2) and pair[0] in _KINDS and all(isinstance(each, str) for each in pair)
+
+
+class _Sourced(Protocol):
+    @property
+    def sources(self) -> Sources: ...
+
+
+def sources_within(value: object, kind: type[_Sourced]) -> Sources:
+    """Return the sources of the messages that a value is or holds, also of dumped ones.
+
+    They are found in lists, tuples, sets, deques, mappings, dataclasses and pydantic models, at any depth.
+
+    Args:
+        value: the value.
+        kind: the class of messages.
+
+    """
+    found, known, waiting = NOTHING, dict[int, object](), [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, kind):
+            found |= each.sources
+        elif id(each) not in known:  # a cycle is walked once
+            known[id(each)] = each
+            waiting += _parts(each)
+            if isinstance(each, Mapping):
+                with suppress(InvalidSourcesError):  # of a key of that name that means something else
+                    found |= as_sources(cast("Mapping[str, Any]", each).get("sources", ()))
+    return found
+
+
+def _parts(value: object) -> Iterable[object]:
+    """Return the values that a container, a dataclass or a pydantic model holds."""
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return cast("Iterable[object]", value)
+    if isinstance(value, Mapping):
+        return cast("Mapping[object, object]", value).values()
+    if isinstance(value, BaseModel):
+        return [each for _, each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        with suppress(AttributeError):  # of a field that was never set
+            return [attrgetter(field.name)(value) for field in fields(value)]
+    return ()

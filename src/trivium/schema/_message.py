@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import builtins
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast, get_args, overload
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from typing_extensions import TypeVar, deprecated
 
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
-from trivium.policies import NOTHING, Source, Sources, as_sources
+from trivium.policies import NOTHING, Source, Sources, as_sources, sources_within
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._older_names import OlderNames
@@ -105,8 +104,8 @@ stream_state=<AgentStatusCode.END: 0>)
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
             if values.get("sources") is not None:
                 values["sources"] = as_sources(values["sources"])
-            for name in ("content", "extra_info"):
-                if not isinstance(given := values.get(name), str | None) and (read := _sources_within(given)):
+            for name in _ANY:
+                if not isinstance(given := values.get(name), str | None) and (read := sources_within(given, Message)):
                     values["sources"] = read | as_sources(values.get("sources", ()))
             self.__pydantic_validator__.validate_python(values, self_instance=self)
 
@@ -315,20 +314,6 @@ stream_state=<AgentStatusCode.END: 0>)
     def __class_getitem__(cls, output: Any) -> builtins.type[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Return the class itself: `Answer[T]` says to type checkers alone which type `output` has."""
         return cls
-
-
-def _sources_within(value: object, depth: int = 5) -> Sources:
-    """Return the sources of the messages, also dumped ones, that a value is or holds."""
-    if isinstance(value, Message):
-        return value.sources
-    found = Sources()
-    if depth and isinstance(value, Mapping):
-        with suppress(ValueError, TypeError):  # of a key of that name that means something else
-            found = as_sources(cast("Any", value).get("sources", ()))
-        value = list(cast("Mapping[Any, Any]", value).values())
-    if depth and isinstance(value, list | tuple | set | frozenset):
-        return found.union(*(_sources_within(each, depth - 1) for each in cast("Iterable[Any]", value)))
-    return found
 
 
 R = TypeVar("R")

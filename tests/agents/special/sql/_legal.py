@@ -75,6 +75,8 @@ _OF: Final[dict[str, list[tuple[str, Any]]]] = {
          [("Ada", "old"), ("Ada", "vip"), ("Cy", "new")]),
         ("SELECT string_agg(name, ', ' ORDER BY name) FROM customers", [("Ada, Bo, Cy, Di",)]),
         ("SELECT $$it's$$, $t$a $$;$t$, E'it\\'s\\n', E'\\''", [("it's", "a $$;", "it's\n", "'")]),
+        ("SELECT E'a\\'; DELETE FROM orders', E'\\x41\\u00e9\\103', U&'\\0027; x', E'a'\n'\\b'",
+         [("a'; DELETE FROM orders", "AéC", "'; x", "a\b")]),
         ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total) FROM orders", [(62.75,)]),
         ("SELECT DISTINCT ON (customer_id) customer_id, total FROM orders ORDER BY customer_id, total DESC",
          [(1, 100), (2, 20), (3, 300)]),

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from trivium.agents.special.sql import ReadOnlyDatabase, check_query
 from trivium.exceptions import (
@@ -24,6 +27,9 @@ from trivium.exceptions import (
 from ._attacks import ATTACKS, BOMBS, REAL, WALLED
 from ._legal import LEGAL, meant
 from ._servers import TABLES, Shop
+
+_BODY = r"(?:[a;]|--|''|\\[01u']|\\\\|u0041|\\x4|\$t?\$|'\n ?')*"
+_LITERAL = re.compile(rf"(?:[eEnN]|[uU]&)?'{_BODY}'(?: UESCAPE '[!u]')?|\$\${_BODY}\$\$|\$t\${_BODY}\$t\$", re.ASCII)
 
 
 def _plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -50,6 +56,18 @@ def test_what_is_sent_gives_what_the_query_gives_as_it_was_written(shop: Shop) -
     for sql in queries:
         sent = check_query(sql, shop.dialect)
         assert shop.database._run(sent, 50).rows == shop.database._run(sql, 50).rows, f"{sql}\n{sent}"
+
+
+@pytest.mark.parametrize("shop", ["postgres"], indirect=True)
+@settings(max_examples=80)
+@given(st.from_regex(_LITERAL, fullmatch=True))
+def test_what_postgresql_reads_as_one_text_is_one_text(shop: Shop, literal: str) -> None:
+    sql = f"SELECT {literal}"
+    try:
+        rows = shop.database._run(sql, 50).rows
+    except QueryError:
+        return  # no text to PostgreSQL
+    assert shop.database._run(check_query(sql, "postgres"), 50).rows == rows
 
 
 def test_a_plan_of_a_query_that_only_reads_is_shown(shop: Shop) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -166,8 +167,8 @@ def test_columns_are_looked_up_where_their_table_stands() -> None:
         ("sqlite", "SELECT 1_000", "numbers without _"),
         ("postgres", "SELECT 1_000", "numbers without _"),
         ("postgres", "SELECT (t).name FROM t", r"table\.column"),
-        ("postgres", r"SELECT E'a\';b'", "for a quote"),
-        ("postgres", r"SELECT E'a\x41'", "for a quote"),
+        ("postgres", r"SELECT E'\u41'", "four digits"),
+        ("duckdb", r"SELECT E'\u0041'", "no escape"),
         ("mysql", "EXPLAIN QUERY PLAN SELECT 1", "EXPLAIN with a query"),
         ("postgres", "SELECT 1 = SOME (SELECT 2)", "another way"),
         ("postgres", "SELECT INTERVAL(0) '1.6 s'", "another way"),
@@ -185,6 +186,14 @@ def test_what_cannot_be_sent_as_it_is_meant_is_refused_with_advice(dialect: str,
     [
         (r"SELECT E'\''", "SELECT ''''"),
         (r"SELECT e'it\'s\n' AS a", "SELECT 'it''s\n' AS a"),
+        (r"SELECT E'a\'; DELETE FROM orders; --'", "SELECT 'a''; DELETE FROM orders; --'"),
+        (r"SELECT E'\x41\101\xc3\xa9\q\x'", "SELECT 'AAéqx'"),
+        (r"SELECT E'\b\x1b\xe2\x80\x8b\\\''", r"SELECT E'\x08\x1b\xe2\x80\x8b\\'''"),
+        ("SELECT E'\\n' -- more\n '\\n'", "SELECT '\n\n'"),
+        ("SELECT 'a\\'\n'b'", "SELECT 'a\\b'"),
+        ("SELECT a$$ FROM t WHERE a$$ = $$ $a$ $$", "SELECT a$$ FROM t WHERE a$$ = ' $a$ '"),
+        ("SELECT 1 /* E'\\' /* ' */ $$ */ + 1", "SELECT 1 + 1"),
+        ("""SELECT "E'" FROM t WHERE "$$" = 'a' """, """SELECT "E'" FROM t WHERE "$$" = 'a'"""),
         ("SELECT $$it's$$", "SELECT 'it''s'"),
         ("SELECT $t$a $$ b; c$t$", "SELECT 'a $$ b; c'"),
         ("SELECT 1 WHERE name = $$O'Neil$$", "SELECT 1 WHERE name = 'O''Neil'"),
@@ -199,6 +208,11 @@ def test_texts_of_postgresql_are_sent_as_the_plain_text_that_they_are(sql: str, 
     [
         ("postgres", r"SELECT U&'d\0061t\+000061''\\'", r"SELECT 'data''\'"),
         ("postgres", r"select u&'\003B''; drop table t'", "SELECT ';''; drop table t'"),
+        ("postgres", r"SELECT U&'\0027; x'", "SELECT '''; x'"), ("postgres", r"SELECT U&'\+000027'", "SELECT ''''"),
+        ("postgres", "SELECT U&'d!0061!!' UESCAPE '!'", "SELECT 'da!'"),
+        ("postgres", "SELECT U&'a'\n'\\0062'", "SELECT 'ab'"),
+        ("postgres", r"SELECT U&'\200b'", r"SELECT E'\xe2\x80\x8b'"),
+        ("postgres", r"SELECT E'\u0041\U0001F600\ud83d\ude00\v'", r"SELECT E'A😀😀\x0b'"),
         ("postgres", "SELECT N'it''s'", "SELECT 'it''s'"),
         ("postgres", "SELECT B'101'", "SELECT b'101'"), ("mysql", "SELECT b'101'", "SELECT b'101'"),
         ("postgres", "SELECT 'a'\n  'it''s' AS x", "SELECT 'ait''s' AS x"),
@@ -214,12 +228,17 @@ def test_other_forms_of_texts_are_sent_as_what_they_are(dialect: str, sql: str, 
     ("dialect", "sql"),
     [
         ("postgres", r"SELECT U&'\'; DROP TABLE t --'"), ("postgres", r"SELECT U&'\0000'"),
-        ("postgres", r"SELECT U&'\200b'"), ("postgres", r"SELECT U&'\0027; x'"), ("postgres", r"SELECT U&'\+000027'"),
-        ("postgres", "SELECT U&'d!0061' UESCAPE '!'"), ("postgres", r"SELECT U&'\61'"),
+        ("postgres", "SELECT U&'d!0061' UESCAPE '+'"), ("postgres", r"SELECT E'\777'"), ("postgres", r"SELECT E'\0'"),
+        ("postgres", r"SELECT E'\ud83d'"), ("postgres", r"SELECT E'\U00110000'"), ("postgres", r"SELECT E'\xe9'"),
+        ("postgres", "SELECT $a$ ; $b$"), ("postgres", "SELECT $$a"), ("postgres", "SELECT E'a"),
+        ("postgres", "SELECT 1$$a$$"), ("sqlite", "SELECT $$a$$"),
+        ("duckdb", r"SELECT E'\v'"),
+        ("postgres", "SELECT $$a$$'b'"), ("postgres", "SELECT 'a'/**/\n'b'"), ("postgres", "SELECT $$a$$\n'b'"),
+        ("postgres", r"SELECT U&'\61'"),
         ("postgres", r"SELECT U&'\D800'"),
         ("postgres", r"SELECT N'a\'; DROP TABLE t --'"), ("mysql", "SELECT N'a'"),
         ("postgres", "SELECT B'12'"), ("sqlite", "SELECT N'a'"), ("duckdb", "SELECT N'a'"), ("duckdb", "SELECT B'1'"),
-        ("postgres", "SELECT X'1F'"), ("postgres", "SELECT 'a\\'\n'b'"),
+        ("postgres", "SELECT X'1F'"),
         ("postgres", r"SELECT E'a' '\'; DROP TABLE t --'"),
         ("postgres", "SELECT 'a'\n'b' 'c'"), ("sqlite", "SELECT 'a'\n'b'"), ("duckdb", "SELECT 'a' 'b'"),
         ("postgres", "SELECT format('%1'\n'0000s', 'a')"),
@@ -272,22 +291,44 @@ def test_a_plan_of_a_query_that_reads_can_be_asked_for(dialect: str) -> None:
         ("postgres", "explain analyze select a from t", "EXPLAIN ANALYZE SELECT a FROM t"),
         ("postgres", "EXPLAIN ANALYZE  VERBOSE SELECT 1", "EXPLAIN ANALYZE VERBOSE SELECT 1"),
         ("postgres", "EXPLAIN (ANALYZE, buffers off) SELECT 1", "EXPLAIN (ANALYZE, BUFFERS OFF) SELECT 1"),
+        (
+            "postgres",
+            "EXPLAIN (ANALYZE, settings, WAL on, serialize text, FORMAT 'json') SELECT 1",
+            "EXPLAIN (ANALYZE, SETTINGS, WAL ON, SERIALIZE TEXT, FORMAT 'JSON') SELECT 1",
+        ),
+        (
+            "postgres",
+            "EXPLAIN (GENERIC_PLAN, SUMMARY 0, MEMORY, COSTS 1) SELECT 1",
+            "EXPLAIN (GENERIC_PLAN, SUMMARY 0, MEMORY, COSTS 1) SELECT 1",
+        ),
+        ("postgres", "-- why\n/* so */ EXPLAIN/**/ANALYSE VERBOSE(SELECT 1);", "EXPLAIN ANALYSE VERBOSE SELECT 1"),
+        (
+            "postgres",
+            "EXPLAIN (FORMAT /* a */ JSON, -- b\n ANALYZE) SELECT 1",
+            "EXPLAIN (FORMAT JSON, ANALYZE) SELECT 1",
+        ),
+        ("mysql", "EXPLAIN ANALYZE FORMAT = TREE SELECT 1", "EXPLAIN ANALYZE FORMAT=TREE SELECT 1"),
+        ("mysql", "EXPLAIN EXTENDED SELECT 1", "EXPLAIN EXTENDED SELECT 1"),
+        ("sqlite", "explain query /**/ plan select 1", "EXPLAIN QUERY PLAN SELECT 1"),
     ],
 )
 def test_the_form_of_a_plan_can_be_chosen(dialect: str, sql: str, sent: str) -> None:
     assert check_query(sql, dialect) == sent
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "mysql", "postgres", "sqlite"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        "ANALYZE 1", "ANALYZE, WAL", "FORMAT JSON, ANALYZE,", "ANALYZE (BUFFERS)", "SETTINGS", "WAL",
-        "FORMAT JSON, SETTINGS", "FORMAT", "FORMAT JSON,", "FORMAT 'JSON'", "COSTS 1", "FORMAT JSON) (ANALYZE",
-        "FORMAT /**/ JSON, ANALYZE", "VERBOSE, WAL", "VERBOSE 1", "SERIALIZE", "GENERIC_PLAN", "ANALYZE; SELECT",
-    ],
+_NO_OPTIONS = (
+    "FORMAT JSON, ANALYZE,", "ANALYZE (BUFFERS)", "FORMAT", "FORMAT JSON,", "FORMAT JSON) (ANALYZE", "FORMAT ON",
+    "FORMAT 'JSON", "FORMAT JSON'", "ANALYZE 2", "COSTS 'on'", "SERIALIZE ON", "ANALYZE; SELECT", "FORMAT /*! */ JSON",
 )  # fmt: skip
-def test_options_of_a_plan_that_may_do_more_are_refused(dialect: str, options: str) -> None:
+_POSTGRESQLS_OPTIONS = ("ANALYZE 1", "SETTINGS", "WAL", "FORMAT JSON, SETTINGS", "COSTS 1", "SERIALIZE", "GENERIC_PLAN")
+OPTIONS = [
+    *((dialect, each) for dialect in ("duckdb", "mysql", "postgres", "sqlite") for each in _NO_OPTIONS),
+    *((dialect, each) for dialect in ("duckdb", "mysql", "sqlite") for each in _POSTGRESQLS_OPTIONS),
+]
+
+
+@pytest.mark.parametrize(("dialect", "options"), OPTIONS)
+def test_what_is_no_option_of_a_plan_is_refused(dialect: str, options: str) -> None:
     with pytest.raises(QueryRefusedError):
         check_query(f"EXPLAIN ({options}) SELECT a FROM t", dialect, tables=["t"])
     with pytest.raises(QueryRefusedError):
@@ -322,6 +363,26 @@ def test_no_change_of_an_attack_lets_its_plan_pass(attack: tuple[str, str], data
     except QueryRefusedError:
         with pytest.raises(QueryRefusedError):
             check_query(f"EXPLAIN {data.draw(st.sampled_from(PLANS[dialect]))}{sql}", dialect, tables=KNOWN[dialect])
+
+
+_UNSEEN = {"\x08", "\u200b"}
+_ESCAPED = {each: (f"\\{each}", rf"\U{ord(each):08x}") for each in "'\"\\;$-% é😀\n"}
+
+
+@given(st.text(alphabet=[*_ESCAPED, *_UNSEEN, *"aUNx0"], max_size=12), st.randoms())
+def test_a_text_stays_within_its_literal_in_each_form(text: str, random: Random) -> None:
+    codes = [random.choice(_ESCAPED.get(each, (rf"\u{ord(each):04x}",))) for each in text]
+    half, doubled = len(text) // 2, text.replace("'", "''")
+    forms = [f"E'{''.join(codes)}'", f"e'{''.join(codes[:half])}' -- x\n'{''.join(codes[half:])}'"]
+    forms.append("u&'" + "".join(rf"\+{ord(each):06x}" for each in text) + "'")
+    if _UNSEEN.isdisjoint(text):
+        forms += [f"'{doubled}'", f"N'{doubled}'", f"$é${text}$é$"]
+    sent = check_query(f"SELECT {forms[0]} AS a", "postgres")
+    assert sent == f"SELECT '{doubled}' AS a" or not _UNSEEN.isdisjoint(text)
+    for each in forms:
+        assert check_query(f"SELECT {each}AS a", "postgres") == sent
+        with pytest.raises(QueryRefusedError):
+            check_query(f"SELECT {each}; DELETE FROM orders", "postgres")
 
 
 @pytest.mark.parametrize("words", ["ANALYZE", "(ANALYZE)", "FORMAT=JSON"])

@@ -10,6 +10,7 @@ from trivium.agents.special.sql._dialects import FUNCTIONS
 from trivium.agents.special.sql._names import TableNames
 from trivium.agents.special.sql._rules import QUERY_FORM, TreeRules, extra_parts, number_in
 from trivium.agents.special.sql._syntax import syntax_of
+from trivium.agents.special.sql._texts import CONTROL
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryRefusedError
 from trivium.schema.lowlevel import checked
 
@@ -23,27 +24,30 @@ MAX_CHARACTERS: Final = 20_000
 _MAX_DEPTH: Final = 30
 _MAX_SHOWN: Final = 100
 _LETTER: Final = re.compile(r"[^\W\d]")
-_CONTROL: Final = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+_SPACE: Final = r"(?:\s|--[^\n]*\n|/\*(?!!|M!|\+)(?:[^*]|\*(?!/))*\*/)"
+_PLAN_WORD: Final = rf"(?:QUERY{_SPACE}+PLAN|ANALY[SZ]E|VERBOSE|EXTENDED|PARTITIONS|FORMAT{_SPACE}*={_SPACE}*\w+)\b"
+_PLAN_OPTION: Final = (
+    r"ANALY[SZ]E|BUFFERS|COSTS|FORMAT|GENERIC_PLAN|MEMORY|SERIALIZE|SETTINGS|SUMMARY|TIMING|VERBOSE|WAL"
 )
 _EXPLAIN: Final = re.compile(
-    r"\s*EXPLAIN(?:\s+(QUERY\s+PLAN|ANALYZE\s+VERBOSE|ANALYZE|VERBOSE|FORMAT\s*=\s*\w+)\s+"
-    r"|\s*\(\s*((?:ANALYZE|BUFFERS|COSTS|FORMAT|TIMING|VERBOSE)\b[\w\s,]*)\)|\s+)",
+    rf"{_SPACE}*EXPLAIN\b{_SPACE}*(?:\({_SPACE}*((?:{_PLAN_OPTION})\b(?:[\w,']|{_SPACE})*)\)"
+    rf"|((?:{_PLAN_WORD}{_SPACE}*)*))",
     re.IGNORECASE,
 )
 _PLAN_WORDS: Final = {
-    "duckdb": re.compile(r"ANALYZE"),
-    "mysql": re.compile(r"ANALYZE|FORMAT=(?:JSON|TRADITIONAL|TREE)"),
-    "postgres": re.compile(r"ANALYZE|VERBOSE|ANALYZE VERBOSE"),
+    "duckdb": re.compile(r"ANALY[SZ]E"),
+    "mysql": re.compile(r"EXTENDED|PARTITIONS|ANALYZE( FORMAT=(?:JSON|TREE))?|FORMAT=(?:JSON|TRADITIONAL|TREE)"),
+    "postgres": re.compile(r"ANALY[SZ]E|VERBOSE|ANALY[SZ]E VERBOSE"),
     "sqlite": re.compile(r"QUERY PLAN"),
 }
 _PLAN_OPTIONS: Final = {
-    "duckdb": re.compile(r"ANALYZE|FORMAT (?:TEXT|JSON|YAML)"),
+    "duckdb": re.compile(r"ANALY[SZ]E|FORMAT ('?)(?:TEXT|JSON|YAML)\1"),
     "postgres": re.compile(
-        r"FORMAT (?:TEXT|XML|JSON|YAML)|(?:ANALYZE|BUFFERS|COSTS|TIMING|VERBOSE)(?: ON| OFF| TRUE| FALSE)?"
+        r"FORMAT ('?)(?:TEXT|XML|JSON|YAML)\1|SERIALIZE(?: NONE| OFF| TEXT| BINARY)?"
+        rf"|(?!FORMAT|SERIALIZE)(?:{_PLAN_OPTION})( ON| OFF| TRUE| FALSE| 1| 0)?"
     ),
 }
-"""The options of EXPLAIN that change how a plan is written, and ANALYZE, which runs the query: one that may be run."""
+"""The options of EXPLAIN that change what a plan says, and ANALYZE, which runs the query: one that may be run."""
 _BEGINNINGS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "L_PAREN")
 
 
@@ -119,17 +123,16 @@ class _Query:
         """Make the error of a refusal."""
         return QueryRefusedError(reason, allowed, self._sql)
 
-    def explain_words(self, plan: str | None, options: str | None) -> str:
-        """Write EXPLAIN with the words that the dialect has before the query, or with options."""
-        plan = " ".join((plan or "").upper().split())
-        plan = re.sub(r"\s*=\s*", "=", plan)
-        if plan and not _PLAN_WORDS[self._dialect].fullmatch(plan):
-            raise self.refused(f"EXPLAIN has no {plan} here", "EXPLAIN with a query")
+    def explain_words(self, options: str | None, plan: str | None) -> str:
+        """Write EXPLAIN with options, or with the words that the dialect has before the query."""
+        words = re.sub(r"\s*=\s*", "=", " ".join(re.sub(rf"{_SPACE}+", " ", plan or "").upper().split()))
+        if words and not _PLAN_WORDS[self._dialect].fullmatch(words):
+            raise self.refused(f"EXPLAIN has no {words} here", "EXPLAIN with a query")
         known = _PLAN_OPTIONS.get(self._dialect)
-        written = [" ".join(each.upper().split()) for each in (options or "").split(",")]
+        written = [" ".join(re.sub(rf"{_SPACE}+", " ", each).upper().split()) for each in (options or "").split(",")]
         if options and not (known and all(map(known.fullmatch, written))):
             raise self.refused(f"EXPLAIN has no option {options.strip()} here", "EXPLAIN (FORMAT JSON), or without any")
-        return f"EXPLAIN ({', '.join(written)}) " if options else f"EXPLAIN {plan}{' ' if plan else ''}"
+        return f"EXPLAIN ({', '.join(written)}) " if options else f"EXPLAIN {words}{' ' if words else ''}"
 
     def parse(self, sql: str) -> Expr:
         """Parse a text that is one query and holds nothing that is not allowed."""
@@ -137,7 +140,7 @@ class _Query:
 
         if len(sql) > MAX_CHARACTERS:
             raise self.refused(f"it is longer than {MAX_CHARACTERS} characters", "a shorter query")
-        if found := _CONTROL.search(sql):
+        if found := CONTROL.search(sql):
             raise self.refused(f"it holds the character {found.group()!a}", "plain text")
         try:
             tokens = self._syntax.tokenize(sql)

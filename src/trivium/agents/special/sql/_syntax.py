@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.agents.special.sql._dialects import GRAMMARS
+from trivium.agents.special.sql._texts import CONTROL, plain_texts, quoted
 
 if TYPE_CHECKING:
-    from sqlglot import Generator, Parser, Token, TokenType
+    from sqlglot import Generator, Parser, Token
     from sqlglot.expressions import Expr
 
 __all__ = ["Syntax", "syntax_of"]
 
-_PLAIN_ESCAPES: Final = re.compile(r"[eE]'(?:[^'\\]|''|\\[\\ntr'])*'")
-_CODE_POINTS: Final = re.compile(r"[uU]&'(?:[^'\\]|''|\\[0-9a-fA-F]{4}|\\\+(?:0\d|10)[0-9a-fA-F]{4}|\\\\)*'")
-_CODE_POINT: Final = re.compile(r"\\(?:\+?([0-9a-fA-F]{4,6})|\\)")
 _AFFINITIES: Final = (
     ("INT", "BIGINT"), ("CHAR|CLOB|TEXT", "TEXT"), ("BLOB", "VARBINARY"), ("REAL|FLOA|DOUB", "DOUBLE"), ("", "DECIMAL"),
 )  # fmt: skip
@@ -41,8 +38,8 @@ class Syntax:
         self._generator: type[Generator] = type("PlainGenerator", (generator,), generator_settings(name, generator))
 
     def tokenize(self, sql: str) -> list[Token]:
-        """Return the words and signs of a text."""
-        return self._dialect.tokenize(sql)
+        """Return the words and signs of a text, its texts in one form."""
+        return self._dialect.tokenize(plain_texts(sql, self._name) if self._name in ("postgres", "duckdb") else sql)
 
     def parse(self, tokens: list[Token], sql: str) -> Sequence[Expr | None]:
         """Return the statements of some tokens; clauses with several spellings or with defaults are in one form."""
@@ -51,7 +48,7 @@ class Syntax:
         found = self._parser(dialect=self._dialect).parse(tokens, sql)
         for node in [node for tree in found if tree is not None for node in tree.find_all(exp.Concat)]:
             texts = [each.this for each in node.expressions if each.is_string and "\\" not in each.this]
-            if len(texts) == len(node.expressions) and self._are_one_text(tokens, sql):
+            if len(texts) == len(node.expressions) and self._name == "mysql":  # 'a' 'b' is one text there
                 node.replace(exp.Literal.string("".join(texts)))
         for node in [node for tree in found if tree is not None for node in tree.find_all(exp.WindowSpec, exp.Fetch)]:
             if isinstance(node, exp.WindowSpec):
@@ -59,12 +56,6 @@ class Syntax:
             elif not any((node.args.get("limit_options") or node).args.get(each) for each in ("percent", "with_ties")):
                 node.replace(exp.Limit(expression=node.args.get("count") or exp.Literal.number(1)))
         return found
-
-    def _are_one_text(self, tokens: list[Token], sql: str) -> bool:
-        """Return whether texts that follow each other, as 'a' 'b', are one; PostgreSQL wants a line between them."""
-        pairs = ((one, two) for one, two in pairwise(tokens) if one.token_type.name == two.token_type.name == "STRING")
-        has_lines = all("\n" in sql[one.end + 1 : two.start] for one, two in pairs)
-        return self._name == "mysql" or (self._name in ("postgres", "duckdb") and has_lines)
 
     def write(self, tree: Expr) -> str:
         """Return the text of a tree, without comments.
@@ -102,53 +93,12 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
 
     operators = "JSON_OPERATORS" if TokenType.ARROW in parser.JSON_OPERATORS else "COLUMN_OPERATORS"
     arrows = {TokenType.ARROW: read_arrow(exp.JSONExtract), TokenType.DARROW: read_arrow(exp.JSONExtractScalar)}
-    settings: dict[str, object] = {
+    return {
         "FUNCTIONS": {},
         "FUNCTION_PARSERS": kept,
         "ARRAY_CONSTRUCTORS": {"ARRAY": exp.Array},
         operators: {**getattr(parser, operators), **arrows},
     }
-    settings["PRIMARY_PARSERS"] = {**parser.PRIMARY_PARSERS, **_readers_of_texts(name)}
-    return settings
-
-
-def _readers_of_texts(name: str) -> dict[TokenType, Callable[[Any, Token], Expr]]:
-    """Return the functions that read the texts of a dialect with a letter or a sign before the quote."""
-    from sqlglot import TokenType, exp
-
-    def read_escapes(reading: Any, token: Token) -> Expr:
-        """Read E'…' as the plain text that it means."""
-        written = reading.sql[token.start : token.end + 1]
-        if not _PLAIN_ESCAPES.fullmatch(written):
-            reading.raise_error("E'…' may hold \\n, \\t, \\r, \\\\ and \\', and '' for a quote")
-        if "\\'" in written and ";" in written:  # several statements to whoever does not know the escape
-            reading.raise_error("E'…' that holds a semicolon takes '' for a quote")
-        return exp.Literal.string(token.text)
-
-    def read_code_points(reading: Any, token: Token) -> Expr:
-        """Read U&'…' as the plain text that it means."""
-        written = reading.sql[token.start : token.end + 1]
-        if not _CODE_POINTS.fullmatch(written) or "\\0027" in written or "\\+000027" in written:
-            reading.raise_error("U&'…' may hold \\0061, \\+000061, \\\\, and '' for a quote")
-        codes = _CODE_POINT.sub(lambda found: chr(int(found[1], 16)) if found[1] else "\\", written[3:-1])
-        return exp.Literal.string(codes.replace("''", "'"))
-
-    def read_national(reading: Any, token: Token) -> Expr:
-        """Read N'…' as the plain text that it is."""
-        if "\\" in reading.sql[token.start : token.end + 1]:
-            reading.raise_error("N'…' may hold no \\")
-        return exp.Literal.string(token.text)
-
-    def read_dollars(_: Any, token: Token) -> Expr:
-        """Read $$…$$ as the plain text that it is."""
-        return exp.Literal.string(token.text)
-
-    own: dict[TokenType, Callable[[Any, Token], Expr]] = {}
-    if name in ("postgres", "duckdb"):  # which agree on the escapes that are read
-        own = {TokenType.BYTE_STRING: read_escapes, TokenType.HEREDOC_STRING: read_dollars}
-    if name == "postgres":
-        own |= {TokenType.NATIONAL_STRING: read_national, TokenType.UNICODE_STRING: read_code_points}
-    return own
 
 
 def _with_affinity(parse: Callable[[Any], Expr | None]) -> Callable[[Any], Expr | None]:
@@ -201,6 +151,8 @@ def transforms(name: str) -> dict[type[Expr], Callable[..., str]]:
         exp.WithinGroup: Generator.withingroup_sql,
         exp.Pow: _operator("^"),
     }
+    if name in ("postgres", "duckdb"):
+        found[exp.Literal] = write_literal
     if name != "sqlite":  # which has them as functions alone
         found |= {exp.Trim: write_trim, exp.StrPosition: write_position}
     if name == "sqlite":
@@ -226,6 +178,11 @@ def transforms(name: str) -> dict[type[Expr], Callable[..., str]]:
 
 def _operator(sign: str) -> Callable[[Generator, Any], str]:
     return lambda write, node: write.binary(node, sign)
+
+
+def write_literal(write: Generator, node: Any) -> str:
+    """Write a number or a text; one with characters that cannot be seen by their codes."""
+    return quoted(node.this) if node.is_string and CONTROL.search(node.this) else write.literal_sql(node)
 
 
 def write_trim(write: Generator, node: Expr) -> str:
