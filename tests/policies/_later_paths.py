@@ -206,6 +206,18 @@ def by_a_state_that_is_loaded(outbox: Outbox, folder: Path, options: dict[str, A
     later(outbox, lambda agent, text: agent.load_state_dict({"memory": [{"content": text}]}), options)
 
 
+def by_a_module_that_keeps_an_answer(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    class Keeper(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept = [reader(outbox)("Read.")]
+
+        def forward(self, message: Message) -> list[Any]:
+            return self.kept
+
+    outbox.agent(TO_EVE)(Keeper()("What was it?"), **options)
+
+
 LATER_PATHS: list[tuple[Run, Source]] = [
     (each, MAIL)
     for each in (
@@ -214,6 +226,6 @@ LATER_PATHS: list[tuple[Run, Source]] = [
         by_a_user_message_that_is_set, by_the_user_message_of_a_later_conversation,
         by_a_system_message_that_is_set_and_extended, by_the_template_of_a_class_that_is_replaced,
         by_a_copy_of_an_agent_that_was_changed, by_a_history_that_is_replaced,
-        by_messages_that_are_loaded, by_a_state_that_is_loaded,
+        by_messages_that_are_loaded, by_a_state_that_is_loaded, by_a_module_that_keeps_an_answer,
     )
 ]  # fmt: skip

@@ -196,18 +196,6 @@ def by_values_of_the_programs_classes(outbox: Outbox, folder: Path, options: dic
     outbox.agent(TO_EVE)(Report(found=[Finding(found=answer)]), **options)
 
 
-def by_a_module_that_keeps_an_answer(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
-    class Keeper(Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.kept = [reader(outbox)("Read.")]
-
-        def forward(self, message: Message) -> list[Message]:
-            return self.kept
-
-    outbox.agent(TO_EVE)(Keeper()("What was it?"), **options)
-
-
 def by_a_batch_of_an_agent(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     writer = outbox.chat_agent(TO_EVE)
     writer.policy, writer.approve = options.get("policy"), options.get("approve")
@@ -487,7 +475,6 @@ PATHS: list[tuple[Run, Source]] = [
     (after_saving, MAIL), (by_an_answer_that_is_passed_on, MAIL), (by_an_answer_that_was_written_to_a_file, MAIL),
     (by_a_message_with_the_metadata_of_an_answer, MAIL), (by_a_message_that_holds_an_answer, MAIL),
     (by_a_list_of_answers, MAIL), (by_a_dict_of_dumped_answers, MAIL), (by_values_of_the_programs_classes, MAIL),
-    (by_a_module_that_keeps_an_answer, MAIL),
     (by_a_batch_of_an_agent, MAIL), (by_a_batch_of_a_task, MAIL),
     (by_a_memory_of_ones_own, MAIL), (by_agent_as_tool, MAIL), (to_agent_as_tool, MAIL), (by_program, MAIL),
     (by_program_at_once, MAIL), (in_task, MAIL), (by_sub_task, MAIL), (to_sub_task, MAIL), (by_task_as_tool, MAIL),
