@@ -17,9 +17,11 @@ from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.journal import Journal
 from trivium.module import Module
 from trivium.schema.lowlevel import positive
+from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
 from trivium.serving._guard import LOOPBACK, Guard, check_tokens
 from trivium.serving._http import refuse, refuse_route
+from trivium.serving._responses import ResponseRoutes
 from trivium.serving._run_routes import RunRoutes
 from trivium.serving._runs import OwnerLimits, Runs
 from trivium.serving._store import RunStore
@@ -166,6 +168,8 @@ class Service:
             routes=[
                 *ChatCompletion(runs, options.keywords, options.max_bytes).routes(),
                 *RunRoutes(runs, options.max_bytes).routes(),
+                *ChatRoutes(runs, options.max_bytes).routes(),
+                *ResponseRoutes(runs, options.max_bytes).routes(),
             ],
             middleware=[cors, guard] if origins else [guard],
             exception_handlers=handlers,

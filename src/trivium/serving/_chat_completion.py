@@ -65,7 +65,7 @@ class ChatCompletion:
         leave = partial(self._runs.leave, run)
         if streamed:
             return cast("Response", Streamed(_events(run), on_gone=leave))
-        return cast("Response", Awaited(_outcome(run), leave))
+        return cast("Response", Awaited(partial(_outcome, run), leave))
 
     async def memory(self, request: Request) -> Response:
         """Return or delete the agent's memory of a session."""

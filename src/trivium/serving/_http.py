@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
 from trivium.serving._streams import HEADERS
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 __all__ = ["json_response", "owner_of", "read_object", "refuse", "refuse_route"]
+
+_OPENAI_TYPES: Final = {
+    401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
+}  # fmt: skip
 
 
 def owner_of(request: Request) -> str:
@@ -54,11 +58,20 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
 
 
 async def refuse(request: Request, error: Exception) -> Response:
-    """Answer with an error."""
+    """Answer with an error, as the clients of the route know errors."""
     failure = to_failure(error)
+    if request.url.path.startswith("/v1/"):
+        return _refuse_openai(failure)
     return json_response(failure.body(), failure.status, {"retry-after": "1"} if failure.status == 429 else None)
 
 
 async def refuse_route(request: Request, error: HTTPException, text: str) -> Response:
     """Answer a request that fits no route."""
-    return json_response(Failure(error.status_code, "InvalidRequest", text).body(), error.status_code, error.headers)
+    return await refuse(request, Failure(error.status_code, "InvalidRequest", text))
+
+
+def _refuse_openai(failure: Failure) -> Response:
+    status = 400 if failure.status == 422 else failure.status
+    kind: str = _OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    told: JSONObject = {**failure.body()["error"], "type": kind, "code": failure.kind, "param": None}
+    return json_response({"error": told}, status, {"retry-after": "1"} if status == 429 else None)

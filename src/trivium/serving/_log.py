@@ -96,12 +96,12 @@ class EventLog:
         else:
             self._writer.write(self, event, request)
 
-    def resume(self, time: float) -> None:
+    def resume(self, time: float, **fields: Any) -> None:
         """Begin a further attempt."""
         self._begin_attempt()
         for key in [*self._texts]:
             self.add("void", time, key=key)
-        self.add("resumed", time)
+        self.add("resumed", time, None, **fields)
 
     def receive(self, event: RunEvent) -> None:
         """Add an event of the run, if it is for clients and new."""

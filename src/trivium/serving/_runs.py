@@ -9,16 +9,17 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import uuid4
 
+from trivium.agents import Agent
 from trivium.commander import Limits, gather
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import NoSuchRequestError, RunKilledError, RunPausedError, UnknownRunError
 from trivium.journal import Journal, PendingApproval, ask_later
 from trivium.module import Module
-from trivium.schema import Message, Usage
+from trivium.schema import FileAttachment, Message, Usage
 from trivium.schema.lowlevel import positive
 from trivium.serving._log import EventLog, EventWriter
 from trivium.serving._store import RunRequest, RunState, RunStore
@@ -69,6 +70,7 @@ class ServedRun:
         self.request, self.log, self.kill = request, log, kill
         self.work: Background | None = None
         self.is_cancelled = False
+        self.used = Usage()
 
     @property
     def id(self) -> str:
@@ -126,6 +128,8 @@ class Runs:
         session: str = "",
         before: str = "",
         of_client: bool = False,
+        asks: bool = True,
+        is_conversation: bool = False,
         **body: Any,
     ) -> ServedRun:
         """Start a run, which is in the store when this returns.
@@ -136,15 +140,15 @@ class Runs:
             messages: what a client says, as for `parse_messages`.
             session: the conversation that it goes on with; "" for the one of `before`, or a new one.
             before: the run from whose end it goes on.
-            of_client: whether the run ends with its client, and no tool waits for an approval.
+            of_client: whether the run ends with its client.
+            asks: whether calls of tools that need an approval wait for one; else they are refused.
+            is_conversation: whether the messages are those of `parse_conversation`, which may hold earlier answers.
             **body: what the protocol wants to keep; `options` are keywords of the call.
 
         Raises:
             Failure: there is no such module or run, the message is invalid, or a limit is reached.
         """
-        module = self.module(name)
-        names = [each.name for _, each in module.named_modules()]
-        parse_messages(messages, names, self._structured)
+        self._messages(self.module(name), messages, is_conversation)
         await self._admit(owner, session)
         run_id = f"run_{uuid4().hex}"
         if before:
@@ -155,7 +159,9 @@ class Runs:
             session = last.session if latest is not None and latest.id == before else run_id
         request = RunRequest(
             id=run_id, owner=owner, name=name or next(iter(self.served)), session=session or run_id, before=before,
-            body={"messages": messages, "of_client": of_client, **body},
+            body={
+                "messages": messages, "of_client": of_client, "asks": asks, "is_conversation": is_conversation, **body
+            },
         )  # fmt: skip
         await run_in_worker(partial(self.store.add, request))
         run = ServedRun(request, EventLog(run_id, self._writer))
@@ -237,8 +243,17 @@ class Runs:
             return []
         return await run_in_worker(partial(self.journal.pending, run.id))
 
-    async def decide(self, run: ServedRun, digest: str, approved: bool, reason: str = "") -> None:
+    async def decide(
+        self, run: ServedRun, digest: str, approved: bool, reason: str = "", body: JSONObject | None = None
+    ) -> None:
         """Decide on a call that waits; when all are decided, the run goes on.
+
+        Args:
+            run: the run.
+            digest: the digest of the call.
+            approved: whether it runs.
+            reason: why it does not; the model reads it.
+            body: what the protocol wants to keep.
 
         Raises:
             Failure: nothing of this digest waits; status 409.
@@ -254,7 +269,7 @@ class Runs:
         waiting = await run_in_worker(partial(self.journal.pending, run.id))
         if not waiting and run.request.state == "paused":
             run.request = replace(run.request, state="queued")  # before another decision looks
-            run.log.resume(time.time())
+            run.log.resume(time.time(), body=body or {})
             self._begin(run)
 
     async def cancel(self, run: ServedRun, why: str = "its owner has cancelled it") -> None:
@@ -359,28 +374,31 @@ class Runs:
         session_id = _session_id(request.owner, request.session)
         last = await run_in_worker(partial(self.store.last_of, request.owner, request.session))
         await self._remember(module, session_id, request.before or ("" if last is None else last.id))
-        approve = module.approve or (None if request.body["of_client"] else ask_later)
+        approve = module.approve or (ask_later if request.body["asks"] else None)
+        body = request.body
+        messages = self._messages(module, body["messages"], body["is_conversation"])
         call = module.open(
-            *self._messages(module, request), session_id=session_id, run_id=run.id, journal=self.journal,
+            *messages, session_id=session_id, run_id=run.id, journal=self.journal,
             timeout=self._timeout, limits=await self._left(request.owner), approve=approve,
-            **request.body.get("options", {}),
+            **body.get("options", {}),
         )  # fmt: skip
         run.kill = call.node.kill
         if run.is_cancelled:
             raise RunKilledError("it was cancelled before it began")
-        run.request, used = replace(run.request, state="running"), Usage()
+        run.request, run.used = replace(run.request, state="running"), Usage()
         try:
             async with call as events:
                 async for event in events:
                     run.log.receive(event)
-                    used += event.usage or Usage()
+                    run.used += event.usage or Usage()
         finally:
+            used = run.used
             run.request = replace(run.request, tokens=used.input_tokens + used.output_tokens, usd=used.usd)
         self._warm[session_id] = (module, run.id)
         while len(self._warm) > WARM_SESSIONS:
             cold, (of, _) = self._warm.popitem(last=False)
             of.reset(cold, recursive=True)
-        await self._end(run, "done", message=to_json_value(call.result), usage=to_json_value(used))
+        await self._end(run, "done", message=to_json_value(call.result), usage=to_json_value(run.used))
 
     async def _remember(self, module: Module, session_id: Hashable, before: str) -> None:
         """Have a module remember what was said up to the end of a run, and nothing else of the conversation."""
@@ -391,14 +409,31 @@ class Runs:
             view = await run_in_worker(partial(self.journal.view, before))
             await run_in_worker(partial(view.restore, module, session_id))
 
-    def _messages(self, module: Module, request: RunRequest) -> list[Message]:
+    def _messages(self, module: Module, given: object, is_conversation: bool) -> list[Message]:
+        """Return what a client says as messages of a user; earlier answers of a conversation are the module's text."""
         names = [each.name for _, each in module.named_modules()]
-        return parse_messages(request.body["messages"], names, self._structured)
+        messages = parse_messages(given, names, self._structured)
+        if not is_conversation:
+            return messages
+        items = cast("list[JSONObject]", given)
+        if len(items) > 1 and not isinstance(module, Agent):  # a task, or what else takes one message
+            said = "\n\n".join(f"{'Answer' if each['is_answer'] else 'User'}: {each['content']}" for each in items)
+            messages, items = [Message(content=said, sender="user")], [_without_text(items)]
+        return [
+            message.replace(
+                sender=module.name if each["is_answer"] else message.sender,
+                files=tuple(map(FileAttachment.model_validate, each.get("files", ()))) or None,
+            )
+            for message, each in zip(messages, items, strict=True)
+        ]
 
     async def _pause(self, run: ServedRun) -> None:
         waiting = await run_in_worker(partial(self.journal.pending, run.id))
-        asked = [{"digest": each.digest, "name": each.name, "arguments": each.arguments} for each in waiting]
-        self._tell(run, "paused", approvals=asked)
+        asked = [
+            {"digest": each.digest, "name": each.name, "arguments": each.arguments, "key": each.entry.parent}
+            for each in waiting
+        ]
+        self._tell(run, "paused", approvals=asked, usage=to_json_value(run.used))
 
     async def _end(self, run: ServedRun, state: RunState, **fields: Any) -> None:
         run.request = replace(run.request, ended=time.time())
@@ -446,3 +481,7 @@ def _session_id(owner: str, session: str) -> Hashable:
 
 def _unknown_session() -> Failure:
     return Failure(404, "UnknownSession", "nothing was said in that session")
+
+
+def _without_text(items: list[JSONObject]) -> JSONObject:
+    return {"files": [file for each in items for file in each.get("files", ())], "is_answer": False}

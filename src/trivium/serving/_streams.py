@@ -70,16 +70,16 @@ class Awaited:
     """A response that is made when something has ended; an ASGI application.
 
     Args:
-        work: makes the response.
+        work: begins to make the response.
         on_gone: called when the client has left before that.
     """
 
-    def __init__(self, work: Awaitable[Response], on_gone: Callable[[], object] | None = None) -> None:
+    def __init__(self, work: Callable[[], Awaitable[Response]], on_gone: Callable[[], object] | None = None) -> None:
         self._work, self._on_gone = work, on_gone
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async def answer() -> None:
-            response = await self._work
+            response = await self._work()
             await response(scope, receive, send)
 
         await while_connected(receive, answer(), self._on_gone)

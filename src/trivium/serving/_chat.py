@@ -1,0 +1,173 @@
+"""OpenAI's chat completions: each request has the whole conversation; tools run here and are not shown."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from functools import partial
+from time import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from trivium.events import JSONObject
+from trivium.serving._http import json_response, owner_of, read_object
+from trivium.serving._log import ENDS
+from trivium.serving._openai import is_answer, model_list, parse_conversation, result_text
+from trivium.serving._runs import Runs, ServedRun
+from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
+from trivium.serving._wire import Failure
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+__all__ = ["ChatRoutes", "end_of"]
+
+_DECLINED: Final = ("tools", "functions", "audio", "modalities")
+
+
+class ChatRoutes:
+    """`/v1/chat/completions` and `/v1/models`.
+
+    Args:
+        runs: the runs.
+        max_bytes: the largest body of a request.
+    """
+
+    def __init__(self, runs: Runs, max_bytes: int) -> None:
+        self._runs, self._max_bytes, self._created = runs, max_bytes, int(time())
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        from starlette.routing import Route
+
+        return [
+            Route("/v1/chat/completions", self.complete, methods=["POST"]),
+            Route("/v1/models", self.models, methods=["GET"]),
+            Route("/v1/models/{name:path}", self.model, methods=["GET"]),
+        ]
+
+    async def models(self, request: Request) -> Response:
+        """Return the served modules."""
+        return json_response({"object": "list", "data": model_list(self._runs.served, self._created)})
+
+    async def model(self, request: Request) -> Response:
+        """Return one of them."""
+        self._runs.module(name := request.path_params["name"])
+        return json_response(model_list([name], self._created)[0])
+
+    async def complete(self, request: Request) -> Response:
+        """Answer a conversation."""
+        body = await read_object(request, self._max_bytes)
+        if refused := [name for name in _DECLINED if body.get(name)]:
+            raise Failure(
+                422, "InvalidRequest", f"{refused[0]} cannot be given: the tools are those of the served agent"
+            )
+        if body.get("n") not in (None, 1):
+            raise Failure(422, "InvalidRequest", "n is 1: a run gives one answer")
+        messages, name = body.get("messages"), body.get("model")
+        if not isinstance(name, str) or not name:
+            raise Failure(422, "InvalidRequest", "model is the name of what is served: GET /v1/models lists them")
+        if not isinstance(messages, list):
+            raise Failure(422, "InvalidRequest", "messages is a list of messages")
+        said = parse_conversation(cast("list[object]", messages), "messages")
+        options = cast("JSONObject", body["stream_options"]) if isinstance(body.get("stream_options"), dict) else {}
+        run = await self._runs.start(owner_of(request), name, said, is_conversation=True, asks=False)
+        if body.get("stream") is True:
+            return cast("Response", Streamed(_chunks(run, options.get("include_usage") is True)))
+        return cast("Response", Awaited(partial(_completion, run)))
+
+
+async def end_of(run: ServedRun) -> JSONObject:
+    """Return the message and the usage of a run when it has ended.
+
+    Raises:
+        Failure: it has failed, or was cancelled, or the server shuts down.
+    """
+    last: JSONObject = {"kind": ""}
+    async for event in run.log.follow():
+        last = event or last
+    if last["kind"] == "done":
+        return last
+    if last["kind"] == "failed":
+        raise Failure(last["status"], last["error"]["type"], last["error"]["message"])
+    if last["kind"] == "cancelled":
+        raise Failure(503, "Cancelled", "the run was cancelled")
+    raise Failure(503, "ShuttingDown", "the server is shutting down; the run goes on after the restart")
+
+
+async def _completion(run: ServedRun) -> Response:
+    last = await end_of(run)
+    message: JSONObject = {
+        "role": "assistant",
+        "content": result_text(last["message"]),
+        "refusal": None,
+        "annotations": [],
+    }
+    choice: JSONObject = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+    found: JSONObject = {**_head(run, "chat.completion"), "choices": [choice], "usage": _usage(last["usage"])}
+    return json_response(found)
+
+
+async def _chunks(run: ServedRun, with_usage: bool) -> AsyncGenerator[bytes]:
+    head = _head(run, "chat.completion.chunk")
+    parts = ChatText()
+
+    def chunk(delta: JSONObject, reason: str | None = None) -> bytes:
+        choices = [{"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}]
+        return server_event({**head, "choices": choices, **({"usage": None} if with_usage else {})})
+
+    yield chunk({"role": "assistant", "content": "", "refusal": None})
+    async for event in run.log.follow(seconds=PING_SECONDS):
+        if event is None:
+            yield PING
+        elif event["kind"] in ENDS and event["kind"] != "done":
+            error = event.get("error") or {"type": "Cancelled", "message": "the run was cancelled"}
+            yield server_event({"error": {**error, "code": error["type"], "type": "server_error", "param": None}})
+            return
+        elif text := parts.read(event):
+            yield chunk({"content": text})
+        if event is not None and event["kind"] == "done":
+            yield chunk({}, "stop")
+            if with_usage:
+                yield server_event({**head, "choices": [], "usage": _usage(event["usage"])})
+    yield b"data: [DONE]\n\n"
+
+
+class ChatText:
+    """The text of a run as one answer that grows: those of its model, each on a line of its own, and its result."""
+
+    def __init__(self) -> None:
+        self._key, self._answer, self._has_text = "", "", False
+
+    def read(self, event: JSONObject) -> str:
+        """Return the text by which an event extends the answer."""
+        if event["kind"] == "delta" and is_answer(event):
+            gap = "\n\n" if event["key"] != self._key and self._has_text else ""
+            if event["key"] != self._key:
+                self._key, self._answer = event["key"], ""
+            self._answer, self._has_text = self._answer + event["text"], True
+            return gap + event["text"]
+        if event["kind"] == "void" and event["key"] == self._key:
+            self._key = ""
+        if event["kind"] == "done" and (text := result_text(event["message"])) != self._answer:
+            return "\n\n" + text if self._has_text else text
+        return ""
+
+
+def _head(run: ServedRun, kind: str) -> JSONObject:
+    return {
+        "id": f"chatcmpl-{run.id.removeprefix('run_')}", "object": kind, "created": int(run.request.created),
+        "model": run.request.name, "service_tier": "default",
+    }  # fmt: skip
+
+
+def _usage(used: dict[str, Any]) -> JSONObject:
+    return {
+        "prompt_tokens": used["input_tokens"], "completion_tokens": used["output_tokens"],
+        "total_tokens": used["input_tokens"] + used["output_tokens"],
+        "prompt_tokens_details": {"cached_tokens": used["cached_tokens"], "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": used["reasoning_tokens"], "audio_tokens": 0, "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }  # fmt: skip

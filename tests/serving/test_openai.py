@@ -1,0 +1,195 @@
+"""OpenAI's own client, and others' compliance tests, against a server of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from distributed._helpers import AsyncSleeper
+from serving._served import GUARD, Shop, ask, make_shop, serving
+from trivium import Agent, ChatAgent
+from trivium.llms import Request
+from trivium.serving import AgentServer
+from trivium.tasks import Task
+from trivium.testing import ScriptedModel
+
+USER: Any = {"role": "user", "content": "hi"}
+
+
+def client_of(url: str) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{url}/v1", api_key="right-token", max_retries=0, timeout=GUARD)
+
+
+def test_a_conversation_by_chat_completions():
+    with serving() as http, client_of(str(http.base_url)) as client:
+        assert [each.id for each in client.models.list()] == ["shop"]
+        history: Any = [USER, {"role": "assistant", "content": "hello"}, USER]
+        whole = client.chat.completions.create(model="shop", messages=history)
+        assert whole.choices[0].message.content == "You said 2."
+        assert whole.usage is not None
+        assert [whole.usage.prompt_tokens, whole.usage.completion_tokens] == [10, 5]
+        streamed = client.chat.completions.create(
+            model="shop", messages=history, stream=True, stream_options={"include_usage": True}
+        )
+        *chunks, last = streamed
+        assert "".join(each.choices[0].delta.content or "" for each in chunks) == "You said 2."
+        assert last.usage == whole.usage
+
+
+def test_a_tool_that_needs_an_approval_is_refused_where_nobody_can_be_asked():
+    with serving() as http, client_of(str(http.base_url)) as client:
+        answer = client.chat.completions.create(model="shop", messages=[{"role": "user", "content": "buy"}])
+        assert answer.choices[0].message.content == "You said 1."
+
+
+def test_the_async_client_streams_a_response():
+    async def streamed(url: str) -> tuple[list[str], str]:
+        async with (
+            openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="right-token", max_retries=0) as client,
+            client.responses.stream(model="shop", input="hi") as stream,
+        ):
+            pieces = [event.delta async for event in stream if event.type == "response.output_text.delta"]
+            return pieces, (await stream.get_final_response()).output_text
+
+    with serving() as http:
+        assert asyncio.run(streamed(str(http.base_url))) == (["You ", "said ", "1", "."], "You said 1.")
+
+
+def test_an_approval_is_given_in_the_next_response():
+    with serving() as http, client_of(str(http.base_url)) as client:
+        first = client.responses.create(model="shop", input="buy", metadata={"order": "17"})
+        asked = first.output[-1]
+        assert asked.type == "mcp_approval_request"
+        assert [asked.name, json.loads(asked.arguments), first.metadata] == ["pay", {"amount": 3}, {"order": "17"}]
+        with pytest.raises(openai.ConflictError, match="answer each"):
+            client.responses.create(model="shop", previous_response_id=first.id, input=[approval("mcpr_x")])
+        second = client.responses.create(model="shop", previous_response_id=first.id, input=[approval(asked.id)])
+        assert [each.type for each in second.output] == ["mcp_call", "message"]
+        assert second.output_text == "You said 1."
+        assert [first.usage and first.usage.total_tokens, second.usage and second.usage.total_tokens] == [30, 15]
+        assert client.responses.retrieve(second.id).output == second.output
+        with pytest.raises(openai.ConflictError):
+            client.responses.create(model="shop", previous_response_id=first.id, input=[approval(asked.id)])
+        third = client.responses.create(model="shop", previous_response_id=second.id, input="more")
+        assert third.output_text == "You said 2."
+
+
+def approval(asked: str) -> Any:
+    return {"type": "mcp_approval_response", "approval_request_id": asked, "approve": True}
+
+
+def test_a_stream_that_is_dropped_at_any_event_is_taken_up_there():
+    with serving() as http, client_of(str(http.base_url)) as client:
+        first = client.responses.create(model="shop", input="buy", background=True)
+        assert first.status == "in_progress"
+        parts = [lines(http, first.id)]
+        asked = client.responses.retrieve(first.id).output[-1]
+        second = client.responses.create(
+            model="shop", previous_response_id=first.id, input=[approval(asked.id or "")], background=True
+        )
+        parts.append(lines(http, second.id))
+        for response, whole in zip((first, second), parts, strict=True):
+            assert [json.loads(each)["sequence_number"] for each in whole[:-1]] == [*range(len(whole) - 1)]
+            for at in range(len(whole) - 1):
+                assert lines(http, response.id, at) == whole[at + 1 :]
+
+
+def lines(http: Any, response_id: str, after: int | None = None) -> list[str]:
+    query = {"stream": "true"} | ({} if after is None else {"starting_after": str(after)})
+    body = http.get(f"/v1/responses/{response_id}", params=query).text
+    return [line[6:] for line in body.splitlines() if line.startswith("data: ")]
+
+
+def test_a_response_is_cancelled_deleted_and_says_what_was_asked():
+    with serving(AsyncSleeper()) as http, client_of(str(http.base_url)) as client:
+        started = client.responses.create(model="AsyncSleeper", input="go", background=True)
+        assert client.responses.cancel(started.id).status == "cancelled"
+        assert [each.type for each in client.responses.input_items.list(started.id)] == ["message"]
+        client.responses.delete(started.id)
+        with pytest.raises(openai.NotFoundError):
+            client.responses.retrieve(started.id)
+
+
+def test_files_reach_the_model():
+    seen: list[Request] = []
+
+    def answer(request: Request) -> str:
+        seen.append(request)
+        return "seen"
+
+    image = f"data:image/png;base64,{base64.b64encode(b'picture').decode()}"
+    with serving(Agent(ScriptedModel(answer))) as http, client_of(str(http.base_url)) as client:
+        said: Any = [{"type": "input_text", "text": "What is it?"}, {"type": "input_image", "image_url": image}]
+        client.responses.create(model="Agent", input=[{"role": "user", "content": said}])
+    assert image in json.dumps(seen[0].messages)
+
+
+def test_of_a_task_the_result_is_the_answer():
+    agent = ChatAgent(ScriptedModel(["DONE the answer"]))
+    with serving(Task(agent, name="clerk", interactive=False)) as http, client_of(str(http.base_url)) as client:
+        assert client.responses.create(model="clerk", input="go").output_text == "the answer"
+        assert client.chat.completions.create(model="clerk", messages=[USER]).choices[0].message.content == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "code"),
+    [
+        ({"model": "nobody", "input": "x"}, openai.NotFoundError, "UnknownModel"),
+        ({"input": "x"}, openai.BadRequestError, "InvalidRequest"),
+        ({"model": "shop", "input": []}, openai.BadRequestError, "InvalidRequest"),
+        ({"model": "shop", "input": 7}, openai.BadRequestError, "InvalidRequest"),
+        ({"model": "shop", "input": [{"role": "tool", "content": "x"}]}, openai.BadRequestError, "InvalidRequest"),
+        ({"model": "shop", "input": "x", "tools": [{"type": "web_search"}]}, openai.BadRequestError, "InvalidRequest"),
+        ({"model": "shop", "input": "x", "previous_response_id": "resp_1"}, openai.NotFoundError, "UnknownResponse"),
+        ({"model": "shop", "input": "x", "metadata": 7}, openai.BadRequestError, "InvalidRequest"),
+    ],
+)
+def test_what_cannot_be_done_is_an_error_of_openais(given: Any, error: type[openai.APIStatusError], code: str):
+    with serving() as http, client_of(str(http.base_url)) as client, pytest.raises(error) as caught:
+        client.responses.create(**given)
+    assert caught.value.code == code
+
+
+def test_errors_of_the_guard_and_of_runs_are_openais_too():
+    def fail(request: Request) -> str:
+        raise ValueError("inside")
+
+    with serving(Agent(ScriptedModel(fail))) as http, client_of(str(http.base_url)) as client:
+        with pytest.raises(openai.InternalServerError) as caught:
+            client.chat.completions.create(model="Agent", messages=[USER])
+        assert "inside" not in str(caught.value)
+        assert client.responses.create(model="Agent", input="x").status == "failed"
+        with pytest.raises(openai.AuthenticationError):
+            openai.OpenAI(base_url=f"{http.base_url}/v1", api_key="wrong", max_retries=0).models.list()
+
+
+COMPLIANCE = {
+    # the tools are those of the served agent: a client's own are declined, and named
+    "open-responses": {"Tool Calling"},
+    "openai-chat": {"Tool Calling"},
+}
+
+
+@pytest.mark.parametrize("form", COMPLIANCE)
+def test_others_compliance_tests_pass_but_for_what_is_declined(form: str):
+    with AgentServer(make_shop(), token="right-token", port=0) as server, ask(server.url):
+        command = [
+            str(Path(sys.executable).with_name("llm-comply")), "-u", f"{server.url}/v1", "-k", "right-token",
+            "-m", "shop", "--format", form, "--json",
+        ]  # fmt: skip
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    results = json.loads(ran.stdout)
+    failed = {each["name"] for each in results["results"] if each["status"] == "failed"}
+    assert failed == COMPLIANCE[form], ran.stdout
+
+
+def test_the_model_of_these_tests_counts():
+    assert Agent(Shop())("hi").content == "You said 1."
