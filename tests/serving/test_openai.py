@@ -136,7 +136,7 @@ def test_of_a_task_the_result_is_the_answer():
     agent = ChatAgent(ScriptedModel(["DONE the answer"]))
     with serving(Task(agent, name="clerk", interactive=False)) as http, client_of(str(http.base_url)) as client:
         assert client.responses.create(model="clerk", input="go").output_text == "the answer"
-        assert client.chat.completions.create(model="clerk", messages=[USER]).choices[0].message.content == ""
+        assert client.chat.completions.create(model="clerk", messages=[USER]).choices[0].message.content == "the answer"
 
 
 @pytest.mark.parametrize(

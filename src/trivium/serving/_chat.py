@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from trivium.events import JSONObject
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import ENDS
-from trivium.serving._openai import is_answer, model_list, parse_conversation, result_text
+from trivium.serving._openai import content_text, is_answer, model_list, parse_conversation
 from trivium.serving._runs import Runs, ServedRun
 from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
 from trivium.serving._wire import Failure
@@ -99,7 +99,7 @@ async def _completion(run: ServedRun) -> Response:
     last = await end_of(run)
     message: JSONObject = {
         "role": "assistant",
-        "content": result_text(last["message"]),
+        "content": content_text(last["message"]),
         "refusal": None,
         "annotations": [],
     }
@@ -149,7 +149,7 @@ class ChatText:
             return gap + event["text"]
         if event["kind"] == "void" and event["key"] == self._key:
             self._key = ""
-        if event["kind"] == "done" and (text := result_text(event["message"])) != self._answer:
+        if event["kind"] == "done" and (text := content_text(event["message"])) != self._answer:
             return "\n\n" + text if self._has_text else text
         return ""
 

@@ -14,7 +14,7 @@ from trivium.serving._wire import Failure
 if TYPE_CHECKING:
     pass
 
-__all__ = ["is_answer", "model_list", "parse_conversation", "result_text"]
+__all__ = ["content_text", "is_answer", "model_list", "parse_conversation"]
 
 _TEXTS: Final = ("text", "input_text", "output_text")
 
@@ -105,7 +105,7 @@ def is_answer(event: Mapping[str, Any]) -> bool:
     return event["path"].count("/") == 1
 
 
-def result_text(message: Mapping[str, Any]) -> str:
+def content_text(message: Mapping[str, Any]) -> str:
     """Return the content of a run's message as text."""
     content = message["content"]
     if content is None:

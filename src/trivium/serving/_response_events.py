@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trivium.events import JSONObject
-from trivium.serving._openai import is_answer, result_text
+from trivium.serving._openai import content_text, is_answer
 
 __all__ = ["LABEL", "ResponseEvents", "usage_of"]
 
@@ -124,7 +124,7 @@ class ResponseEvents:
             yield from self._begin_call(self.calls[event["key"]])
         item, index = self._calls.pop(event["key"])
         if event["kind"] == "tool_result":
-            item.update(status="completed", output=result_text({"content": event["result"]}))
+            item.update(status="completed", output=content_text({"content": event["result"]}))
         else:
             item.update(status="failed", error={"type": "mcp_tool_execution_error", "content": event["error"]})
         yield self._event(f"response.mcp_call.{item['status']}", item_id=item["id"], output_index=index)
@@ -139,7 +139,7 @@ class ResponseEvents:
         for each in event["approvals"]:
             asked = {
                 "id": f"mcpr_{each['digest']}", "type": "mcp_approval_request", "server_label": LABEL,
-                "name": each["name"], "arguments": result_text({"content": each["arguments"]}),
+                "name": each["name"], "arguments": content_text({"content": each["arguments"]}),
             }  # fmt: skip
             item, index, added = self._add(asked)
             yield added
@@ -149,7 +149,7 @@ class ResponseEvents:
     # ---- the end
     def _end(self, event: JSONObject) -> Iterator[JSONObject]:
         if event["kind"] == "done":
-            text = result_text(event["message"])
+            text = content_text(event["message"])
             if text != self._last:
                 yield from self._grow("result", text)
         for key in [*self._texts]:
