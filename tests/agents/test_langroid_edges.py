@@ -17,7 +17,7 @@ from trivium.agent.tools import DonePassTool, DoneTool
 from trivium.agent.tools.orchestration import PassTool
 from trivium.agent.tools.rewind_tool import RewindTool
 from trivium.agent.xml_tool_message import XMLToolMessage
-from trivium.exceptions import AnswerFormatError, XMLException
+from trivium.exceptions import AnswerFormatError, ToolDefinitionError, XMLException
 from trivium.language_models import LLMFunctionCall, LLMMessage, LLMResponse, MockLM, MockLMConfig, OpenAIToolCall
 from trivium.schema import FileAttachment, Message, ToolCall
 from trivium.testing import ScriptedModel
@@ -78,6 +78,41 @@ def test_names_of_tools_are_a_set():
     made.disable_message_use(DoneTool)
     made.llm_tools_usable.update({"done_tool"}, ["square"])
     assert made.llm_tools_usable == {"square", "done_tool"}
+
+
+def test_the_tables_of_tools_are_replaced_and_extended_as_attributes():
+    made = agent()
+    made.enable_message([Square, PassTool])
+    assert made.llm_tools_usable == {"square", "pass_tool"}
+    made.llm_tools_usable = {"square"}
+    made.llm_tools_handled |= {"done_tool"}  # pyright: ignore[reportAttributeAccessIssue]
+    made.llm_tools_handled -= {"pass_tool"}  # pyright: ignore[reportAttributeAccessIssue]
+    assert (made.llm_functions_usable, made.llm_tools_handled) == ({"square"}, {"square", "done_tool"})
+    made.llm_function_force = {"name": "square"}
+    assert made.toolbox.forced == "square"
+    made.llm_function_force = None
+    assert made.toolbox.forced is None
+    made.llm_tools_map = {"square": Square}  # pyright: ignore[reportAttributeAccessIssue]
+    assert dict(made.llm_tools_map) == {"square": Square}
+
+
+def test_two_classes_of_one_name_are_refused_but_for_a_class_that_was_defined_anew():
+    def defined(name: str) -> type[ToolMessage]:
+        return type(name, (Square,), {"__module__": __name__, "__annotations__": {}})
+
+    made, other, again = agent(), defined("Other"), defined("Square")
+    with pytest.raises(ValueError, match="Other and Square have the name 'square'") as caught:
+        made.enable_message([Square, other])
+    assert isinstance(caught.value, ToolDefinitionError)
+    assert not made.llm_tools_map
+    made.enable_message(Square)
+    with pytest.raises(ToolDefinitionError, match="have the name 'square'"):
+        made.enable_message(other)
+    made.enable_message(Square.require_recipient())
+    made.enable_message(again)  # as a cell of a notebook does that runs again
+    assert made.llm_tools_map["square"] is again
+    made.disable_message_use(Square)
+    assert made.llm_tools_map["square"] is again
 
 
 def test_a_document_keeps_the_one_that_it_answers_when_a_task_begins_with_it():

@@ -324,7 +324,7 @@ def test_a_sub_task_that_takes_tools_only_is_passed_over():
 # ---- 8: infinite loops
 @pytest.mark.shows(
     "semantic 8", "InfiniteLoopException", "exceptions.InfiniteLoopException", "TaskConfig.inf_loop_cycle_len",
-    "TaskConfig.inf_loop_wait_factor", "TaskConfig.inf_loop_dominance_factor", "Task.message_counter", "Task.history",
+    "TaskConfig.inf_loop_wait_factor", "TaskConfig.inf_loop_dominance_factor",
 )  # fmt: skip
 @pytest.mark.parametrize("length", [2, 3])
 def test_messages_that_come_round_for_ever_raise(length: int):
@@ -342,12 +342,15 @@ def test_messages_that_come_round_for_ever_raise(length: int):
         run(turns=60, inf_loop_wait_factor=2)
 
 
-@pytest.mark.shows("semantic 8", "TaskConfig.inf_loop_cycle_len")
+@pytest.mark.shows("semantic 8", "TaskConfig.inf_loop_cycle_len", "Task.message_counter", "Task.history")
 def test_messages_that_differ_are_no_loop():
     says = [f"answer {number}" for number in range(300)]
-    result = saying(llm=says, user=says[::-1], interactive=True).run("go", turns=200)
+    task = saying(llm=says, user=says[::-1], interactive=True)
+    result = task.run("go", turns=200)
     assert result is not None
     assert result.metadata.status is StatusCode.FIXED_TURNS
+    assert (len(task.message_counter), task.message_counter.most_common(1)[0][1]) == (200, 1)
+    assert list(task.history) == list(task.message_counter)[-len(task.history) :]
 
 
 @pytest.mark.shows("semantic 8", "Task.n_no_answer_alternations", "Task(allow_null_result)")
@@ -358,6 +361,7 @@ def test_answers_and_dummies_that_alternate_raise():
     )
     with pytest.raises(InfiniteLoopException):
         task.run("go", turns=200)
+    assert task.n_no_answer_alternations == task.config.inf_loop_wait_factor + 1
 
 
 @pytest.mark.shows("weak point 14", "StatusCode.INF_LOOP", "TaskConfig")

@@ -233,6 +233,33 @@ def test_loggers_may_be_opened_before_a_run_and_are_closed_after(tmp_path: Path)
 
 
 @pytest.mark.shows("Task.clone(i)", "Task.close_loggers()")
+class Lines:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def log(self, message: str) -> None:
+        self.lines.append(message)
+
+
+@pytest.mark.shows("Task.logger", "Task.tsv_logger")
+@pytest.mark.parametrize("in_files", [False, True])
+def test_loggers_that_are_set_are_given_what_would_stand_in_the_files(tmp_path: Path, in_files: bool):
+    of = logged(tmp_path, "__SEND__:B hi", "DONE", enable_loggers=in_files)
+    of.add_sub_task(task("hello", name="B", single_round=True))
+    assert (of.logger, of.tsv_logger) == (None, None)
+    of.logger, of.tsv_logger = Lines(), logging.Logger("rows")
+    found: list[str] = []
+    of.tsv_logger.addFilter(lambda record: found.append(record.getMessage()) is None)
+    of.run("ask B, 100 %d")
+    of.log_message(Entity.LLM, Message(content="by hand"))
+    assert found[0] == " \tA\tUser\tUser\t\t\t\t\t\task B, 100 %d"
+    assert "*\tB\tLLM\tLLM\tB\t\t\t\t\thello" in found
+    assert found[-1].endswith("by hand")
+    assert of.logger.lines[0].startswith("> ")
+    assert of.logger.lines[-1].endswith("by hand")
+    assert {path.suffix for path in tmp_path.iterdir()} == ({".html"} if in_files else set())
+
+
 def test_a_clone_does_not_close_what_the_original_has_opened(tmp_path: Path):
     of, before = task("DONE", config=TaskConfig(logs_dir=tmp_path)), open_files()
     of.init_loggers()

@@ -25,7 +25,7 @@ from trivium.schema.lowlevel import OlderNames, unfenced
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
 
-__all__ = ["ToolMessage"]
+__all__ = ["ToolMessage", "classes_by_name"]
 
 T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4
@@ -401,6 +401,29 @@ class ToolMessage(OlderNames):
 
 def _is_overridden(kind: type[ToolMessage], name: str) -> bool:
     return mark_of(kind, name).__func__ is not mark_of(ToolMessage, name).__func__
+
+
+def classes_by_name(
+    classes: Iterable[type[ToolMessage]], known: Mapping[str, type[ToolMessage]]
+) -> dict[str, type[ToolMessage]]:
+    """Return tool messages by name. A class that was defined anew, as in a notebook, stands for its older form.
+
+    Args:
+        classes: the classes.
+        known: those that are known already.
+
+    Raises:
+        ToolDefinitionError: a class has no name, or that of another class.
+    """
+    found: dict[str, type[ToolMessage]] = {}
+    for each in classes:
+        name = each.name()
+        other = found.get(name) or known.get(name, each)
+        if (other.__name__, other.__module__) != (each.__name__, each.__module__):
+            text = f"{each.__name__} and {other.__name__} have the name '{name}': give each a `request` of its own"
+            raise ToolDefinitionError(text, name)
+        found[name] = each
+    return found
 
 
 def _group_text(tools: str) -> str:

@@ -11,9 +11,11 @@ from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._tool import describe_errors, remove_titles
+from trivium.actions._tool_message import classes_by_name
 
 __all__ = [
     "call_text",
+    "classes_by_name",
     "describe_errors",
     "describe_tool",
     "invalid_api",

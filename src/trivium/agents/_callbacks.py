@@ -332,11 +332,10 @@ def pieces_of(delta: str | ToolCallPart | Reasoning) -> Iterator[Piece]:
 def can_take(function: Callback, *given: Any) -> bool:
     """Return whether the function takes these arguments; True where that cannot be told."""
     try:
-        signature(function).bind(*given)
+        with suppress(ValueError):
+            signature(function).bind(*given)
     except TypeError:
         return False
-    except ValueError:
-        return True
     return True
 
 

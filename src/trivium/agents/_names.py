@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
@@ -18,7 +18,7 @@ from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._described import writes_calls_as_text
 from trivium.agents._numbers import count_tokens, usage_of_response
-from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolTable
+from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import driver_neutral, sync_method
@@ -94,22 +94,22 @@ class AgentNames(Module):
         """True if the agent handles the tools that steer tasks without their being enabled."""
         return self.options.enable_orchestration_tool_handling
 
-    @property
+    @ToolProperty
     def llm_tools_map(self) -> ToolTable:
         """The known tool messages by name."""
         return ToolTable(self)
 
-    @property
+    @ToolProperty
     def llm_tools_known(self) -> NameSet:
         """The names of all known tools, including those that the agent only handles."""
         return NameSet(self, "known", ORCHESTRATION if self.orchestrates else ())
 
-    @property
+    @ToolProperty
     def llm_tools_usable(self) -> NameSet:
         """The names of the tools that the agent's model may use."""
         return NameSet(self, "usable")
 
-    @property
+    @ToolProperty
     def llm_tools_handled(self) -> NameSet:
         """The names of the tools that the agent handles."""
         return NameSet(self, "handled")
@@ -121,13 +121,16 @@ class AgentNames(Module):
         short = box.without_defaults
         return {name: each.llm_function_schema(defaults=name not in short) for name, each in box.known.items()}
 
-    llm_functions_usable, llm_functions_handled = property(llm_tools_usable.fget), property(llm_tools_handled.fget)
+    llm_functions_usable, llm_functions_handled = llm_tools_usable, llm_tools_handled
 
     @property
     def llm_function_force(self) -> dict[str, str] | None:
         """The tool that the model must answer with, as `{"name": …}`."""
-        forced = self.toolbox.forced
-        return None if forced is None else {"name": forced}
+        return None if (forced := self.toolbox.forced) is None else {"name": forced}
+
+    @llm_function_force.setter
+    def llm_function_force(self, force: Mapping[str, str] | None) -> None:
+        self.toolbox = replace(self.toolbox, forced=force and force["name"])
 
     def enable_message(
         self,
@@ -166,15 +169,15 @@ class AgentNames(Module):
 
     def enable_message_handling(self, message_class: ToolClasses = None) -> None:
         """Let the agent handle a tool message; None: all that it knows."""
-        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=True, replaces=False)
+        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=True)
 
     def disable_message_handling(self, message_class: ToolClasses = None) -> None:
         """Let the agent no longer handle a tool message; None: all."""
-        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=False, replaces=False)
+        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=False)
 
     def disable_message_use(self, message_class: ToolClasses = None) -> None:
         """Let the model no longer use a tool message; None: all."""
-        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), usable=False, replaces=False)
+        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), usable=False)
 
     def disable_message_use_except(self, message_class: Any) -> None:
         """Let the model use no tool message but this one."""

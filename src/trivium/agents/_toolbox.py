@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import refuse_twins
+from trivium.actions.lowlevel import classes_by_name, refuse_twins
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import ToolSpec
 
-__all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolTable", "Toolbox"]
+__all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolProperty", "ToolTable", "Toolbox"]
 
 ToolClass: TypeAlias = type[ToolMessage]
 ToolClasses: TypeAlias = ToolClass | Iterable[ToolClass] | None
@@ -62,32 +62,29 @@ class Toolbox:
         return Toolbox, (dict(self.known), *names, dict(self.own))
 
     def enabled(
-        self,
-        classes: Iterable[ToolClass],
-        *,
-        usable: bool | None = None,
-        handled: bool | None = None,
-        replaces: bool = True,
+        self, classes: Iterable[ToolClass], *, usable: bool | None = None, handled: bool | None = None
     ) -> Toolbox:
         """Return a toolbox that knows these classes.
+
+        Where both is said, whether they are usable and handled, the classes take the place of their older forms.
 
         Args:
             classes: the tool messages.
             usable: let the model use them, or not; None leaves that as it is.
             handled: let the agent handle them, or not; None leaves that as it is.
-            replaces: take these classes for those of the same name that are known already.
 
         Raises:
-            ToolDefinitionError: a class has no name.
+            ToolDefinitionError: a class has no name, or that of another class.
         """
-        given = {each.name(): each for each in classes}
+        is_whole = None not in (usable, handled)
+        given = classes_by_name(classes, self.known if is_whole else {})
         names, handles = self.usable, self.handled
         if usable is not None:
             allowed = [name for name, each in given.items() if usable and each.is_for_models()]
             names = _plus(_minus(names, given.keys() - set(allowed)), allowed)
         if handled is not None:
             handles = _plus(handles, given) if handled else _minus(handles, given)
-        known = {**self.known, **given} if replaces else {**self.known, **{**given, **self.known}}
+        known = {**self.known, **given} if is_whole else {**self.known, **{**given, **self.known}}
         return replace(self, known=known, usable=names, handled=handles)
 
     def classes_of(self, given: ToolClasses) -> list[ToolClass]:
@@ -151,6 +148,13 @@ class HasToolbox(Protocol):
     toolbox: Toolbox
 
 
+class ToolProperty(property):
+    """A documented table of an agent's tools, as a view of its toolbox, which is filled anew where the table is set."""
+
+    def __set__(self, agent: Any, given: Any) -> None:
+        self.__get__(agent).fill(given)
+
+
 class NameSet(MutableSet[str]):
     """Names of tools in their order; a change of it is a change of the agent's toolbox.
 
@@ -170,8 +174,9 @@ class NameSet(MutableSet[str]):
     def _own(self) -> tuple[str, ...]:
         return tuple(attrgetter(self._field)(self._agent.toolbox))
 
-    def _set(self, names: tuple[str, ...]) -> None:
-        box, changed = self._agent.toolbox, dict[str, Any]({self._field: names})
+    def fill(self, names: Iterable[str]) -> None:
+        """Have the toolbox hold these names instead."""
+        box, changed = self._agent.toolbox, dict[str, Any]({self._field: (names := tuple(names))})
         if self._field == "known":
             changed["known"] = {name: box.known[name] for name in names if name in box.known}
         self._agent.toolbox = replace(box, **changed)
@@ -190,15 +195,15 @@ class NameSet(MutableSet[str]):
 
     def add(self, value: str) -> None:
         """Add the name of a known tool, as the last."""
-        self._set(_plus(self._own(), [value]))
+        self.fill(_plus(self._own(), [value]))
 
     def discard(self, value: str) -> None:
         """Take a name out, if it is there."""
-        self._set(_minus(self._own(), [value]))
+        self.fill(_minus(self._own(), [value]))
 
     def update(self, *names: Iterable[str]) -> None:
         """Add names of known tools."""
-        self._set(_plus(self._own(), chain(*names)))
+        self.fill(_plus(self._own(), chain(*names)))
 
     def copy(self) -> set[str]:
         """The names as a set of their own."""
@@ -230,7 +235,7 @@ class NameSet(MutableSet[str]):
 
     def difference_update(self, *others: Iterable[str]) -> None:
         """Take names out."""
-        self._set(_minus(self._own(), {*chain(*others)}))
+        self.fill(_minus(self._own(), {*chain(*others)}))
 
     def intersection_update(self, *others: Iterable[str]) -> None:
         """Take out the names that are not in all others."""
@@ -263,14 +268,15 @@ class ToolTable(MutableMapping[str, ToolClass]):
     def __len__(self) -> int:
         return len(self._agent.toolbox.known)
 
+    def fill(self, tools: Mapping[str, ToolClass]) -> None:
+        """Have the toolbox hold these tools instead."""
+        self._agent.toolbox = replace(self._agent.toolbox, known=dict(tools))
+
     def __setitem__(self, name: str, value: ToolClass) -> None:
-        box = self._agent.toolbox
-        self._agent.toolbox = replace(box, known={**box.known, name: value})
+        self.fill({**self, name: value})
 
     def __delitem__(self, name: str) -> None:
-        box = self._agent.toolbox
-        left = {each: kind for each, kind in box.known.items() if each != name}
-        self._agent.toolbox = replace(box, known=left)
+        self.fill({each: kind for each, kind in self.items() if each != name})
 
     def __repr__(self) -> str:
         return repr(dict(self))

@@ -198,13 +198,8 @@ class LLMTokenUsage(OlderNames):
     @staticmethod
     def from_usage(usage: Usage, calls: int = 1) -> LLMTokenUsage:
         """Return the count of a message's `usage`."""
-        return LLMTokenUsage(
-            prompt_tokens=usage.input_tokens,
-            cached_tokens=usage.cached_tokens,
-            completion_tokens=usage.output_tokens,
-            cost=usage.usd,
-            calls=calls,
-        )
+        tokens = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+        return LLMTokenUsage(**tokens, cached_tokens=usage.cached_tokens, cost=usage.usd, calls=calls)
 
     def to_usage(self) -> Usage:
         """The count as a message holds it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from trivium.tasks._run import run_of
+from trivium.tasks._run import loops_of, run_of
 
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
@@ -20,18 +20,16 @@ class RunAttribute(Generic[V]):
     Args:
         slot: the attribute of the run, as it stands on `TaskRun`: at run time the descriptor of its slot.
         doc: the documentation.
+        of_loops: it is an attribute of the run's `LoopDetector`.
     """
 
-    def __init__(self, slot: V, doc: str) -> None:
+    def __init__(self, slot: V, doc: str, *, of_loops: bool = False) -> None:
         self._slot: Any = slot
+        self._owner: Any = loops_of if of_loops else run_of
         self.__doc__ = doc
 
-    @overload
-    def __get__(self, task: None, owner: type | None = None) -> Self: ...
-    @overload
-    def __get__(self, task: Task[Any], owner: type | None = None) -> V: ...
-    def __get__(self, task: Task[Any] | None, owner: type | None = None) -> Self | V:
-        return self if task is None else self._slot.__get__(run_of(task))
+    def __get__(self, task: Task[Any] | None, owner: type | None = None) -> V:
+        return cast("V", self) if task is None else self._slot.__get__(self._owner(task))
 
     def __set__(self, task: Task[Any], value: V) -> None:
-        self._slot.__set__(run_of(task), value)
+        self._slot.__set__(self._owner(task), value)

@@ -42,6 +42,10 @@ class KillChannel:
     It listens on a loop of its own, so that a busy or blocked loop of the user does not delay a kill. A lost
     connection is logged once at "trivium.tasks" and reopened; kills that are published meanwhile are lost.
 
+    Attributes:
+        node: kills of it close the connection.
+        runs: the calls that it stops.
+
     Raises:
         ConfigurationError: the URL cannot be used.
         MissingExtraError: the Redis client is not installed.
@@ -53,31 +57,22 @@ class KillChannel:
         self.name = f"trivium:{self.client.connection_pool.connection_kwargs.get('db', 0)}:kill"
         self.url = url
         self.runs: set[CallNode] = set()
-        self._tried = ThreadEvent()
-        self._node = CallNode("kill channel")
+        self._tried, self.node = ThreadEvent(), CallNode("kill channel")
         self._is_lost = False
 
     async def wait_until_open(self) -> None:
         """Wait until it listens, or has failed to."""
         await wait(event=self._tried)
 
-    def start(self) -> None:
-        """Start to listen."""
-
-        def body() -> None:
-            enter_worker(None, 0)
-            with suppress(RunKilledError):
-                run_on_loop(self._listen)
-
-        submit(body)
-
-    def stop(self) -> None:
-        """Close the connection; returns at once."""
-        self._node.kill("no run wants it")
+    def listen(self) -> None:
+        """Listen on a loop of this thread until it is stopped."""
+        enter_worker(None, 0)
+        with suppress(RunKilledError):
+            run_on_loop(self._listen)
 
     async def _listen(self) -> None:
         attempt = 0
-        with self._node:
+        with self.node:
             while True:
                 attempt = 0 if await invoke(self._follow) else attempt + 1
                 self._tried.set()
@@ -139,7 +134,7 @@ async def answer_reachably(url: str, node: CallNode, answer: Callable[[], Awaita
         channel = _channels.get(url)
         if channel is None:
             channel = _channels[url] = KillChannel(url)
-            channel.start()
+            submit(channel.listen)
         channel.runs.add(node)
     try:
         await invoke(channel.wait_until_open)
@@ -149,7 +144,7 @@ async def answer_reachably(url: str, node: CallNode, answer: Callable[[], Awaita
             channel.runs.discard(node)
             if not channel.runs:
                 _channels.pop(url, None)
-                channel.stop()
+                channel.node.kill("no run wants it")
 
 
 def publish(url: str, session_id: Hashable) -> None:

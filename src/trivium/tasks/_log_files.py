@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -15,7 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 from threading import RLock
 from time import monotonic
-from typing import Final
+from typing import Final, TypeAlias
 
 from trivium.commander import CallNode, Event, TaskNode
 from trivium.commander.lowlevel import stopped_by
@@ -29,6 +28,7 @@ __all__ = ["RunLog", "file_name"]
 
 _logger = getLogger("trivium.tasks")
 _LONGEST_NAME: Final = 100
+Write: TypeAlias = Callable[[str], object] | None
 
 
 def file_name(task: str) -> str:
@@ -54,26 +54,17 @@ class LogFile:
     Args:
         path: the file.
         head: the first text of a new file.
-        render: renders an entry.
     """
 
-    def __init__(self, path: Path, head: str, render: Callable[[Entry], str]) -> None:
-        self._path, self._render, self._lock = path, render, RLock()
+    def __init__(self, path: Path, head: str) -> None:
+        self._path, self._lock = path, RLock()
         if not path.exists():
             create_file(path, head.encode("utf-8", "backslashreplace"))
         self._file = path.open("ab", buffering=0)
 
-    def append(self, entry: Entry) -> None:
-        """Add an entry; a message with an object that cannot be rendered says so instead.
-
-        A full disk ends this file with a warning; the run goes on.
-        """
-        try:
-            text = self._render(entry)
-        except Exception as error:  # a message may hold any object of a user's
-            unknown = Message(content=f"[cannot be shown: {type(error).__name__}]")
-            text = self._render(entry._replace(response=entry.response._replace(message=unknown)))
-        data = memoryview(text.encode("utf-8", "backslashreplace"))
+    def append(self, text: str) -> None:
+        """Add an entry. A full disk ends this file with a warning; the run goes on."""
+        data = memoryview(f"{text}\n".encode("utf-8", "backslashreplace"))
         with self._lock:
             try:
                 while data and not self._file.closed:
@@ -99,33 +90,39 @@ def create_file(path: Path, head: bytes) -> None:
     except OSError:  # a file system without links
         os.replace(part, path)
     finally:
-        with suppress(OSError):
-            part.unlink()
+        part.unlink(missing_ok=True)
 
 
 class RunLog:
     """Writes the responses of one run and of its sub-tasks into files; a listener.
 
     Args:
-        folder: the folder of the files.
+        folder: the folder of the files; None: only what is given is written.
         name: the name of the task, for the names of the files.
         html: write the page too.
         color: write the lines with the colours of a terminal.
+        *to: functions that are called with each line, and with each row of the table, in place of a file.
 
     Raises:
         OutputError: the files cannot be written.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], name: str, html: bool = True, color: bool = False) -> None:
-        self._places: dict[TaskNode, str] = {}
-        self._numbers = count(1)
+    def __init__(
+        self, folder: str | Path | None, name: str, html: bool = True, color: bool = False, *to: Write
+    ) -> None:
+        self._places, self._numbers = dict[TaskNode, str](), count(1)
         self._files: list[LogFile] = []
         forms = [("log", "", partial(render_line, color=color)), ("tsv", TSV_HEAD, render_row)]
         forms += [("html", page_head(name), render_html)] if html else []
+        self._writers = [(form[2], write) for form, write in zip(forms, to, strict=False) if write is not None]
+        if folder is None:
+            return
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            for ending, head, render in forms:
-                self._files.append(LogFile(Path(folder, f"{file_name(name)}.{ending}"), head, render))
+            for (ending, head, render), write in zip(forms, (*to, None, None, None), strict=False):
+                if write is None:
+                    self._files.append(LogFile(Path(folder, f"{file_name(name)}.{ending}"), head))
+                    self._writers.append((render, self._files[-1].append))
         except (OSError, ValueError) as error:  # the latter for a path that no file system can have
             self.close()
             reason = (isinstance(error, OSError) and error.strerror) or error
@@ -152,8 +149,14 @@ class RunLog:
         self._append(Entry(at, _now(), Response(task, kind, None), note=text))
 
     def _append(self, entry: Entry) -> None:
-        for file in self._files:
-            file.append(entry)
+        for render, write in self._writers:
+            try:
+                text = render(entry)
+            except Exception as error:  # a message may hold any object of a user's
+                unknown = Message(content=f"[cannot be shown: {type(error).__name__}]")
+                text = render(entry._replace(response=entry.response._replace(message=unknown)))
+            if text:
+                write(text)
 
     async def write_run(
         self, node: CallNode, task: str, given: Iterable[Message], answer: Callable[[], Awaitable[Message]]

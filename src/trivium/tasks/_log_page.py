@@ -47,7 +47,7 @@ def render_html(entry: Entry) -> str:
     depth, at = f"d{min(entry.at.count('/'), _DEEPEST)}", _text(entry.at)
     task, responder, message, _, is_result = entry.response
     if entry.note is not None:
-        return f'<div class="{responder} {depth}" data-at="{at}"><b>{_text(task)}</b> {_text(entry.note)}</div>\n'
+        return f'<div class="{responder} {depth}" data-at="{at}"><b>{_text(task)}</b> {_text(entry.note)}</div>'
     kind = _KINDS.get(responder, "task")
     counts = is_result or entry.is_given
     name = "" if message is None or kind == "task" else message.sender
@@ -61,7 +61,7 @@ def render_html(entry: Entry) -> str:
         f'<time datetime="{entry.when.isoformat(timespec="seconds")}">{entry.when:%H:%M:%S}</time>',
     ]
     start = f'<details class="entry {kind} {depth}{"" if counts else " try"}" data-at="{at}"'
-    return f"{start}{' open' if counts and body else ''}><summary>{''.join(head)}</summary>{body}</details>\n"
+    return f"{start}{' open' if counts and body else ''}><summary>{''.join(head)}</summary>{body}</details>"
 
 
 def _preview(entry: Entry) -> str:

@@ -47,7 +47,7 @@ def render_row(entry: Entry) -> str:
         return ""
     task, responder, message, _, is_result = entry.response
     fields = "\t" * 6 + entry.content if message is None else escape_controls(message.tsv_str())
-    return "\t".join(("*" if is_result else " ", _cell(task), _cell(responder), fields)) + "\n"
+    return "\t".join(("*" if is_result else " ", _cell(task), _cell(responder), fields))
 
 
 def render_line(entry: Entry, color: bool = False) -> str:
@@ -56,7 +56,7 @@ def render_line(entry: Entry, color: bool = False) -> str:
     task, responder, message, _, is_result = entry.response
     if entry.note is not None:
         sign, verb = {"begin": (">", " begins"), "end": ("<", " ends")}.get(responder, ("!", ""))
-        return f"{sign} {time}{_cell(task + verb)} | {_cell(entry.note)}\n"
+        return f"{sign} {time}{_cell(task + verb)} | {_cell(entry.note)}"
     about = [task, responder, *(_about(message) if message else ())]
     start = time + " | ".join(_cell(each) for each in about if each)
     if color:
@@ -64,7 +64,7 @@ def render_line(entry: Entry, color: bool = False) -> str:
     calls = [call.arguments for call in message.tool_calls if call.id] if message else []
     said = "\n".join(each for each in (entry.content, *calls) if each)
     text = f"{'*' if is_result else ' '} {start}" + (f" | {escape_controls(said)}" if said else "")
-    return text.replace("\n", "\n    ") + "\n"
+    return text.replace("\n", "\n    ")
 
 
 def _cell(text: str) -> str:

@@ -26,25 +26,25 @@ def log_response(task: Task[Any], response: Response) -> None:
     node = current.get()
     if node is not None:
         emit(node, ResponseEvent, response)
-    elif task.log is not None:
-        task.log.write(response)
-    elif (log := open_log(task)) is not None:
+    elif (log := task.log or open_log(task)) is not None:
         log.write(response)
-        log.close()
+        if log is not task.log:
+            log.close()
 
 
 def open_log(task: Task[Any]) -> RunLog | None:
-    """Open the files of a task's log; None where it writes none.
+    """Open the log of a task, in files or by loggers that it was given; None where it writes none.
 
     Raises:
         OutputError: they cannot be written.
     """
-    config = task.config
-    if config.logs_dir is None or not config.enable_loggers:
+    given = task.logger and task.logger.log, task.tsv_logger and task.tsv_logger.info
+    folder = task.config.logs_dir if task.config.enable_loggers else None
+    if folder is None and given == (None, None):
         return None
     from trivium.tasks._log_files import RunLog
 
-    return RunLog(config.logs_dir, task.name, config.enable_html_logging, task.color_log)
+    return RunLog(folder, task.name, task.config.enable_html_logging, task.color_log, *given)
 
 
 async def answer_logged(

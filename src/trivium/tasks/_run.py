@@ -24,7 +24,7 @@ from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, LoopDetector, Signs
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["Responder", "TaskRun", "begin_run", "own_names", "run_of"]
+__all__ = ["Responder", "TaskRun", "begin_run", "loops_of", "own_names", "run_of"]
 
 Responder: TypeAlias = "Entity | Task[Any]"
 """One that answers in a task: an entity of its agent, or a sub-task."""
@@ -390,6 +390,11 @@ def run_of(task: Task[Any]) -> TaskRun:
     while run is not None and run.task is not task:
         run = run.above
     return run or task.latest_run
+
+
+def loops_of(task: Task[Any]) -> LoopDetector:
+    """Return what detects loops in the run of a task; see `run_of`."""
+    return run_of(task).loops
 
 
 def own_names(task: Task[Any]) -> Set[str]:

@@ -155,13 +155,15 @@ class LoopDetector:
         config: the longest cycle, and the certainty that is needed.
     """
 
-    __slots__ = ("_config", "_counts", "_last", "_refusals", "_refused_at")
+    __slots__ = ("_config", "_refused_at", "counts", "last", "refusals")
+    counts: Counter[int]
+    last: deque[int]
+    refusals: int
 
     def __init__(self, config: TaskConfig) -> None:
-        self._config = config
-        self._counts: Counter[int] = Counter()
-        self._last: deque[int] = deque(maxlen=config.inf_loop_cycle_len * config.inf_loop_wait_factor)
-        self._refused_at, self._refusals = -5, 0
+        self._config, self.counts = config, Counter()
+        self.last = deque(maxlen=config.inf_loop_cycle_len * config.inf_loop_wait_factor)
+        self._refused_at, self.refusals = -5, 0
 
     def add(self, signs: Signs) -> None:
         """Count the message that a step led to."""
@@ -169,27 +171,27 @@ class LoopDetector:
         if message is not None and self._config.inf_loop_cycle_len:
             said = (str(message.content), message.sender, id(signs.entity), message.receiver)
             seen = hash((*said, *[(call.name, call.arguments) for call in calls]) if calls else said)
-            self._counts[seen] += 1
-            self._last.append(seen)
+            self.counts[seen] += 1
+            self.last.append(seen)
 
     def add_refusal(self, step: int) -> None:
         """Count a refusal that a step led to."""
-        self._refusals = self._refusals + 1 if self._refused_at == step - 2 else 0
+        self.refusals = self.refusals + 1 if self._refused_at == step - 2 else 0
         self._refused_at = step
 
     def find(self, step: int) -> str:
         """Return a description of the loop after so many steps; "" if there is none."""
         longest, wait = self._config.inf_loop_cycle_len, self._config.inf_loop_wait_factor
-        if self._refusals > wait:
+        if self.refusals > wait:
             return "every second message is a refusal"
-        if longest <= 0 or step % longest or self._counts.total() < wait * longest:
+        if longest <= 0 or step % longest or self.counts.total() < wait * longest:
             return ""
-        last = list(self._last)
+        last = list(self.last)
         for length in range(1, longest + 1):
             latest = last[-wait * length :]
             if all(map(eq, latest[length:], latest)):
                 return f"a cycle of {length} messages repeats"
-        common = self._counts.most_common(longest + 1)
+        common = self.counts.most_common(longest + 1)
         amounts = [amount for _, amount in common]
         factor = self._config.inf_loop_dominance_factor
         drops = [at for at, (more, less) in enumerate(pairwise(amounts)) if more > factor * less and more - less > wait]

@@ -28,8 +28,11 @@ from trivium.tasks._logs import answer_logged, log_response, open_log
 from trivium.tasks._responders import SubTaskResponder, name_of, responder_of
 from trivium.tasks._run import Responder, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
+from trivium.tasks._signals import LoopDetector
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from trivium.agents.lowlevel import CallMethod, TaskCallbacks
     from trivium.commander.lowlevel import AsyncStream, Stream
     from trivium.schema import Answer
@@ -89,6 +92,10 @@ class Task(Module, Generic[T]):
     """The kind of responder that it is as a sub-task; see `trivium.tasks.lowlevel`."""
     own_callbacks: TaskCallbacks | None = None
     log: RunLog | None = None
+    logger: Any = None
+    """A logger with `log(line)`, as Langroid's `RichFileLogger`, for the lines in place of their file."""
+    tsv_logger: Logger | None = None
+    """A logger for the rows of the table in place of their file."""
 
     pending_message = RunAttribute(TaskRun.pending_message, "The message that waits for an answer.")
     pending_sender = RunAttribute(TaskRun.pending_sender, "The responder that gave it: an entity, or a sub-task.")
@@ -101,6 +108,9 @@ class Task(Module, Generic[T]):
     max_cost = RunAttribute(TaskRun.max_cost, "US dollars that the run may cost; 0: no limit.")
     max_tokens = RunAttribute(TaskRun.max_tokens, "Tokens that the run may use; 0: no limit.")
     why = RunAttribute(TaskRun.why, "The reason for an end without success; '' for a success. Each answer has its own.")
+    message_counter = RunAttribute(LoopDetector.counts, "The hashes of the messages, counted.", of_loops=True)
+    history = RunAttribute(LoopDetector.last, "The hashes of the latest messages.", of_loops=True)
+    n_no_answer_alternations = RunAttribute(LoopDetector.refusals, "Refusals in every second step.", of_loops=True)
     message_history_idx = RunAttribute(TaskRun.message_history_idx, "The index in the history where it began, or -1.")
 
     if TYPE_CHECKING:
@@ -356,7 +366,8 @@ class Task(Module, Generic[T]):
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         running_tasks[node] = self
         channel = self.config.kill_channel
-        if channel is None and self.config.logs_dir is None and not node.scope.listeners:
+        given = self.logger or self.tsv_logger or node.scope.listeners
+        if channel is None and self.config.logs_dir is None and not given:
             return await super()._answer(node, messages, kwargs)
         answer = partial(super()._answer, node, messages, kwargs)
         if channel is not None:
