@@ -84,7 +84,7 @@ def test_the_tables_of_tools_are_replaced_and_extended_as_attributes():
     made = agent()
     made.enable_message([Square, PassTool])
     assert made.llm_tools_usable == {"square", "pass_tool"}
-    made.llm_tools_usable = {"square"}
+    made.llm_tools_usable = {"square"}  # pyright: ignore[reportAttributeAccessIssue]
     made.llm_tools_handled |= {"done_tool"}  # pyright: ignore[reportAttributeAccessIssue]
     made.llm_tools_handled -= {"pass_tool"}  # pyright: ignore[reportAttributeAccessIssue]
     assert (made.llm_functions_usable, made.llm_tools_handled) == ({"square"}, {"square", "done_tool"})

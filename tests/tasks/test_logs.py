@@ -249,7 +249,12 @@ def test_loggers_that_are_set_are_given_what_would_stand_in_the_files(tmp_path: 
     assert (of.logger, of.tsv_logger) == (None, None)
     of.logger, of.tsv_logger = Lines(), logging.Logger("rows")
     found: list[str] = []
-    of.tsv_logger.addFilter(lambda record: found.append(record.getMessage()) is None)
+
+    def keep(record: logging.LogRecord) -> bool:
+        found.append(record.getMessage())
+        return True
+
+    of.tsv_logger.addFilter(keep)
     of.run("ask B, 100 %d")
     of.log_message(Entity.LLM, Message(content="by hand"))
     assert found[0] == " \tA\tUser\tUser\t\t\t\t\t\task B, 100 %d"

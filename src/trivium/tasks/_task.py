@@ -20,7 +20,7 @@ from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitE
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_arguments, checked, link, positive
-from trivium.tasks._attributes import RunAttribute
+from trivium.tasks._attributes import RunAttributes
 from trivium.tasks._config import TaskConfig, refuse_others
 from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
@@ -28,11 +28,8 @@ from trivium.tasks._logs import answer_logged, log_response, open_log
 from trivium.tasks._responders import SubTaskResponder, name_of, responder_of
 from trivium.tasks._run import Responder, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
-from trivium.tasks._signals import LoopDetector
 
 if TYPE_CHECKING:
-    from logging import Logger
-
     from trivium.agents.lowlevel import CallMethod, TaskCallbacks
     from trivium.commander.lowlevel import AsyncStream, Stream
     from trivium.schema import Answer
@@ -44,7 +41,7 @@ T = TypeVar("T", default=Message | None)
 R = TypeVar("R")
 
 
-class Task(Module, Generic[T]):
+class Task(Module, RunAttributes, Generic[T]):
     """Runs an agent, its user and its sub-tasks as responders until the task is done.
 
     In each step the first responder with a valid response answers the pending message: the user (where the task is
@@ -94,24 +91,8 @@ class Task(Module, Generic[T]):
     log: RunLog | None = None
     logger: Any = None
     """A logger with `log(line)`, as Langroid's `RichFileLogger`, for the lines in place of their file."""
-    tsv_logger: Logger | None = None
-    """A logger for the rows of the table in place of their file."""
-
-    pending_message = RunAttribute(TaskRun.pending_message, "The message that waits for an answer.")
-    pending_sender = RunAttribute(TaskRun.pending_sender, "The responder that gave it: an entity, or a sub-task.")
-    n_stalled_steps = RunAttribute(TaskRun.n_stalled_steps, "The number of steps in a row without a valid response.")
-    human_tried = RunAttribute(TaskRun.human_tried, "True if the user was the last one that was asked.")
-    is_done = RunAttribute(TaskRun.is_done, "Whether the last response ends the task.")
-    is_pass_thru = RunAttribute(TaskRun.is_pass_thru, "Whether the last response passes the pending message on.")
-    caller = RunAttribute(TaskRun.caller, "The task that called this one; None at the root.")
-    session_id = RunAttribute(TaskRun.session_id, "The session of the run.")
-    max_cost = RunAttribute(TaskRun.max_cost, "US dollars that the run may cost; 0: no limit.")
-    max_tokens = RunAttribute(TaskRun.max_tokens, "Tokens that the run may use; 0: no limit.")
-    why = RunAttribute(TaskRun.why, "The reason for an end without success; '' for a success. Each answer has its own.")
-    message_counter = RunAttribute(LoopDetector.counts, "The hashes of the messages, counted.", of_loops=True)
-    history = RunAttribute(LoopDetector.last, "The hashes of the latest messages.", of_loops=True)
-    n_no_answer_alternations = RunAttribute(LoopDetector.refusals, "Refusals in every second step.", of_loops=True)
-    message_history_idx = RunAttribute(TaskRun.message_history_idx, "The index in the history where it began, or -1.")
+    tsv_logger: Any = None
+    """A logger with `info(row)`, as those of `logging`, for the rows of the table in place of their file."""
 
     if TYPE_CHECKING:
         __call__: CallMethod[Answer[T]]  # type: ignore[override]
