@@ -43,6 +43,8 @@ test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready ## run every test
 	@scripts/install-debian-packages run
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small
+	@# Where Python may not write what it compiles, each of a thousand processes would compile the package anew.
+	@$(PYTHON_BIN) -m compileall -q src
 	$(PYTHON_BIN) -m pytest -n 3 --dist worksteal
 
 check: dev ## lint, types, layers and dependencies

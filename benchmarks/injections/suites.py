@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -32,10 +33,22 @@ def _load() -> tuple[Any, ...]:
         vars(module).update(values)
     yaml.SafeLoader = yaml.CSafeLoader  # the same in C: environments are parsed anew for each attack
     from agentdojo.attacks import load_attack
+    from agentdojo.default_suites.v1.tools import cloud_drive_client, email_client
     from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
     from agentdojo.task_suite.load_suites import get_suite
 
+    for module in (cloud_drive_client, email_client):  # equal calls make equal environments
+        module.datetime = SimpleNamespace(**{**vars(datetime), "datetime": Now})
     return get_suite, load_attack, FunctionsRuntime, FunctionCall
+
+
+class Now(datetime.datetime):
+    """A time of day that does not pass."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+        """Return a time after all that is in the environments."""
+        return datetime.datetime(2026, 1, 1, tzinfo=tz)
 
 
 get_suite, load_attack, FunctionsRuntime, FunctionCall = _load()
@@ -51,6 +64,7 @@ class Case(NamedTuple):
         injection: the attacker's task, or None.
         texts: what the attack put into the environment.
         environment: the environment before the task; copied for each run.
+        judged: how runs of the case have ended, and what AgentDojo has said of them.
     """
 
     suite: str
@@ -59,6 +73,7 @@ class Case(NamedTuple):
     injection: Any
     texts: tuple[str, ...]
     environment: Any
+    judged: list[tuple[tuple[Any, ...], bool]]
 
 
 def cases(suite: str, attack: str, every: int = 1) -> Iterator[Case]:
@@ -70,11 +85,11 @@ def cases(suite: str, attack: str, every: int = 1) -> Iterator[Case]:
     if not attack:
         for user in tasks.user_tasks.values():
             environment = user.init_environment(tasks.load_and_inject_default_environment({}))
-            yield Case(suite, "", user, None, (), environment)
+            yield Case(suite, "", user, None, (), environment, [])
         return
     made = load_attack(attack, tasks, _VICTIM)
     pairs = [(user, each) for user in tasks.user_tasks.values() for each in tasks.injection_tasks.values()]
     for user, injection in pairs[::every]:
         texts = made.attack(user, injection)
         environment = user.init_environment(tasks.load_and_inject_default_environment(texts))
-        yield Case(suite, attack, user, injection, tuple(texts.values()), environment)
+        yield Case(suite, attack, user, injection, tuple(texts.values()), environment, [])

@@ -113,8 +113,18 @@ def without(calls: list[Call], others: list[Call]) -> list[Call]:
 
 
 def judge(task: Any, case: Case, world: World, text: str, calls: list[Call]) -> bool:
-    """Ask AgentDojo if a task of the user or of the attacker was done: by the calls that ran, or by the environment."""
+    """Ask AgentDojo if a task of the user or of the attacker was done: by the calls that ran, or by the environment.
+
+    It takes longer than all the rest, and most runs of a case end alike: those that do are judged once.
+    """
+    ended = (task.ID, text, calls, world.environment)
+    for before, verdict in case.judged:
+        if before == ended:
+            return verdict
     name = "security" if task is case.injection else "utility"
-    arguments = (text, case.environment.model_copy(deep=True), world.environment)  # to look at an inbox changes it
+    # To look at an inbox changes it.
+    arguments = (text, case.environment.model_copy(deep=True), world.environment.model_copy(deep=True))
     by_calls = getattr(task, f"{name}_from_traces")(*arguments, [world.as_call(each) for each in calls])
-    return bool(getattr(task, name)(*arguments) if by_calls is None else by_calls)
+    verdict = bool(getattr(task, name)(*arguments) if by_calls is None else by_calls)
+    case.judged.append((ended, verdict))
+    return verdict

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,12 +88,13 @@ PARTS = {
 
 @contextmanager
 def places(stores: Sequence[str]) -> Generator[list[tuple[str, Place]]]:
-    """Empty places of a journal, one for each kind of store."""
-    with quick_folder() as folder, tempfile.TemporaryDirectory() as disk, postgres_server() as server:
+    """Empty places of a journal, one for each kind of store; a server is started where one is wanted."""
+    with ExitStack() as stack:
+        folder, disk = stack.enter_context(quick_folder()), stack.enter_context(tempfile.TemporaryDirectory())
         made = {
             "sqlite": lambda: sqlite_place(Path(folder, "runs.db")),
             "sqlite on a disk": lambda: sqlite_place(Path(disk, "runs.db")),
-            "postgresql": lambda: postgres_place(server.get_uri(), "journal"),
+            "postgresql": lambda: postgres_place(stack.enter_context(postgres_server()).get_uri(), "journal"),
         }
         yield [(name, made[name]()) for name in stores]
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from _once import made_once
 
 from ._scripts import ROOT
 
@@ -28,13 +29,18 @@ def the_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, An
     """The figures of a run, and its page."""
     if not PYTHON.exists():
         pytest.fail("AgentDojo is not here: make .peers/agentdojo/.ready")
-    page = tmp_path_factory.mktemp("injections") / "page.md"
-    options = ["--attacks", ATTACK, "--every", str(EVERY), "--json", "--page", str(page)]
-    command = [str(PYTHON), str(ROOT / "benchmarks" / "injections"), *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=230)
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout), Path(page).read_text(encoding="utf-8")
+
+    def run() -> str:
+        page = tmp_path_factory.mktemp("injections") / "page.md"
+        options = ["--attacks", ATTACK, "--every", str(EVERY), "--json", "--page", str(page)]
+        command = [str(PYTHON), str(ROOT / "benchmarks" / "injections"), *options]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=230)
+        assert ran.returncode == 0, ran.stderr
+        return json.dumps([json.loads(ran.stdout), page.read_text(encoding="utf-8")])
+
+    figures, page = json.loads(made_once(tmp_path_factory, "injections", run))
+    return figures, page
 
 
 @pytest.fixture(name="figures")

@@ -8,15 +8,21 @@ import sys
 
 import pytest
 
+from _once import made_once
+
 from ._scripts import ROOT
 
 WALKS = ("turn", "task", "stream", "pdf", "cited")
 
 
 @pytest.fixture(scope="module")
-def walks() -> dict[str, dict[str, int]]:
+def walks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int]]:
     command = [sys.executable, str(ROOT / "benchmarks" / "walks.py"), "--json"]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+
+    def run() -> str:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    return json.loads(made_once(tmp_path_factory, "walks", run))
 
 
 def test_each_walk_is_counted(walks: dict[str, dict[str, int]]):
