@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count
 from logging import WARNING, getLogger
 from random import uniform
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic_core import to_jsonable_python
 
@@ -43,6 +43,8 @@ __all__ = [
     "ToolAbandonedEvent",
     "ToolCallEvent",
     "ToolLeftEvent",
+    "ToolProgress",
+    "ToolProgressEvent",
     "ToolResultEvent",
     "ToolRetryEvent",
     "as_arguments",
@@ -51,6 +53,7 @@ __all__ = [
     "call_function",
     "reason_of",
     "report_error",
+    "report_progress",
     "run_tool",
     "sendable",
 ]
@@ -119,6 +122,59 @@ class ToolResultEvent(Event[Any, Literal["tool_result"]]):
     def is_for_clients(self) -> bool:
         """Return True: servers send it."""
         return True
+
+
+class ToolProgress(NamedTuple):
+    """How far a tool is.
+
+    Args:
+        done: how much is done; it grows from report to report.
+        total: how much there is to do; None: unknown.
+        text: what is being done.
+    """
+
+    done: float
+    total: float | None = None
+    text: str = ""
+
+
+class ToolProgressEvent(Event[ToolProgress, Literal["tool_progress"]]):
+    """A tool has reported how far it is."""
+
+    __slots__ = ()
+
+    def detail(self, content: bool = False) -> str:
+        """Say how far it is."""
+        done, total, text = self.data
+        known = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+        return f"{known} {on_one_line(text)}" if content and text else known
+
+    def fields(self, content: bool = False) -> JSONObject:
+        """Return the numbers, and what is being done."""
+        done, total, text = self.data
+        return {"done": done, "total": total, **({"text": text} if content else {})}
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, Any]) -> ToolProgress:
+        """Return the progress."""
+        return ToolProgress(fields.get("done", 0), fields.get("total"), fields.get("text", ""))
+
+    def is_for_clients(self) -> bool:
+        """Return True: servers send it."""
+        return True
+
+
+def report_progress(done: float, total: float | None = None, text: str = "") -> None:
+    """Report how far the running tool is, to those who listen: clients of servers, streams, the screen.
+
+    Args:
+        done: how much is done; it grows from report to report.
+        total: how much there is to do; None: unknown.
+        text: what is being done.
+    """
+    node = current.get()
+    if node is not None:
+        emit(node, ToolProgressEvent, ToolProgress(done, total, text))
 
 
 class ToolRetryEvent(Event[Exception, Literal["tool_retry"]], level=WARNING):

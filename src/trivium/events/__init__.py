@@ -19,7 +19,14 @@ from trivium.events._registry import HOMES, event_class, event_kinds
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.actions import ApprovalEvent, ToolAbandonedEvent, ToolCallEvent, ToolResultEvent, ToolRetryEvent
+    from trivium.actions import (
+        ApprovalEvent,
+        ToolAbandonedEvent,
+        ToolCallEvent,
+        ToolProgressEvent,
+        ToolResultEvent,
+        ToolRetryEvent,
+    )
     from trivium.agents import UserInputEvent
     from trivium.commander import EndedEvent, QueuedEvent, RetriedEvent, StartedEvent
     from trivium.events._union import RunEvent
@@ -66,6 +73,7 @@ __all__ = [
     "StartedEvent",
     "ToolAbandonedEvent",
     "ToolCallEvent",
+    "ToolProgressEvent",
     "ToolResultEvent",
     "ToolRetryEvent",
     "UnclaimedEvent",

@@ -30,6 +30,7 @@ HOMES: Final = {
     "StartedEvent": "commander",
     "ToolCallEvent": "actions",
     "ToolAbandonedEvent": "actions",
+    "ToolProgressEvent": "actions",
     "ToolResultEvent": "actions",
     "ToolRetryEvent": "actions",
     "UnclaimedEvent": "journal",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         | events.StartedEvent
         | events.ToolCallEvent
         | events.ToolAbandonedEvent
+        | events.ToolProgressEvent
         | events.ToolResultEvent
         | events.ToolRetryEvent
         | events.UnclaimedEvent

@@ -1,54 +1,83 @@
-"""Tools, toolkits, agents and tasks of a program as MCP tools; an agent or a task is one tool."""
+"""Tools, toolkits, agents and tasks of a program as MCP tools, with its resources and prompts."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
-from trivium.actions import BaseAction, Tool, as_text, attempt_tool
-from trivium.exceptions import ConfigurationError, MissingExtraError, ToolArgumentsError
+from trivium.actions import BaseAction, Tool, ToolProgress, as_text, run_tool
+from trivium.actions.lowlevel import reason_of
+from trivium.agents import Agent
+from trivium.exceptions import (
+    CommanderError,
+    ConfigurationError,
+    MissingExtraError,
+    RunPausedError,
+    ToolArgumentsError,
+)
+from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, UsedStates, answer_or_ask
+from trivium.mcp._blocks import Output, failure, output_of, resource_contents, result_of, tool_output
+from trivium.mcp._materials import Prompts, Resources, ResourceValue, completions, prompt_messages
 from trivium.module import Module
-from trivium.schema import ActionReturn
+from trivium.schema import Message
 from trivium.serving.lowlevel import to_failure
+from trivium.tasks import Task
 
 if TYPE_CHECKING:
-    from mcp import types
-    from mcp.server.context import ServerRequestContext
+    from mcp import MCPError, types
     from mcp.server.lowlevel import Server
 
 __all__ = ["Offers"]
 
-RequestContext: TypeAlias = "ServerRequestContext[Any, Any]"
-
 _MOST_SESSIONS: Final = 1000
+_CACHED_MS: Final = 60_000
+"""How long a client may take the lists as they are: they do not change while the server runs."""
+_HINTS: Final[dict[str | None, dict[str, bool]]] = {
+    "read": {"read_only_hint": True},
+    "idempotent": {"idempotent_hint": True},
+    "once": {"idempotent_hint": False},
+}
+"""What clients are told of a tool's effect."""
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _log = logging.getLogger("trivium.mcp")
 
 
 class Offers:
-    """The tools of a server, and the conversations of its clients with its agents.
+    """The tools, resources and prompts of a server, and the conversations of its clients with its agents.
 
     Args:
         what: a tool, a function, an action or toolkit, an agent, a task or any other module; or several of them.
-        timeout: seconds that an agent's run may take; None: no limit.
+        timeout: seconds that a call may take; None: no limit.
+        resources: see `Resources`.
+        prompts: see `Prompts`.
 
     Raises:
         ConfigurationError: two of them have one name, or there is none.
         ToolDefinitionError: one of them cannot be a tool.
     """
 
-    def __init__(self, what: Any, timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        what: Any,
+        timeout: float | None = None,
+        resources: Mapping[str, ResourceValue] | None = None,
+        prompts: Iterable[Callable[..., Any] | Tool] = (),
+    ) -> None:
         many = cast("Iterable[Any]", what) if isinstance(what, list | tuple) else [what]
         self.timeout = timeout
         self.found: dict[str, Tool | Module] = {}
+        self._outputs: dict[str, Output | None] = {}
+        self._resources, self._prompts = Resources(resources or {}), Prompts(prompts)
         self._sessions = OrderedDict[tuple[str, str], tuple[Module, str]]()
+        self._used = UsedStates()
         for each in many:
             self._add(each)
-        if not self.found:
+        if not self.found and not self._resources and not self._prompts:
             raise ConfigurationError("there is nothing to serve: give a tool, an agent or a task")
 
     def _add(self, what: Any) -> None:
@@ -62,37 +91,132 @@ class Offers:
             if legal in self.found:
                 raise ConfigurationError(f"two of what is served are called {legal}: give one another name")
             self.found[legal] = each
+            self._outputs[legal] = tool_output(each) if isinstance(each, Tool) else module_output(each)
 
     def server(self, name: str) -> Server[Any]:
         """Make the SDK's server that offers them, to be run on a transport."""
         try:
+            from mcp.server.caching import CacheHint
             from mcp.server.lowlevel import Server
+            from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
         except ImportError:
             raise MissingExtraError("mcp", "mcp") from None
-        return Server(name, on_list_tools=self._list, on_call_tool=self._call)
+        lists: Any = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+        handlers: dict[str, Any] = {"on_list_tools": self._list, "on_call_tool": self._call}
+        if self._resources:
+            handlers |= {
+                "on_list_resources": self._list_resources,
+                "on_list_resource_templates": self._list_templates,
+                "on_read_resource": self._read,
+            }
+        if self._prompts:
+            handlers |= {"on_list_prompts": self._list_prompts, "on_get_prompt": self._get_prompt}
+        if self._prompts or self._resources:
+            handlers["on_completion"] = self._complete
+        made: Server[Any] = Server(name, cache_hints=dict.fromkeys(lists, CacheHint(_CACHED_MS)), **handlers)
+        security = RequestStateSecurity.ephemeral(ttl=STATE_SECONDS)
+        security.bind_principal = _owner
+        made.middleware.append(RequestStateBoundary(security, default_audience=name))
+        return made
 
+    # ---- lists
     async def _list(self, ctx: RequestContext, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         from mcp.types import ListToolsResult
 
-        return ListToolsResult(tools=[describe_offer(name, each) for name, each in self.found.items()])
+        tools = [describe_offer(name, each, self._outputs[name]) for name, each in self.found.items()]
+        return ListToolsResult(tools=tools)
 
-    async def _call(self, ctx: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
-        offered = self.found.get(params.name)
+    async def _list_resources(self, ctx: RequestContext, params: object) -> types.ListResourcesResult:
+        from mcp.types import ListResourcesResult
+
+        return ListResourcesResult(resources=self._resources.listed())
+
+    async def _list_templates(self, ctx: RequestContext, params: object) -> types.ListResourceTemplatesResult:
+        from mcp.types import ListResourceTemplatesResult
+
+        return ListResourceTemplatesResult(resource_templates=self._resources.templates())
+
+    async def _list_prompts(self, ctx: RequestContext, params: object) -> types.ListPromptsResult:
+        from mcp.types import ListPromptsResult
+
+        return ListPromptsResult(prompts=self._prompts.listed())
+
+    async def _complete(self, ctx: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
+        ref = params.ref
+        known = self._prompts.parameters(ref.name) if ref.type == "ref/prompt" else self._resources.parameters(ref.uri)
+        return completions(known.get(params.argument.name, {}), params.argument.value)
+
+    # ---- calls
+    async def _call(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
+        from mcp import MCPError
+
+        offered, arguments = self.found.get(params.name), params.arguments or {}
         if offered is None:
             known = ", ".join(self.found)
-            return _failure(f"there is no tool {params.name!r}; there are {known}")
-        arguments = params.arguments or {}
+            return failure(f"there is no tool {params.name!r}; there are {known}")
         try:
-            if isinstance(offered, Tool):
-                return _as_result(await attempt_tool(offered, arguments))
-            return await self._ask(offered, arguments, ctx)
+            if isinstance(offered, Module):
+                return await self._ask(offered, arguments, ctx)
+            output = self._outputs[params.name]
+            return await answer_or_ask(ctx, params, self._used, partial(self._use, offered, arguments, output, ctx))
+        except MCPError:
+            raise
         except ToolArgumentsError as error:
-            return _failure(str(error))
+            return failure(str(error))
         except Exception as error:
-            failure = to_failure(error)
-            if failure.status in (500, 502):
-                _log.error("a run failed", exc_info=error)
-            return _failure(f"{failure.kind}: {failure.message}")
+            return failure(_reason(error, isinstance(offered, Tool)))
+
+    async def _use(
+        self, tool: Tool, arguments: dict[str, Any], output: Output | None, ctx: RequestContext, asking: Asking
+    ) -> types.CallToolResult:
+        return result_of(await self._run(tool, arguments, ctx, asking), output, tool.name)
+
+    async def _run(self, tool: Tool, arguments: Mapping[str, Any], ctx: RequestContext, asking: Asking) -> Any:
+        """Run a tool, and report how far it is; its approval is asked of the client's user."""
+        run = _ToolRun(tool, arguments)
+        async with run.open(timeout=self.timeout, approve=partial(asking.approve, tool)) as call:
+            await report_progress(call, ctx, is_tool=True)
+        return run.returned
+
+    async def _read(self, ctx: RequestContext, params: types.ReadResourceRequestParams) -> Any:
+        found = self._resources.find(params.uri)
+        if found is None:
+            raise _unknown(f"there is no resource {params.uri}: resources/list shows those that there are", params.uri)
+        value, arguments = found
+        if not isinstance(value, Tool):
+            return _read_result(params.uri, value)
+
+        async def read(asking: Asking) -> types.ReadResourceResult:
+            return _read_result(params.uri, await self._run(value, arguments, ctx, asking))
+
+        return await self._or_error(answer_or_ask(ctx, params, self._used, read))
+
+    async def _get_prompt(self, ctx: RequestContext, params: types.GetPromptRequestParams) -> Any:
+        from mcp.types import GetPromptResult
+
+        tool = self._prompts.find(params.name)
+        if tool is None:
+            raise _unknown(f"there is no prompt {params.name!r}: prompts/list shows those that there are")
+
+        async def fill(asking: Asking) -> types.GetPromptResult:
+            value = await self._run(tool, params.arguments or {}, ctx, asking)
+            return GetPromptResult(description=tool.spec.description or None, messages=prompt_messages(value))
+
+        return await self._or_error(answer_or_ask(ctx, params, self._used, fill))
+
+    async def _or_error(self, answer: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for a result that has no form for failures: those are errors of the protocol."""
+        from mcp import MCPError
+        from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
+
+        try:
+            return await answer
+        except MCPError:
+            raise
+        except ToolArgumentsError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from None
+        except Exception as error:
+            raise MCPError(INTERNAL_ERROR, _reason(error)) from error
 
     async def _ask(self, module: Module, arguments: dict[str, object], ctx: RequestContext) -> types.CallToolResult:
         message, name = arguments.get("message"), arguments.get("session", "")
@@ -108,7 +232,7 @@ class Offers:
         finally:
             if not is_kept:
                 module.reset(session, recursive=True)
-        return _as_result(ActionReturn(result=[{"type": "text", "content": as_text(answer.content)}]))
+        return _as_answer(answer, module_output(module))
 
     def _keep(self, session: str, module: Module) -> None:
         """Note the use of a conversation; beyond the maximum, the least recently used one is forgotten."""
@@ -120,12 +244,37 @@ class Offers:
             forgotten.reset(oldest, recursive=True)
 
 
-async def report_progress(call: Any, ctx: RequestContext) -> None:
-    """Read the call to its end, and report the models' texts and tool calls to a client that wants progress."""
-    done = 0
-    wants = "progress_token" in (ctx.meta or {})
+class _ToolRun(Module):
+    """One call of a tool by a client, with its events.
+
+    Attributes:
+        returned: what the tool returned.
+    """
+
+    def __init__(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        super().__init__(name=tool.name)
+        self._tool, self._arguments, self.returned = tool, arguments, None
+
+    async def forward(self, *message: Message) -> str:
+        """Run the tool."""
+        self.returned = await run_tool(self._tool, self._arguments)
+        return ""
+
+
+async def report_progress(call: Any, ctx: RequestContext, is_tool: bool = False) -> None:
+    """Read the call to its end, and report how far it is to a client that wants progress.
+
+    Of an agent these are the texts and tool calls of its models, of a tool what it reports, and texts of its models.
+    """
+    wants, done = "progress_token" in (ctx.meta or {}), 0.0
     async for event in call:
-        if wants and event.is_for_clients() and (text := event.fields(content=True).get("text") or event.detail()):
+        if not wants or not event.is_for_clients() or (is_tool and event.kind in ("tool_call", "tool_result")):
+            continue
+        if is_tool and event.kind == "tool_progress":
+            progress: ToolProgress = event.data
+            done = max(done, progress.done)  # it may never shrink
+            await ctx.session.report_progress(done, progress.total, progress.text or None)
+        elif text := event.fields(content=True).get("text") or event.detail():
             done += 1
             await ctx.session.report_progress(done, None, text)
 
@@ -135,50 +284,72 @@ def _session(ctx: RequestContext, name: str) -> tuple[str, bool]:
     connection = "" if ctx.request is None else ctx.request.headers.get("mcp-session-id")
     if connection is None and not name:
         return f"mcp:{uuid4().hex}", False
-    return f"mcp:{connection or ''}:{name}", True
+    owner = _owner(ctx)
+    return f"mcp:{f'{owner}@' if owner else ''}{connection or ''}:{name}", True
 
 
-def describe_offer(name: str, offered: Tool | Module) -> types.Tool:
+def _owner(ctx: RequestContext) -> str | None:
+    """The user whose token the request has; None where there is one token for all, or none."""
+    return None if ctx.request is None else ctx.request.scope.get("trivium.user") or None
+
+
+def _reason(error: Exception, is_tool: bool = False) -> str:
+    """Return what a client is told of an error, and log what it is not told."""
+    if isinstance(error, RunPausedError) or (is_tool and not isinstance(error, CommanderError)):
+        return reason_of(error)
+    told = to_failure(error)
+    if told.status in (500, 502):
+        _log.error("a run failed", exc_info=error)
+    return f"{told.kind}: {told.message}"
+
+
+def _unknown(text: str, uri: str = "") -> MCPError:
+    from mcp import MCPError
+    from mcp.types import INVALID_PARAMS
+
+    return MCPError(INVALID_PARAMS, text, {"uri": uri} if uri else None)
+
+
+def _read_result(uri: str, value: object) -> types.ReadResourceResult:
+    from mcp.types import ReadResourceResult
+
+    values: list[Any] = value if isinstance(value, list) else [value]
+    return ReadResourceResult(contents=[resource_contents(uri, each) for each in values])
+
+
+def module_output(module: Module) -> Output | None:
+    """Return what an agent or task declares of its answers."""
+    if isinstance(module, Agent) and module.answer_format is not None:
+        return output_of(module.answer_format.kind)
+    return output_of(module.default_return_type) if isinstance(module, Task) else None
+
+
+def _as_answer(answer: Message, output: Output | None) -> types.CallToolResult:
+    from mcp.types import CallToolResult, TextContent
+
+    structured = None if output is None else output.structured(answer.output, answer.sender)
+    return CallToolResult(content=[TextContent(text=as_text(answer.content))], structured_content=structured)
+
+
+def describe_offer(name: str, offered: Tool | Module, output: Output | None) -> types.Tool:
     """Describe a tool, an agent or a task to clients."""
     from mcp.types import Tool as MCPTool
+    from mcp.types import ToolAnnotations
 
+    schema = None if output is None else output.schema
     if isinstance(offered, Tool):
-        return MCPTool(name=name, description=offered.spec.description, input_schema=_object(offered.spec.parameters))
+        parameters = _object(offered.spec.parameters)
+        hints = _HINTS.get(offered.effect)
+        return MCPTool(
+            name=name, description=offered.spec.description, input_schema=parameters, output_schema=schema,
+            annotations=None if hints is None else ToolAnnotations(**hints),
+        )  # fmt: skip
     said = offered.description or f"Ask {offered.name}."
     text = {"type": "string", "description": "What is said to it."}
     session = {"type": "string", "description": "A name for the conversation, to go on with it later."}
-    schema = {"type": "object", "properties": {"message": text, "session": session}, "required": ["message"]}
-    return MCPTool(name=name, description=said, input_schema=schema)
+    taken = {"type": "object", "properties": {"message": text, "session": session}, "required": ["message"]}
+    return MCPTool(name=name, description=said, input_schema=taken, output_schema=schema)
 
 
 def _object(schema: dict[str, object]) -> dict[str, Any]:
     return schema if schema.get("type") == "object" else {"type": "object", **schema}
-
-
-def _as_result(returned: ActionReturn) -> types.CallToolResult:
-    from mcp.types import CallToolResult
-
-    if returned.errmsg is not None:
-        return _failure(returned.errmsg)
-    items = returned.result or []
-    structured = items[0].get("structured") if items else None
-    return CallToolResult(
-        content=[content_block(each) for each in items],
-        structured_content=structured if isinstance(structured, dict) else None,
-    )
-
-
-def content_block(item: dict[str, Any]) -> types.ContentBlock:
-    """Convert an item of a result."""
-    from mcp.types import AudioContent, ImageContent, TextContent
-
-    kinds = {"image": ImageContent, "audio": AudioContent}
-    if item["type"] in kinds and "data" in item:
-        return kinds[item["type"]](data=item["data"], mime_type=item.get("mime_type", ""))
-    return TextContent(text=ActionReturn(result=[item]).format_result())
-
-
-def _failure(text: str) -> types.CallToolResult:
-    from mcp.types import CallToolResult, TextContent
-
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)

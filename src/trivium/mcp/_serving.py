@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+from trivium.actions import Tool
 from trivium.commander import ThreadEvent, wait
 from trivium.commander.lowlevel import run_on_loop, submit
 from trivium.exceptions import ConfigurationError
+from trivium.mcp._materials import ResourceValue
 from trivium.mcp._offers import Offers
 from trivium.schema.lowlevel import checked, positive
 from trivium.serving import ConnectionLimits
@@ -41,10 +43,13 @@ class ToolServer(HTTPServing):
             `""` lets in everybody, on this machine only.
         name: how the server calls itself.
         origins: web origins whose pages may call it; default none.
-        timeout: seconds that an agent's run may take; None: no limit.
+        timeout: seconds that a call may take; None: no limit.
         max_bytes: size of a request's body.
         grace: seconds that calls have to end when the server stops.
         connections: the limits of its connections; default `ConnectionLimits()`.
+        resources: what clients may read, by address: text, bytes, an `MCPContent`, or a function that returns one of
+            them. Names in braces of an address are the parameters of its function.
+        prompts: functions of texts that return a text, a `Message`, an `MCPContent`, or a list of these.
 
     Raises:
         ConfigurationError: there is nothing to serve, or an option cannot be used.
@@ -75,12 +80,16 @@ class ToolServer(HTTPServing):
         max_bytes: int = 4 << 20,
         grace: float = 5.0,
         connections: ConnectionLimits | None = None,
+        resources: Mapping[str, ResourceValue] | None = None,
+        prompts: Collection[Callable[..., Any] | Tool] = (),
     ) -> None:
         super().__init__(host, port, token, grace, connections)
         positive(timeout=1.0 if timeout is None else timeout, max_bytes=max_bytes)
         self.name = name
         guard = partial(Guard, tokens=check_tokens(self.token), hosts=self._hosts, origins=origins, max_bytes=max_bytes)
-        self._service = self._mcp = _Service(Offers(what, timeout), name, guard, list(origins), max_bytes)
+        self._service = self._mcp = _Service(
+            Offers(what, timeout, resources, prompts), name, guard, list(origins), max_bytes
+        )
 
     def __repr__(self) -> str:
         return f"ToolServer({self.name!r}, {self.url!r})"
@@ -150,6 +159,8 @@ def serve_mcp(
     *,
     name: str = "trivium",
     timeout: float | None = None,
+    resources: Mapping[str, ResourceValue] | None = None,
+    prompts: Collection[Callable[..., Any] | Tool] = (),
 ) -> None:
     """Serve tools, agents and tasks as an MCP server until the client leaves or a signal comes.
 
@@ -162,7 +173,9 @@ def serve_mcp(
         port: for HTTP: 0 takes a free one.
         token: for HTTP: what clients must show; see `ToolServer`.
         name: how the server calls itself.
-        timeout: seconds that an agent's run may take; None is no end.
+        timeout: seconds that a call may take; None: no limit.
+        resources: see `ToolServer`.
+        prompts: see `ToolServer`.
 
     Raises:
         ConfigurationError: there is nothing to serve, or an option cannot be used.
@@ -173,9 +186,10 @@ def serve_mcp(
         serve_mcp([add, agent], "stdio")
     """
     if transport == "http":
-        ToolServer(what, host, port, token=token, name=name, timeout=timeout).serve()
+        options: dict[str, Any] = {"name": name, "timeout": timeout, "resources": resources, "prompts": prompts}
+        ToolServer(what, host, port, token=token, **options).serve()
     elif transport == "stdio":
-        run_on_loop(partial(serve_stdio, Offers(what, timeout).server(name)))
+        run_on_loop(partial(serve_stdio, Offers(what, timeout, resources, prompts).server(name)))
     else:
         raise ConfigurationError(f"there is no transport {transport!r}; there are stdio and http")
 

@@ -1,0 +1,191 @@
+"""The program's values as a client receives them: blocks of content, structured content and its schema."""
+
+from __future__ import annotations
+
+import inspect
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast, get_origin, get_type_hints
+
+from trivium.actions import Tool, as_text
+from trivium.exceptions import ToolError
+from trivium.mcp._results import MCPContent
+from trivium.schema import ActionReturn, Message
+
+if TYPE_CHECKING:
+    from mcp import types
+    from pydantic import TypeAdapter
+
+__all__ = [
+    "Output",
+    "content_block",
+    "contents_block",
+    "failure",
+    "output_of",
+    "resource_contents",
+    "result_of",
+    "tool_output",
+]
+
+_UNSTRUCTURED: Final = (ActionReturn, MCPContent, Message, str, bytes, type(None))
+"""Types of results that are content as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The declared type of a result.
+
+    Args:
+        schema: its JSON schema, of an object: older clients take no other.
+        adapter: the type.
+        is_wrapped: the value is no object, so it is sent as `{"result": value}`.
+    """
+
+    schema: dict[str, Any]
+    adapter: TypeAdapter[Any]
+    is_wrapped: bool
+
+    def structured(self, value: Any, name: str) -> dict[str, Any]:
+        """Return a value as structured content.
+
+        Raises:
+            ToolError: it is not of the declared type.
+        """
+        from pydantic import ValidationError
+
+        try:
+            found = self.adapter.dump_python(self.adapter.validate_python(value), mode="json", by_alias=True)
+        except (ValidationError, ValueError) as error:
+            raise ToolError(f"{name} ran, but its result is not of the type that it declares: {error}", name) from None
+        return {"result": found} if self.is_wrapped else found
+
+
+def output_of(kind: Any) -> Output | None:
+    """Return what a client is told of results of a type; None: they are text, or have no schema."""
+    from pydantic import PydanticUserError, TypeAdapter
+    from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
+
+    is_class = isinstance(kind, type)
+    if kind is Any or kind is None or (is_class and (issubclass(kind, _UNSTRUCTURED) or kind is object)):
+        return None
+    origin = get_origin(kind) or kind
+    if isinstance(origin, type) and issubclass(origin, Iterator | AsyncIterator):  # its items are collected
+        return None
+    try:
+        adapter = TypeAdapter[Any](kind)
+        schema = adapter.json_schema(mode="serialization")
+    except (PydanticUserError, PydanticSchemaGenerationError, PydanticInvalidForJsonSchema):
+        return None
+    if is_wrapped := schema.get("type") != "object":
+        definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
+        schema = {"type": "object", "properties": {"result": schema}, "required": ["result"], **definitions}
+    return Output(schema, adapter, is_wrapped)
+
+
+def returned_type(function: Callable[..., object]) -> Any:
+    """Return the annotation of a function's result; None: there is none that can be read."""
+    plain = inspect.unwrap(function.func if isinstance(function, partial) else function)
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        return None
+    try:
+        return get_type_hints(plain, include_extras=True).get("return")
+    except (AttributeError, NameError, TypeError):
+        return None
+
+
+def tool_output(tool: Tool) -> Output | None:
+    """Return what a tool declares of its results."""
+    return output_of(returned_type(tool.call))
+
+
+def result_of(value: Any, output: Output | None, name: str) -> types.CallToolResult:
+    """Convert what a tool returned.
+
+    Raises:
+        ToolError: it is not of the declared type.
+    """
+    from mcp.types import CallToolResult, TextContent
+
+    if isinstance(value, ActionReturn):
+        if value.errmsg is not None:
+            return failure(value.errmsg)
+        items = value.result or []
+        given: object = items[0].get("structured") if items else None
+        structured = cast("dict[str, Any]", given) if isinstance(given, dict) else None
+        return CallToolResult(content=[content_block(each) for each in items], structured_content=structured)
+    blocks = list_contents(value)
+    if blocks is not None:
+        return CallToolResult(content=blocks)
+    structured = None if output is None else output.structured(value, name)
+    return CallToolResult(content=[TextContent(text=as_text(value))], structured_content=structured)
+
+
+def list_contents(value: Any) -> list[types.ContentBlock] | None:
+    """Return the blocks of a content, or of a list of contents and texts; None: it is another value."""
+    values: list[Any] = list(value) if isinstance(value, list | tuple) else [value]  # type: ignore[arg-type]
+    if not any(isinstance(each, MCPContent) for each in values):
+        return None
+    return [contents_block(each) for each in values]
+
+
+def contents_block(value: Any) -> types.ContentBlock:
+    """Convert a content, or any other value to text."""
+    from mcp.types import AudioContent, EmbeddedResource, ImageContent, TextContent
+
+    if not isinstance(value, MCPContent):
+        return TextContent(text=as_text(value))
+    kind = {"image": ImageContent, "audio": AudioContent}.get(value.mime_type.partition("/")[0])
+    if kind is not None and not value.uri and value.text is None:
+        return kind(data=b64encode(value.data).decode(), mime_type=value.mime_type)
+    if not value.uri and value.text is not None:
+        return TextContent(text=value.text)
+    return EmbeddedResource(resource=resource_contents(value.uri, value))
+
+
+def resource_contents(uri: str, value: Any) -> types.TextResourceContents | types.BlobResourceContents:
+    """Convert what a resource is: text, bytes, a content, or any other value as JSON."""
+    from mcp.types import BlobResourceContents, TextResourceContents
+
+    if isinstance(value, MCPContent):
+        text, data, kind = value.text, value.data, value.mime_type
+    elif isinstance(value, bytes):
+        text, data, kind = None, value, ""
+    else:
+        text, data, kind = as_text(value), b"", "text/plain" if isinstance(value, str) else "application/json"
+    if text is not None:
+        return TextResourceContents(uri=uri, text=text, mime_type=kind or "text/plain")
+    return BlobResourceContents(uri=uri, blob=b64encode(data).decode(), mime_type=kind or "application/octet-stream")
+
+
+def content_block(item: Mapping[str, Any]) -> types.ContentBlock:
+    """Convert an item of an `ActionReturn`: what came from another server goes on as it came."""
+    from mcp.types import (
+        AudioContent,
+        BlobResourceContents,
+        EmbeddedResource,
+        ImageContent,
+        ResourceLink,
+        TextContent,
+        TextResourceContents,
+    )
+
+    kinds = {"image": ImageContent, "audio": AudioContent}
+    kind, uri, mime_type = item["type"], item.get("uri", ""), item.get("mime_type")
+    if kind in kinds and "data" in item:
+        return kinds[kind](data=item["data"], mime_type=mime_type or "")
+    if kind == "resource" and uri and "data" in item:
+        return EmbeddedResource(resource=BlobResourceContents(uri=uri, blob=item["data"], mime_type=mime_type))
+    if kind == "resource_link":
+        return ResourceLink(uri=item["content"], name=item.get("name", ""))
+    if kind == "text" and uri:
+        return EmbeddedResource(resource=TextResourceContents(uri=uri, text=item["content"], mime_type=mime_type))
+    return TextContent(text=ActionReturn(result=[dict(item)]).format_result())
+
+
+def failure(text: str) -> types.CallToolResult:
+    """Return the result of a tool that has failed; the model reads why."""
+    from mcp.types import CallToolResult, TextContent
+
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
