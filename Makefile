@@ -39,7 +39,7 @@ quickstart: env ## fetch a model, then extract records from the sample documents
 	$(TRIVIUM) extract $(SAMPLES) --fields "$$(cat samples/fields.txt)" \
 		--model $(QUICKSTART_MODEL) --output out/records.jsonl
 
-test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready ## run every test
+test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready .peers/npm/.ready ## run every test
 	@scripts/install-debian-packages run
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small
@@ -103,6 +103,13 @@ clean: ## remove what make made here; fetched models stay in the user's cache
 .peers/%/.ready: benchmarks/peers/%.txt | .venv/.ready .tools/bin/uv
 	@UV_PYTHON_DOWNLOADS=never .tools/bin/uv venv --quiet --clear --python $(PYTHON_BIN) .peers/$*
 	@.tools/bin/uv pip sync --quiet --require-hashes --python .peers/$*/bin/python $<
+	@touch $@
+
+# Clients and referees in JavaScript, as locked.
+.peers/npm/.ready: benchmarks/peers/npm/package.json benchmarks/peers/npm/package-lock.json scripts/npm | .venv/.ready-dev
+	@mkdir -p $(@D)
+	@cp benchmarks/peers/npm/*.json $(@D)
+	@cd $(@D) && $(CURDIR)/scripts/npm ci --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
 # With what draws the charts.

@@ -17,7 +17,7 @@ from distributed._helpers import served
 from distributed.test_http_client import client_of
 from observers.test_live import console, drawn
 from trivium import Agent, ChatAgent, Message, RunRecord, Task
-from trivium.actions import Tool
+from trivium.actions import Tool, ToolProgress
 from trivium.actions._approval import ApprovalDecision, ApprovalRequest
 from trivium.commander import CallNode, NodeState
 from trivium.commander.lowlevel import emit, scope_of
@@ -61,6 +61,7 @@ SAMPLES: dict[str, list[Any]] = {
     "started": [None],
     "tool_call": [("add", {"a": SECRET}), ("add", f'{{"a": "{SECRET}"}}')],
     "tool_abandoned": ["add"],
+    "tool_progress": [ToolProgress(1, 2, SECRET), ToolProgress(0.5)],
     "tool_result": [SECRET, {"deep": [SECRET]}, object()],
     "tool_retry": [ValueError("broken")],
     "unclaimed": [("agent#0/tool:pay#0",)],
@@ -162,7 +163,7 @@ def test_what_a_server_sends_is_parsed_back(kind: str):
         if event.is_for_clients() and isinstance(data, str | tuple | dict):
             assert type(event).parse(event.fields(content=True)) == data
     assert event_kinds()[kind](CallNode("n"), SAMPLES[kind][0]).is_for_clients() is (
-        kind in ("delta", "tool_call", "tool_result")
+        kind in ("delta", "tool_call", "tool_progress", "tool_result")
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from base64 import b64decode
-from typing import Literal
+from typing import Any, Literal
 
 from mcp.types import (
     CreateMessageRequest,
@@ -20,9 +20,7 @@ from trivium import Message
 from trivium.actions import report_progress
 from trivium.mcp import MCPContent, ToolServer, ask_client, client_can
 
-PNG = b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
-)
+PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
 WAV = b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")
 IMAGE = MCPContent("", data=PNG, mime_type="image/png")
 
@@ -31,6 +29,12 @@ def form(message: str, **kinds: str) -> ElicitRequest:
     properties = {name: {"type": kind} for name, kind in kinds.items()}
     schema = {"type": "object", "properties": properties, "required": list(kinds)}
     return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
+
+
+def typed(answer: Any, name: str) -> Any:
+    """What was typed into a field of a form."""
+    content: dict[str, Any] = answer.content or {}
+    return content.get(name)
 
 
 def sampling(text: str) -> CreateMessageRequest:
@@ -79,7 +83,7 @@ def test_tool_with_progress() -> str:
 def test_input_required_result_elicitation() -> str:
     """Ask for a name."""
     answer = ask_client(user_name=form("What is your name?", name="string"))["user_name"]
-    return f"Hello, {(answer.content or {}).get('name')}!"
+    return f"Hello, {typed(answer, 'name')}!"
 
 
 def test_input_required_result_sampling() -> str:
@@ -173,7 +177,7 @@ def test_prompt_with_image() -> list[MCPContent | Message]:
 def test_input_required_result_prompt() -> str:
     """Ask for a context."""
     answer = ask_client(user_context=form("What context should the prompt use?", context="string"))["user_context"]
-    return f"Use {(answer.content or {}).get('context')}."
+    return f"Use {typed(answer, 'context')}."
 
 
 PROMPTS = [

@@ -16,6 +16,7 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ElicitResult
 
 from _signals import press_ctrl_c
 from trivium import Agent, Message, Module, Task
@@ -202,7 +203,13 @@ def test_what_cannot_be_served_is_reported(what: Any):
 
 CODE = """
 from trivium import Agent
+from trivium.actions import tool
 from trivium.testing import ScriptedModel
+
+@tool(needs_approval=True)
+def pay(amount: int) -> int:
+    "Pay."
+    return amount
 
 def shout(text: str) -> str:
     "Say it loudly."
@@ -219,11 +226,16 @@ TRIVIUM = [sys.executable, "-c", "from trivium.cli import main; main()"]
 @pytest.mark.slow
 def test_the_command_serves_over_stdio_and_writes_nothing_else(tmp_path: Path):
     (tmp_path / "mine.py").write_text(CODE)
-    command = [*TRIVIUM, "mcp", "serve", "mine:shout", "mine:writer"]
+    command = [*TRIVIUM, "mcp", "serve", "mine:shout", "mine:writer", "mine:pay"]
     given = StdioServerParameters(command=command[0], args=command[1:], cwd=tmp_path, env=OURS)
 
+    async def approve(context: Any, params: Any) -> ElicitResult:
+        assert params.message == "May pay(amount=3) run?"
+        return ElicitResult(action="accept", content={"approved": True})
+
     async def use() -> None:
-        async with Client(given) as client:
+        async with Client(given, elicitation_callback=approve) as client:
+            assert (await client.call_tool("pay", {"amount": 3})).structured_content == {"result": 3}
             assert text_of(await client.call_tool("shout", {"text": "hi"})) == "HI"
             said = [text_of(await client.call_tool("Writer", {"message": "x"})) for _ in range(2)]
             assert said == ["one", "two"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -46,9 +46,9 @@ _CONSENT: Final = "approve:"
 class _UnableError(ToolError):
     """The client has not declared what the call needs."""
 
-    def __init__(self, lacking: Mapping[str, Any]) -> None:
+    def __init__(self, lacking: Iterable[str]) -> None:
         super().__init__(f"the call asks the client for {', '.join(lacking)}, which it does not declare")
-        self.lacking = dict(lacking)
+        self.lacking = {each: dict[str, Any]() for each in lacking}
 
 
 class _AskedError(RunPausedError):
@@ -87,7 +87,8 @@ class Asking:
 
     def ask(self, questions: Mapping[str, types.InputRequest]) -> dict[str, Any]:
         """Return the answers to questions, or end the call until the client has given them."""
-        if lacking := {need: {} for each in questions.values() if not self.can(need := _ABILITIES[each.method])}:
+        lacking = [need for each in questions.values() if not self.can(need := _ABILITIES[each.method])]
+        if lacking:
             raise _UnableError(lacking)
         if missing := {name: each for name, each in questions.items() if name not in self.answers}:
             raise _AskedError(missing)
@@ -110,7 +111,11 @@ class Asking:
         """Return the questions as the result of this round; what is known so far travels sealed with the client."""
         from mcp.types import InputRequiredResult
 
-        given = {name: each.model_dump(mode="json", by_alias=True) for name, each in self.answers.items()}
+        given = {  # what came before it was asked for is not sealed, so that it cannot pass for an answer later
+            name: each.model_dump(mode="json", by_alias=True)
+            for name, each in self.answers.items()
+            if name in self.asked
+        }
         state = json.dumps({"id": uuid4().hex, "answers": given, "asked": sorted(self.asked | questions.keys())})
         return InputRequiredResult(input_requests=dict(questions), request_state=state)
 
@@ -225,7 +230,7 @@ def _asking_of(ctx: RequestContext, params: Any, used: UsedStates) -> Asking:
 
 
 async def _send(ctx: RequestContext, question: types.InputRequest) -> types.InputResponse:
-    from mcp.server.session import ServerMessageMetadata
+    from mcp.shared.message import ServerMessageMetadata
     from mcp.types import CreateMessageResult, ElicitResult, ListRootsResult
 
     kinds: dict[str, Any] = {
@@ -252,5 +257,6 @@ def is_accepted(answer: types.InputResponse) -> bool:
     """Return whether the answer to such a form approves the call."""
     from mcp.types import ElicitResult
 
-    is_given = isinstance(answer, ElicitResult) and answer.action == "accept"
-    return is_given and (answer.content or {}).get("approved") is True
+    if not isinstance(answer, ElicitResult) or answer.action != "accept":
+        return False
+    return (answer.content or {}).get("approved") is True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_type_hints
 
 from trivium.actions import Tool, as_text
 from trivium.exceptions import ToolError
@@ -29,7 +29,7 @@ __all__ = [
     "tool_output",
 ]
 
-_UNSTRUCTURED: Final = (ActionReturn, MCPContent, Message, str, bytes, type(None))
+_CONTENT: Final = (ActionReturn, MCPContent, Message)
 """Types of results that are content as they are."""
 
 
@@ -67,11 +67,7 @@ def output_of(kind: Any) -> Output | None:
     from pydantic import PydanticUserError, TypeAdapter
     from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 
-    is_class = isinstance(kind, type)
-    if kind is Any or kind is None or (is_class and (issubclass(kind, _UNSTRUCTURED) or kind is object)):
-        return None
-    origin = get_origin(kind) or kind
-    if isinstance(origin, type) and issubclass(origin, Iterator | AsyncIterator):  # its items are collected
+    if kind in (None, Any, object, str, bytes) or _is_content(kind):
         return None
     try:
         adapter = TypeAdapter[Any](kind)
@@ -82,6 +78,11 @@ def output_of(kind: Any) -> Output | None:
         definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
         schema = {"type": "object", "properties": {"result": schema}, "required": ["result"], **definitions}
     return Output(schema, adapter, is_wrapped)
+
+
+def _is_content(kind: Any) -> bool:
+    """Return whether results of a type are, or have within, what is content as it is."""
+    return (isinstance(kind, type) and issubclass(kind, _CONTENT)) or any(map(_is_content, get_args(kind)))
 
 
 def returned_type(function: Callable[..., object]) -> Any:
@@ -108,26 +109,26 @@ def result_of(value: Any, output: Output | None, name: str) -> types.CallToolRes
     """
     from mcp.types import CallToolResult, TextContent
 
+    if isinstance(value, ActionReturn) and value.errmsg is not None:
+        return failure(value.errmsg)
+    if output is not None:
+        return CallToolResult(
+            content=[TextContent(text=as_text(value))], structured_content=output.structured(value, name)
+        )
     if isinstance(value, ActionReturn):
-        if value.errmsg is not None:
-            return failure(value.errmsg)
         items = value.result or []
         given: object = items[0].get("structured") if items else None
         structured = cast("dict[str, Any]", given) if isinstance(given, dict) else None
         return CallToolResult(content=[content_block(each) for each in items], structured_content=structured)
-    blocks = list_contents(value)
-    if blocks is not None:
-        return CallToolResult(content=blocks)
-    structured = None if output is None else output.structured(value, name)
-    return CallToolResult(content=[TextContent(text=as_text(value))], structured_content=structured)
-
-
-def list_contents(value: Any) -> list[types.ContentBlock] | None:
-    """Return the blocks of a content, or of a list of contents and texts; None: it is another value."""
-    values: list[Any] = list(value) if isinstance(value, list | tuple) else [value]  # type: ignore[arg-type]
+    values = as_list(value)
     if not any(isinstance(each, MCPContent) for each in values):
-        return None
-    return [contents_block(each) for each in values]
+        values = [as_text(value)]
+    return CallToolResult(content=[contents_block(each) for each in values])
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the items of a list or tuple; of another value a list of it."""
+    return list(cast("Iterable[Any]", value)) if isinstance(value, list | tuple) else [value]
 
 
 def contents_block(value: Any) -> types.ContentBlock:

