@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from mcp import MCPError
@@ -223,8 +223,7 @@ def test_an_approval_is_asked_for_counts_once_and_for_its_own_arguments():
 
             async def pay(amount: int, answers: Any = None, state: str | None = None) -> Any:
                 given: Any = {"input_responses": answers, "request_state": state, "allow_input_required": True}
-                found: Any = await client.session.call_tool("pay", {"amount": amount}, **given)
-                return found
+                return cast("Any", await client.session.call_tool("pay", {"amount": amount}, **given))
 
             unasked = await pay(50, {"approve:pay": yes})
             assert unasked.result_type == "input_required"

@@ -60,7 +60,7 @@ class _AskedError(RunPausedError):
 
 
 class Asking:
-    """What one call may ask of its client, and what was answered.
+    """The questions of one call to its client, and the answers.
 
     Args:
         ctx: the request.

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 __all__ = [
-    "Output",
+    "DeclaredOutput",
     "content_block",
     "contents_block",
     "failure",
     "output_of",
     "resource_contents",
-    "result_of",
+    "to_tool_result",
     "tool_output",
 ]
 
@@ -34,7 +34,7 @@ _CONTENT: Final = (ActionReturn, MCPContent, Message)
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class DeclaredOutput:
     """The declared type of a result.
 
     Args:
@@ -62,7 +62,7 @@ class Output:
         return {"result": found} if self.is_wrapped else found
 
 
-def output_of(kind: Any) -> Output | None:
+def output_of(kind: Any) -> DeclaredOutput | None:
     """Return what a client is told of results of a type; None: they are text, or have no schema."""
     from pydantic import PydanticUserError, TypeAdapter
     from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
@@ -77,7 +77,7 @@ def output_of(kind: Any) -> Output | None:
     if is_wrapped := schema.get("type") != "object":
         definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
         schema = {"type": "object", "properties": {"result": schema}, "required": ["result"], **definitions}
-    return Output(schema, adapter, is_wrapped)
+    return DeclaredOutput(schema, adapter, is_wrapped)
 
 
 def _is_content(kind: Any) -> bool:
@@ -96,12 +96,12 @@ def returned_type(function: Callable[..., object]) -> Any:
         return None
 
 
-def tool_output(tool: Tool) -> Output | None:
+def tool_output(tool: Tool) -> DeclaredOutput | None:
     """Return what a tool declares of its results."""
     return output_of(returned_type(tool.call))
 
 
-def result_of(value: Any, output: Output | None, name: str) -> types.CallToolResult:
+def to_tool_result(value: Any, output: DeclaredOutput | None, name: str) -> types.CallToolResult:
     """Convert what a tool returned.
 
     Raises:

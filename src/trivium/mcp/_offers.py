@@ -21,7 +21,15 @@ from trivium.exceptions import (
     ToolArgumentsError,
 )
 from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, UsedStates, answer_or_ask
-from trivium.mcp._blocks import Output, as_list, failure, output_of, resource_contents, result_of, tool_output
+from trivium.mcp._blocks import (
+    DeclaredOutput,
+    as_list,
+    failure,
+    output_of,
+    resource_contents,
+    to_tool_result,
+    tool_output,
+)
 from trivium.mcp._materials import Prompts, Resources, ResourceValue, completions, prompt_messages
 from trivium.mcp._results import MCPContent
 from trivium.module import Module
@@ -72,7 +80,7 @@ class Offers:
         many = cast("Iterable[Any]", what) if isinstance(what, list | tuple) else [what]
         self.timeout = timeout
         self.found: dict[str, Tool | Module] = {}
-        self._outputs: dict[str, Output | None] = {}
+        self._outputs: dict[str, DeclaredOutput | None] = {}
         self._resources, self._prompts = Resources(resources or {}), Prompts(prompts)
         self._sessions = OrderedDict[tuple[str, str], tuple[Module, str]]()
         self._used = UsedStates()
@@ -168,15 +176,15 @@ class Offers:
             return failure(_reason(error, isinstance(offered, Tool)))
 
     async def _use(
-        self, tool: Tool, arguments: dict[str, Any], output: Output | None, ctx: RequestContext, asking: Asking
+        self, tool: Tool, arguments: dict[str, Any], output: DeclaredOutput | None, ctx: RequestContext, asking: Asking
     ) -> types.CallToolResult:
-        return result_of(await self._run(tool, arguments, ctx, asking), output, tool.name)
+        return to_tool_result(await self._run(tool, arguments, ctx, asking), output, tool.name)
 
     async def _run(self, tool: Tool, arguments: Mapping[str, Any], ctx: RequestContext, asking: Asking) -> Any:
         """Run a tool, and report how far it is; its approval is asked of the client's user."""
         run = _ToolRun(tool, arguments)
         async with run.open(timeout=self.timeout, approve=partial(asking.approve, tool)) as call:
-            await report_progress(call, ctx, is_tool=True)
+            await relay_progress(call, ctx, is_tool=True)
         return run.returned
 
     async def _read(self, ctx: RequestContext, params: types.ReadResourceRequestParams) -> Any:
@@ -228,7 +236,7 @@ class Offers:
             self._keep(session, module)
         try:
             async with module.open(message, session_id=session, timeout=self.timeout) as call:
-                await report_progress(call, ctx)
+                await relay_progress(call, ctx)
             answer = call.result
         finally:
             if not is_kept:
@@ -262,7 +270,7 @@ class _ToolRun(Module):
         return ""
 
 
-async def report_progress(call: Any, ctx: RequestContext, is_tool: bool = False) -> None:
+async def relay_progress(call: Any, ctx: RequestContext, is_tool: bool = False) -> None:
     """Read the call to its end, and report how far it is to a client that wants progress.
 
     Of an agent these are the texts and tool calls of its models, of a tool what it reports, and texts of its models.
@@ -320,21 +328,21 @@ def _read_result(uri: str, value: object) -> types.ReadResourceResult:
     return ReadResourceResult(contents=[resource_contents(uri, each) for each in values])
 
 
-def module_output(module: Module) -> Output | None:
+def module_output(module: Module) -> DeclaredOutput | None:
     """Return what an agent or task declares of its answers."""
     if isinstance(module, Agent) and module.answer_format is not None:
         return output_of(module.answer_format.kind)
     return output_of(module.default_return_type) if isinstance(module, Task) else None
 
 
-def _as_answer(answer: Message, output: Output | None) -> types.CallToolResult:
+def _as_answer(answer: Message, output: DeclaredOutput | None) -> types.CallToolResult:
     from mcp.types import CallToolResult, TextContent
 
     structured = None if output is None else output.structured(answer.output, answer.sender)
     return CallToolResult(content=[TextContent(text=as_text(answer.content))], structured_content=structured)
 
 
-def describe_offer(name: str, offered: Tool | Module, output: Output | None) -> types.Tool:
+def describe_offer(name: str, offered: Tool | Module, output: DeclaredOutput | None) -> types.Tool:
     """Describe a tool, an agent or a task to clients."""
     from mcp.types import Tool as MCPTool
     from mcp.types import ToolAnnotations
