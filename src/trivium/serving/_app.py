@@ -17,6 +17,7 @@ from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.journal import Journal
 from trivium.module import Module
 from trivium.schema.lowlevel import positive
+from trivium.serving._agui import AGUIRoutes
 from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
 from trivium.serving._guard import LOOPBACK, Guard, check_tokens
@@ -170,6 +171,7 @@ class Service:
                 *RunRoutes(runs, options.max_bytes).routes(),
                 *ChatRoutes(runs, options.max_bytes).routes(),
                 *ResponseRoutes(runs, options.max_bytes).routes(),
+                *AGUIRoutes(runs, options.max_bytes).routes(),
             ],
             middleware=[cors, guard] if origins else [guard],
             exception_handlers=handlers,

@@ -237,6 +237,10 @@ class Runs:
         """Return the runs of an owner, the latest first."""
         return await run_in_worker(partial(self.store.runs_of, owner, most))
 
+    async def in_session(self, owner: str, session: str) -> list[RunRequest]:
+        """Return the runs of a conversation, the oldest first."""
+        return await run_in_worker(partial(self.store.in_session, owner, session))
+
     async def pending(self, run: ServedRun) -> list[PendingApproval]:
         """Return the calls of a run that wait for a decision."""
         if run.request.state != "paused":

@@ -1,0 +1,171 @@
+"""AG-UI 1.0: a thread is a conversation, an interrupt an approval; the client's run is an attempt of ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from trivium.events import JSONObject
+from trivium.serving._agui_events import AGUIEvents
+from trivium.serving._http import owner_of, read_object
+from trivium.serving._log import ENDS
+from trivium.serving._openai import parse_conversation
+from trivium.serving._run_routes import text_field
+from trivium.serving._runs import Runs, ServedRun
+from trivium.serving._streams import PING, PING_SECONDS, Streamed, server_event
+from trivium.serving._wire import Failure, parse_session
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+__all__ = ["AGUIRoutes"]
+
+_UNTIL: Final = (*ENDS, "paused")
+
+
+class _Attempt(NamedTuple):
+    """The part of a run that a client knows by a name: the events after a number."""
+
+    run: ServedRun
+    after: int
+    run_id: str
+
+
+class AGUIRoutes:
+    """`/ag-ui`, for the first of the served modules, and `/ag-ui/{name}`.
+
+    A POST with the id of a run that the thread has streams this run again from its beginning: so a client that lost
+    its connection reads the rest.
+
+    Args:
+        runs: the runs.
+        max_bytes: the largest body of a request.
+    """
+
+    def __init__(self, runs: Runs, max_bytes: int) -> None:
+        self._runs, self._max_bytes = runs, max_bytes
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        from starlette.routing import Route
+
+        return [
+            Route("/ag-ui", self.run, methods=["POST"]),
+            Route("/ag-ui/{name:path}", self.run, methods=["POST"]),
+        ]
+
+    async def run(self, request: Request) -> Response:
+        """Run a module, or go on with a run that was interrupted."""
+        body = await read_object(request, self._max_bytes)
+        thread_id, run_id = text_field(body, "threadId"), text_field(body, "runId")
+        messages, resume = _objects(body.get("messages")), _objects(body.get("resume") or [])
+        if not thread_id or not run_id or messages is None or resume is None:
+            raise Failure(422, "InvalidRequest", "the body is a RunAgentInput: threadId, runId, messages, …")
+        name, owner = request.path_params.get("name", ""), owner_of(request)
+        self._runs.module(name)
+        try:
+            attempt = await self._attempt(owner, name, thread_id, run_id, messages, resume)
+        except Failure as failure:
+            if failure.status not in (409, 410):  # of a run, not of the request
+                raise
+            return cast("Response", Streamed(_refused(thread_id, run_id, failure)))
+        return cast("Response", Streamed(_sent(thread_id, attempt)))
+
+    async def _attempt(
+        self, owner: str, name: str, thread_id: str, run_id: str, messages: list[JSONObject], resume: list[JSONObject]
+    ) -> _Attempt:
+        session = str(parse_session(thread_id))
+        known = [await self._runs.find(owner, each.id) for each in await self._runs.in_session(owner, session)]
+        attempts = [each for run in known for each in _attempts_of(run)]
+        found = next((each for each in attempts if each.run_id == run_id), None)
+        if found is not None:
+            return found
+        waiting = next((run for run in reversed(known) if run.request.state == "paused"), None)
+        if resume:
+            if waiting is None:
+                raise Failure(409, "NoSuchApproval", "nothing of this thread waits for an answer")
+            return await self._resume(waiting, run_id, resume)
+        if waiting is not None:
+            text = "the thread waits for a decision: answer each of its interrupts in resume, or cancel the run"
+            raise Failure(409, "Interrupted", text)
+        new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
+        run = await self._runs.start(
+            owner, name, parse_conversation(new, "messages"), session=session, is_conversation=True,
+            agui={"run": run_id, "messages": messages},
+        )  # fmt: skip
+        return _Attempt(run, 0, run_id)
+
+    async def _resume(self, run: ServedRun, run_id: str, resume: list[JSONObject]) -> _Attempt:
+        waiting = [each.digest for each in await self._runs.pending(run)]
+        if sorted(str(each.get("interruptId")) for each in resume) != sorted(waiting):
+            text = f"answer each interrupt of the thread once; {', '.join(waiting)} wait for an answer"
+            raise Failure(409, "NoSuchApproval", text)
+        decided: list[tuple[str, bool, str]] = []
+        for each in resume:
+            payload: object = each.get("payload")
+            decision = cast("JSONObject", payload) if isinstance(payload, dict) else {}
+            if each.get("status") == "cancelled":
+                decision = {"approved": False, "reason": "nobody has answered"}
+            approved: object = decision.get("approved")
+            if not isinstance(approved, bool):
+                raise Failure(409, "InvalidDecision", 'the payload is {"approved": true} or {"approved": false}')
+            decided.append((each["interruptId"], approved, text_field(decision, "reason")))
+        after = len(run.log.events)
+        for digest, approved, reason in decided:
+            await self._runs.decide(run, digest, approved, reason, {"agui": run_id})
+        return _Attempt(run, after, run_id)
+
+
+def _objects(value: object) -> list[JSONObject] | None:
+    """Return a list of objects; None: it is none."""
+    items = cast("list[object]", value) if isinstance(value, list) else [None]
+    return cast("list[JSONObject]", items) if all(isinstance(each, dict) for each in items) else None
+
+
+def _attempts_of(run: ServedRun) -> list[_Attempt]:
+    """Return the attempts of a run by the names that its client gave them."""
+    given: JSONObject | None = run.request.body.get("agui")
+    if given is None:
+        return []
+    found, after = [_Attempt(run, 0, given["run"])], 0
+    for event in run.log.events:
+        if event["kind"] == "paused":
+            after = event["seq"]
+        if event["kind"] == "resumed" and "agui" in event.get("body", {}):
+            found.append(_Attempt(run, after, event["body"]["agui"]))
+    return found
+
+
+async def _sent(thread_id: str, attempt: _Attempt) -> AsyncGenerator[bytes]:
+    log, request = attempt.run.log, attempt.run.request
+    before = AGUIEvents(thread_id, "", [*request.body["agui"]["messages"]])
+    for each in _attempts_of(attempt.run):
+        if each.after >= attempt.after:
+            break
+        earlier = AGUIEvents(thread_id, each.run_id, before.messages)
+        for event in log.events[each.after : attempt.after]:
+            for _ in earlier.read(event):
+                pass
+            if event["kind"] == "paused":
+                break
+    events = AGUIEvents(thread_id, attempt.run_id, before.messages, is_resumed=attempt.after > 0)
+    at = request.created if not attempt.after else log.events[attempt.after - 1]["time"]
+    for each in events.begin(at):
+        yield server_event(each)
+    async for event in log.follow(attempt.after, _UNTIL, PING_SECONDS):
+        if event is None:
+            yield PING
+            continue
+        for each in events.read(event):
+            yield server_event(each)
+
+
+async def _refused(thread_id: str, run_id: str, failure: Failure) -> AsyncGenerator[bytes]:
+    """Yield the events of a run that cannot be."""
+    for each in AGUIEvents(thread_id, run_id).begin(time.time()):
+        yield server_event(each)
+    yield server_event({"type": "RUN_ERROR", "message": failure.message, "code": failure.kind})

@@ -1,0 +1,130 @@
+"""AG-UI 1.0: others' validator reads what we send, and a thread is interrupted, resumed and taken up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ag_ui_validate.pytest_plugin import assert_valid_agui
+
+from serving._served import Shop, people, serving
+from trivium import Agent, ChatAgent
+from trivium.llms import Reasoning
+from trivium.tasks import Task
+from trivium.testing import ScriptedModel
+
+
+def run(client: Any, said: str = "", run_id: str = "r1", path: str = "/ag-ui", **fields: Any) -> list[dict[str, Any]]:
+    """The events of a run; they are valid."""
+    messages = [{"id": f"u-{run_id}", "role": "user", "content": said}] if said else []
+    body: dict[str, Any] = {
+        "threadId": "t",
+        "runId": run_id,
+        "messages": messages,
+        "tools": [],
+        "context": [],
+        **fields,
+    }
+    response = client.post(path, json=body)
+    assert response.headers["content-type"].startswith("text/event-stream"), response.text
+    events = [json.loads(line[6:]) for line in response.text.split("\n\n") if line]
+    assert_valid_agui(events, max_warnings=0)
+    return events
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    return [each["type"] for each in events]
+
+
+def resolved(events: list[dict[str, Any]], approved: bool = True) -> list[dict[str, Any]]:
+    """The answer to all interrupts of a run."""
+    interrupts = events[-1]["outcome"]["interrupts"]
+    return [{"interruptId": each["id"], "status": "resolved", "payload": {"approved": approved}} for each in interrupts]
+
+
+def test_a_thread_is_a_conversation():
+    with serving() as client:
+        for number in (1, 2):
+            events = run(client, "hi", f"r{number}")
+            text = "".join(each["delta"] for each in events if each["type"] == "TEXT_MESSAGE_CONTENT")
+            assert text == f"You said {number}."
+            assert events[-1]["outcome"] == {"type": "success"}
+            assert events[-1]["usage"][0]["totalTokens"] == 15
+
+
+def test_an_interrupt_is_an_approval():
+    with serving() as client:
+        first = run(client, "buy")
+        assert kinds(first) == [
+            "RUN_STARTED", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "TOOL_CALL_START",
+            "TOOL_CALL_ARGS", "TOOL_CALL_END", "MESSAGES_SNAPSHOT", "RUN_FINISHED",
+        ]  # fmt: skip
+        assert [each["role"] for each in first[-2]["messages"]] == ["user", "assistant", "tool", "assistant"]
+        refused = run(client, "and?", "r2")
+        assert [kinds(refused), refused[-1]["code"]] == [["RUN_STARTED", "RUN_ERROR"], "Interrupted"]
+        unknown = run(client, "", "r2", resume=[{"interruptId": "x", "status": "resolved", "payload": {}}])
+        assert unknown[-1]["code"] == "NoSuchApproval"
+        second = run(client, "", "r3", resume=resolved(first))
+        assert kinds(second)[:3] == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "TOOL_CALL_RESULT"]
+        assert [second[2]["content"], second[-1]["outcome"]] == ["paid 3", {"type": "success"}]
+        assert run(client, "", "r3", resume=resolved(first)) == second  # asked for again: the same run
+        assert run(client, "buy") == first
+
+
+def test_a_refusal_is_read_by_the_model_and_no_answer_is_one():
+    with serving() as client:
+        first = run(client, "buy")
+        given = [{"interruptId": first[-1]["outcome"]["interrupts"][0]["id"], "status": "cancelled"}]
+        second = run(client, "", "r2", resume=given)
+        assert "nobody has answered" in second[2]["content"]
+
+
+def test_thoughts_and_results_of_tasks():
+    with serving(Agent(ScriptedModel([[Reasoning("hm"), "yes"]]))) as client:
+        events = run(client, "hi")
+        assert kinds(events)[1:6] == [
+            "REASONING_START", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END",
+            "REASONING_END",
+        ]  # fmt: skip
+    with serving(Task(ChatAgent(ScriptedModel(["DONE 7"])), name="clerk", interactive=False)) as client:
+        events = run(client, "hi", path="/ag-ui/clerk")
+        assert [each["delta"] for each in events if each["type"] == "TEXT_MESSAGE_CONTENT"][-1] == "7"
+
+
+def test_a_run_that_fails_says_so_and_nothing_of_its_inside():
+    def fail(request: object) -> str:
+        raise ValueError("inside")
+
+    with serving(Agent(ScriptedModel(fail))) as client:
+        events = run(client, "hi")
+        assert [events[-1]["type"], events[-1]["code"]] == ["RUN_ERROR", "InternalError"]
+        assert "inside" not in json.dumps(events)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"threadId": "t", "runId": "r", "messages": "hi"},
+        {"threadId": "t", "runId": "r", "messages": []},
+        {"threadId": "t", "runId": "r", "messages": [{"role": "assistant", "content": "x"}]},
+        {"threadId": "t", "runId": "r", "messages": ["hi"]},
+    ],
+)
+def test_what_is_no_input_is_refused_before_the_run(body: dict[str, Any]):
+    with serving() as client:
+        assert client.post("/ag-ui", json=body).status_code == 422
+        assert client.post("/ag-ui/nobody", json={**body, "threadId": "t", "runId": "r"}).status_code in (404, 422)
+
+
+def test_a_thread_belongs_to_its_owner():
+    tokens = {"ada": "token-a", "bob": "token-b"}
+    with serving(token=tokens) as client, people(client, *tokens.values()) as (ada, bob):
+        first = run(ada, "buy")
+        assert run(bob, "", "r2", resume=resolved(first))[-1]["code"] == "NoSuchApproval"
+        assert kinds(run(bob, "hi"))[-1] == "RUN_FINISHED"
+
+
+def test_the_model_of_these_tests_counts():
+    assert Agent(Shop())("hi").content == "You said 1."
