@@ -154,10 +154,28 @@ class Keeps:
 
     async def send(self, request: HTTPRequest) -> HTTPResponse:
         self.bodies.append(request.content)
-        return HTTPResponse(200, {"content-type": "application/json"}, self.pieces())
+        answer = next(answer for path, answer in ANSWERS.items() if path in request.url)
+        return HTTPResponse(200, {"content-type": "application/json"}, self.pieces(answer))
 
-    async def pieces(self) -> AsyncGenerator[bytes]:
-        yield b'{"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}'
+    async def pieces(self, answer: object) -> AsyncGenerator[bytes]:
+        yield json.dumps(answer).encode()
+
+
+ANSWERS: dict[str, object] = {
+    "/chat/completions": {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]},
+    "/responses": {"status": "completed", "output": [{"type": "message", "content": [{"text": "ok"}]}]},
+}
+
+
+def models_at(kept: Keeps) -> list[ModelProtocol]:
+    """A model of each format, and of variants of it."""
+    here: Any = {"base_url": "http://a/v1", "api_key": "k", "client": kept}
+    return [
+        OpenAIModel("m", **here),
+        OpenAIModel("m", **here, provider="deepseek"),
+        OpenAIModel("m", **here, provider="openrouter"),
+        OpenAIModel("m", **here, interface="responses"),
+    ]
 
 
 def sent(model: ModelProtocol, kept: Keeps, request: Request) -> str:
@@ -225,13 +243,9 @@ def change(data: st.DataObject, prompt: list[dict[str, Any]]) -> None:
 @given(st.data())
 def test_what_is_sent_in_pieces_is_what_is_sent_at_once(data: st.DataObject) -> None:
     kept = Keeps()
-    models = [
-        OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept),
-        OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept, provider="deepseek"),
-        OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept, provider="openrouter"),
-    ]
+    models = models_at(kept)
     memory, aggregator, instruction = Memory(), DefaultAggregator(), data.draw(INSTRUCTIONS)
-    model = models[0]
+    model = data.draw(st.sampled_from(models))
     for _ in range(data.draw(st.integers(2, 8))):
         memory.add([copy.deepcopy(each) for each in data.draw(LONG)])
         match data.draw(st.integers(0, 9)):
@@ -279,8 +293,9 @@ def calls_of(agent: Agent) -> int:
     return len(calls)
 
 
-def test_what_was_sent_before_costs_no_call_for_each_message() -> None:
-    agent = Agent(OpenAIModel("m", base_url="http://a/v1", api_key="k", client=Keeps()))
+@pytest.mark.parametrize("model", models_at(Keeps())[::3], ids=lambda model: model.interface)
+def test_what_was_sent_before_costs_no_call_for_each_message(model: ModelProtocol) -> None:
+    agent = Agent(model)
     counts: list[int] = []
     for _ in range(2):
         agent.memory.add([Message(content="a", sender=("user", agent.name)[number % 2]) for number in range(400)])

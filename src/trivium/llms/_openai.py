@@ -18,8 +18,8 @@ from trivium.llms.providers._profiles import profile_at
 from trivium.llms.wire._answers import AnswerReader, MessageReader
 from trivium.llms.wire._fields import CallNames
 from trivium.llms.wire._openai_chat import OPENAI, Dialect, OpenAIMessageReader, chat_body, form_of
-from trivium.llms.wire._openai_responses import ResponsesReader, responses_body
-from trivium.llms.wire._written import SIZE, blocks_of
+from trivium.llms.wire._openai_responses import ResponsesReader, responses_beginning, responses_body
+from trivium.llms.wire._written import Beginning
 from trivium.schema.lowlevel import checked
 
 __all__ = ["OpenAIModel", "request_openai"]
@@ -155,15 +155,18 @@ def request_openai(
     form = None
     if request.tools and not known.tools:
         request, form = without_tools(request)
-    blocks = () if dialect is None else blocks_of(request.messages, form_of(model, dialect))
-    names = CallNames.of(request, False, [block.called for block in blocks], len(blocks) * SIZE)
     if dialect is None:
-        body = responses_body(model, request, parameters, names)
+        before = responses_beginning(model, request.messages)
+    else:
+        before = Beginning.of(request.messages, form_of(model, dialect))
+    names = CallNames.of(request, False, before.called, before.end)
+    if dialect is None:
+        body = responses_body(model, request, parameters, names, before)
     else:
         longest = dialect.max_tokens or known.max_tokens
         schema = dialect.schema and known.strict_schema
         dialect = dialect._replace(max_tokens=longest, schema=schema)
-        body = chat_body(model, request, parameters, names, dialect, blocks)
+        body = chat_body(model, request, parameters, names, dialect, before)
 
     def reader() -> AnswerReader:
         message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)

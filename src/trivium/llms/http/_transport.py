@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from typing import Protocol, cast
+from typing import Protocol
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
@@ -292,12 +292,10 @@ def _split(url: str, setting: str) -> SplitResult:
 
 
 def _as_json(body: Mapping[str, object]) -> bytes:
-    messages = body.get("messages")
     try:
-        if messages.__class__ is not WrittenMessages:
-            return json.dumps(body).encode()
-        return cast("WrittenMessages", messages).body(
-            {name: value for name, value in body.items() if name != "messages"}
-        )
+        for messages in body.values():
+            if isinstance(messages, WrittenMessages):
+                return messages.body(body)
+        return json.dumps(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"a message or a parameter cannot be sent as JSON: {error}") from error

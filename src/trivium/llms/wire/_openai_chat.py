@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterator, Mapping
-from functools import partial
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -13,7 +12,6 @@ from trivium.llms._protocol import (
     ChatMessage,
     Delta,
     Finish,
-    LongHistory,
     Parameters,
     Reasoning,
     ReasoningState,
@@ -35,7 +33,7 @@ from trivium.llms.wire._fields import Body, CallNames, fresh_id, get_dicts, is_j
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
-from trivium.llms.wire._written import SIZE, WrittenBlock, WrittenMessages, with_new_blocks
+from trivium.llms.wire._written import Beginning
 from trivium.schema import JSONValue, ToolSpec, Usage
 
 __all__ = ["OPENAI", "Dialect", "OpenAIMessageReader", "chat_body", "chat_tool", "form_of", "token_counts"]
@@ -73,7 +71,7 @@ def chat_body(
     parameters: Parameters,
     names: CallNames,
     dialect: Dialect = OPENAI,
-    blocks: tuple[WrittenBlock, ...] = (),
+    before: Beginning | None = None,
 ) -> Body:
     """Make the body of a request.
 
@@ -83,7 +81,7 @@ def chat_body(
         parameters: all parameters, by their common names.
         names: the names of tools and calls at the server.
         dialect: the server's variant of the format.
-        blocks: the messages that were written before, see `blocks_of` and `form_of`.
+        before: the messages that were written before, see `form_of`.
     """
     body = dict(parameters)
     if dialect.max_tokens and "max_tokens" in body:
@@ -93,11 +91,12 @@ def chat_body(
         body.setdefault("top_logprobs", wanted)
     if wanted is not None or "top_logprobs" in body:
         body["logprobs"] = wanted is not False
-    messages: list[Body] | WrittenMessages
-    if isinstance(request.messages, LongHistory):
-        messages = _written(request.messages, model, names, dialect, blocks)
-    else:
-        messages = [_message(message, model, names, dialect) for message in request.messages]
+
+    def write(messages: Sequence[ChatMessage]) -> list[Body]:
+        return [_message(message, model, names, dialect) for message in messages]
+
+    before = before or Beginning(form_of(model, dialect))
+    messages = before.write("messages", request.messages, names.tools, write)
     body |= {"model": model, "messages": messages, "stream": True}
     if dialect.usage:
         body["stream_options"] = {"include_usage": True}
@@ -118,15 +117,6 @@ def chat_body(
             note = f"Answer with one JSON object that satisfies this JSON schema: {json.dumps(schema)}"
             messages.insert(0, {"role": "system", "content": note})
     return body
-
-
-def _written(
-    messages: LongHistory, model: str, names: CallNames, dialect: Dialect, blocks: tuple[WrittenBlock, ...]
-) -> WrittenMessages:
-    """Return the messages of a long history, of which only the last are still to be written."""
-    write = partial(_message, model=model, names=names, dialect=dialect)
-    blocks = with_new_blocks(messages, form_of(model, dialect), blocks, names.tools, write)
-    return WrittenMessages([block.data for block in blocks], [*map(write, messages[len(blocks) * SIZE :])])
 
 
 def form_of(model: str, dialect: Dialect) -> Hashable:

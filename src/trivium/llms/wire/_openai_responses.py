@@ -6,7 +6,7 @@ request at its position among the messages and calls of its answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from trivium.exceptions import MalformedAnswerError
@@ -25,9 +25,10 @@ from trivium.llms.wire._fields import Body, CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
 from trivium.llms.wire._requests import is_strict, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
+from trivium.llms.wire._written import Beginning
 from trivium.schema import JSONValue, ToolSpec, Usage
 
-__all__ = ["NOT_TAKEN", "ResponsesReader", "responses_body"]
+__all__ = ["NOT_TAKEN", "ResponsesReader", "responses_beginning", "responses_body"]
 
 FORM: Final = "openai-responses"
 NOT_TAKEN: Final = frozenset({"frequency_penalty", "logit_bias", "n", "presence_penalty", "seed", "stop"})
@@ -36,7 +37,16 @@ REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filt
 ROLES: Final = {"system", "developer", "assistant"}
 
 
-def responses_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
+def responses_beginning(model: str, messages: Sequence[ChatMessage]) -> Beginning:
+    """Return what was written of messages before; those of the system at the very beginning are written elsewhere."""
+    is_item = (message.get("role") not in ("system", "developer") for message in messages)
+    start = next((at for at, each in enumerate(is_item) if each), len(messages))
+    return Beginning.of(messages, (FORM, model), start)
+
+
+def responses_body(
+    model: str, request: Request, parameters: Parameters, names: CallNames, before: Beginning | None = None
+) -> Body:
     """Make the body of a request.
 
     Args:
@@ -44,18 +54,20 @@ def responses_body(model: str, request: Request, parameters: Parameters, names: 
         request: the request; its own parameters are ignored.
         parameters: all parameters, by their common names; those that the format does not have are left out.
         names: the names of tools and calls at the server.
+        before: the messages that were written before, see `responses_beginning`.
     """
     body = {name: value for name, value in parameters.items() if name not in NOT_TAKEN}
     include = {"reasoning.encrypted_content": None} | dict.fromkeys(body.get("include") or ())
     _rename(body, include)
     body |= {"model": model, "stream": True, "store": False, "include": list(include)}
-    messages = list(request.messages)
-    system: list[str] = []
-    while messages and messages[0].get("role") in ("system", "developer"):
-        system.append(_text(messages.pop(0).get("content")))
-    if system:
-        body["instructions"] = "\n\n".join(system)
-    body["input"] = [item for message in messages for item in _items(message, model, names)]
+    before = before or responses_beginning(model, request.messages)
+    if before.start:
+        body["instructions"] = "\n\n".join(_text(each.get("content")) for each in request.messages[: before.start])
+
+    def write(messages: Sequence[ChatMessage]) -> list[Body]:
+        return [item for message in messages for item in _items(message, model, names)]
+
+    body["input"] = before.write("input", request.messages, names.tools, write)
     if request.tools:
         body["tools"] = [_tool(tool, names) for tool in request.tools]
         choice = names.tools.get(request.tool_choice, request.tool_choice)
