@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from trivium.events import JSONObject
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import ENDS
+from trivium.serving._openapi import openapi
 from trivium.serving._runs import Runs, ServedRun
 from trivium.serving._store import RunRequest
 from trivium.serving._streams import PING, PING_SECONDS, Streamed, server_event
@@ -24,7 +25,7 @@ KEYS = ("message", "model", "session_id", "previous_run_id", "stream")
 
 
 class RunRoutes:
-    """The routes below `/runs`.
+    """The routes below `/runs`, and what describes the server.
 
     Args:
         runs: the runs.
@@ -46,7 +47,19 @@ class RunRoutes:
             Route("/runs/{run_id}/events", self.events, methods=["GET"]),
             Route("/runs/{run_id}/cancel", self.cancel, methods=["POST"]),
             Route("/runs/{run_id}/approvals", self.decide, methods=["POST"]),
+            Route("/metrics", self.metrics, methods=["GET"]),
+            Route("/openapi.json", self.openapi, methods=["GET"]),
         ]
+
+    async def metrics(self, request: Request) -> Response:
+        """Return the server's numbers."""
+        from starlette.responses import PlainTextResponse
+
+        return PlainTextResponse(self._runs.metrics_text(), media_type="text/plain; version=0.0.4")
+
+    async def openapi(self, request: Request) -> Response:
+        """Return the description of these routes."""
+        return json_response(openapi([*self._runs.served]))
 
     async def start(self, request: Request) -> Response:
         """Start a run; answer at once with its state, or with its events where `stream` is true."""

@@ -22,6 +22,7 @@ from trivium.module import Module
 from trivium.schema import FileAttachment, Message, Usage
 from trivium.schema.lowlevel import positive
 from trivium.serving._log import EventLog, EventWriter
+from trivium.serving._metrics import Metrics
 from trivium.serving._store import RunRequest, RunState, RunStore
 from trivium.serving._tasks import Background, Turns
 from trivium.serving._wire import Failure, parse_messages, parse_session, to_failure
@@ -117,6 +118,7 @@ class Runs:
         self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
         """The conversations that modules remember, by their session ids, each with its module and its last run."""
         self.is_draining = False
+        self.metrics = Metrics()
 
     # ---- what clients ask for
     async def start(
@@ -236,6 +238,11 @@ class Runs:
     async def of_owner(self, owner: str, most: int) -> list[RunRequest]:
         """Return the runs of an owner, the latest first."""
         return await run_in_worker(partial(self.store.runs_of, owner, most))
+
+    def metrics_text(self) -> str:
+        """Return the server's numbers for Prometheus."""
+        paused = sum(run.request.state == "paused" for run in self._runs.values())
+        return self.metrics.text(self._at_work.total(), paused)
 
     async def in_session(self, owner: str, session: str) -> list[RunRequest]:
         """Return the runs of a conversation, the oldest first."""
@@ -442,6 +449,7 @@ class Runs:
     async def _end(self, run: ServedRun, state: RunState, **fields: Any) -> None:
         run.request = replace(run.request, ended=time.time())
         self._tell(run, state, **fields)
+        self.metrics.note_end(run.request, run.used)
         await self._writer.flush()
 
     def _tell(self, run: ServedRun, state: RunState, **fields: Any) -> None:

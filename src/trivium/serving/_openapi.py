@@ -1,0 +1,162 @@
+"""The description of the server's own routes as OpenAPI 3.1."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from trivium.events import JSONObject
+
+__all__ = ["openapi"]
+
+_ID: Final[JSONObject] = {"name": "run_id", "in": "path", "required": True, "schema": {"type": "string"}}
+_SESSION: Final[JSONObject] = {
+    "anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": 256}],
+    "description": "a conversation: a whole number, or a text; 7 and \"7\" are one",
+}  # fmt: skip
+_MESSAGE: Final[JSONObject] = {
+    "description": "a text of a user, an object with a content, or a list of these",
+    "anyOf": [
+        {"type": "string"},
+        {"$ref": "#/components/schemas/Said"},
+        {
+            "type": "array",
+            "minItems": 1,
+            "items": {"anyOf": [{"type": "string"}, {"$ref": "#/components/schemas/Said"}]},
+        },
+    ],
+}
+_RUN_STATES: Final = ("queued", "running", "paused", "done", "failed", "cancelled")
+_SCHEMAS: Final[JSONObject] = {
+    "Said": {"type": "object", "required": ["content"], "properties": {"content": {"type": "string"}}},
+    "Run": {
+        "type": "object",
+        "required": ["id", "model", "session_id", "state", "created", "ended", "usage"],
+        "properties": {
+            "id": {"type": "string"},
+            "model": {"type": "string"},
+            "session_id": {"type": "string"},
+            "state": {"enum": [*_RUN_STATES]},
+            "created": {"type": "number", "description": "seconds since the epoch"},
+            "ended": {"type": ["number", "null"]},
+            "usage": {
+                "type": "object",
+                "required": ["tokens", "usd"],
+                "properties": {"tokens": {"type": "integer"}, "usd": {"type": "number"}},
+            },
+            "approvals": {"type": "array", "items": {"$ref": "#/components/schemas/Approval"}},
+            "message": {"type": "object", "description": "the answer of a run that is done"},
+            "error": {"type": "object", "description": "why a run has failed"},
+            "why": {"type": "string", "description": "why a run was cancelled"},
+        },
+    },
+    "Approval": {
+        "type": "object",
+        "required": ["digest", "name", "arguments"],
+        "properties": {
+            "digest": {"type": "string", "description": "stands for the call in a decision"},
+            "name": {"type": "string"},
+            "arguments": {"type": "object"},
+        },
+    },
+    "Error": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["type", "message"],
+                "properties": {"type": {"type": "string"}, "message": {"type": "string"}},
+            }
+        },
+    },
+}
+
+
+def openapi(names: list[str]) -> JSONObject:
+    """Return the description of the routes of a server.
+
+    Args:
+        names: the names of what is served.
+    """
+    run = _reference("Run")
+    start = {
+        "type": "object",
+        "required": ["message"],
+        "additionalProperties": False,
+        "properties": {
+            "message": _MESSAGE,
+            "model": {"type": "string", "description": f"what runs: {', '.join(names)}; default the first"},
+            "session_id": _SESSION,
+            "previous_run_id": {"type": "string", "description": "the run from whose end it goes on"},
+            "stream": {"type": "boolean", "description": "answer with the events of the run"},
+        },
+    }
+    decision = {
+        "type": "object",
+        "required": ["digest", "approved"],
+        "properties": {
+            "digest": {"type": "string", "minLength": 1},
+            "approved": {"type": "boolean"},
+            "reason": {"type": "string", "maxLength": 10000},
+        },
+    }
+    limit = _query("limit", {"type": "integer", "minimum": 1, "maximum": 1000})
+    after = _query("after", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999})
+    listed = {"type": "object", "required": ["runs"], "properties": {"runs": {"type": "array", "items": run}}}
+    deleted = {"type": "object", "properties": {"id": {"type": "string"}, "deleted": {"const": True}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "trivium", "version": "1", "description": "Runs of agents, tasks and other modules."},
+        "components": {"schemas": _SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}],
+        "paths": {
+            "/runs": {
+                "get": _route("the owner's runs, the latest first", {"200": _json(listed)}, [limit]),
+                "post": _route("start a run", {"202": _json(run), "200": _events()}, body=start),
+            },
+            "/runs/{run_id}": {
+                "get": _route("how far a run is", {"200": _json(run)}, [_ID]),
+                "delete": _route("delete a run that has ended", {"200": _json(deleted)}, [_ID]),
+            },
+            "/runs/{run_id}/events": {
+                "get": _route(
+                    "the events of a run after one of a number, until it ends", {"200": _events()}, [_ID, after]
+                )
+            },
+            "/runs/{run_id}/cancel": {"post": _route("cancel a run", {"200": _json(run)}, [_ID])},
+            "/runs/{run_id}/approvals": {
+                "post": _route("approve or refuse a call that waits", {"200": _json(run)}, [_ID], decision)
+            },
+        },
+    }
+
+
+def _reference(name: str) -> JSONObject:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _query(name: str, schema: JSONObject) -> JSONObject:
+    return {"name": name, "in": "query", "schema": schema}
+
+
+def _json(schema: JSONObject) -> JSONObject:
+    return {"description": "as asked", "content": {"application/json": {"schema": schema}}}
+
+
+def _events() -> JSONObject:
+    return {"description": "server-sent events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+
+
+def _route(
+    summary: str, responses: JSONObject, parameters: list[JSONObject] | None = None, body: JSONObject | None = None
+) -> JSONObject:
+    failed = {
+        "description": "what is wrong, and what to do",
+        "content": {"application/json": {"schema": _reference("Error")}},
+    }
+    found: dict[str, Any] = {"summary": summary, "responses": {**responses, "default": failed}}
+    if parameters:
+        found["parameters"] = parameters
+    if body is not None:
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return found
