@@ -31,6 +31,7 @@ __all__ = ["ROOT", "Command", "Runner", "commands_in", "save"]
 
 ROOT = Path(__file__).parents[2]
 _BIN = Path(sys.executable).parent
+_COMMANDS = ("extract", "ask", "chat", "serve", "mcp", "models", "list", "fetch", "path", "remove")
 _GUARD = 60
 _URL = "http://127.0.0.1:8000/v1"
 _ENDED = "\x01ended "
@@ -134,7 +135,7 @@ class Runner:
         words = [word for word in shlex.split(command.text, comments=True) if "=" not in word]
         if words[0] != "trivium":
             return
-        of = [word for word in words[1:3] if word in ("extract", "chat", "models", "list", "fetch", "path", "remove")]
+        of = [word for word in words[1:3] if word in _COMMANDS]
         helped = self.run("trivium", *of, "--help").stdout
         for word in words:
             if word.startswith("--") and not re.search(rf"{word}\b", helped):

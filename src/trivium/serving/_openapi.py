@@ -72,34 +72,32 @@ _SCHEMAS: Final[JSONObject] = {
 }
 
 
-def openapi(names: list[str]) -> JSONObject:
-    """Return the description of the routes of a server.
+_START: Final[JSONObject] = {
+    "type": "object",
+    "required": ["message"],
+    "additionalProperties": False,
+    "properties": {
+        "message": _MESSAGE,
+        "model": {"type": "string", "description": "what runs, by its name; default the first"},
+        "session_id": _SESSION,
+        "previous_run_id": {"type": "string", "description": "the run from whose end it goes on"},
+        "stream": {"type": "boolean", "description": "answer with the events of the run"},
+    },
+}
+_DECISION: Final[JSONObject] = {
+    "type": "object",
+    "required": ["digest", "approved"],
+    "properties": {
+        "digest": {"type": "string", "minLength": 1},
+        "approved": {"type": "boolean"},
+        "reason": {"type": "string", "maxLength": 10000},
+    },
+}
 
-    Args:
-        names: the names of what is served.
-    """
+
+def openapi() -> JSONObject:
+    """Return the description of the routes of a server."""
     run = _reference("Run")
-    start = {
-        "type": "object",
-        "required": ["message"],
-        "additionalProperties": False,
-        "properties": {
-            "message": _MESSAGE,
-            "model": {"type": "string", "description": f"what runs: {', '.join(names)}; default the first"},
-            "session_id": _SESSION,
-            "previous_run_id": {"type": "string", "description": "the run from whose end it goes on"},
-            "stream": {"type": "boolean", "description": "answer with the events of the run"},
-        },
-    }
-    decision = {
-        "type": "object",
-        "required": ["digest", "approved"],
-        "properties": {
-            "digest": {"type": "string", "minLength": 1},
-            "approved": {"type": "boolean"},
-            "reason": {"type": "string", "maxLength": 10000},
-        },
-    }
     limit = _query("limit", {"type": "integer", "minimum": 1, "maximum": 1000})
     after = _query("after", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999})
     listed = {"type": "object", "required": ["runs"], "properties": {"runs": {"type": "array", "items": run}}}
@@ -112,7 +110,7 @@ def openapi(names: list[str]) -> JSONObject:
         "paths": {
             "/runs": {
                 "get": _route("the owner's runs, the latest first", {"200": _json(listed)}, [limit]),
-                "post": _route("start a run", {"202": _json(run), "200": _events()}, body=start),
+                "post": _route("start a run", {"202": _json(run), "200": _events()}, body=_START),
             },
             "/runs/{run_id}": {
                 "get": _route("how far a run is", {"200": _json(run)}, [_ID]),
@@ -125,7 +123,7 @@ def openapi(names: list[str]) -> JSONObject:
             },
             "/runs/{run_id}/cancel": {"post": _route("cancel a run", {"200": _json(run)}, [_ID])},
             "/runs/{run_id}/approvals": {
-                "post": _route("approve or refuse a call that waits", {"200": _json(run)}, [_ID], decision)
+                "post": _route("approve or refuse a call that waits", {"200": _json(run)}, [_ID], _DECISION)
             },
         },
     }

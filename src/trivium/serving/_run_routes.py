@@ -59,7 +59,7 @@ class RunRoutes:
 
     async def openapi(self, request: Request) -> Response:
         """Return the description of these routes."""
-        return json_response(openapi([*self._runs.served]))
+        return json_response(openapi())
 
     async def start(self, request: Request) -> Response:
         """Start a run; answer at once with its state, or with its events where `stream` is true."""
