@@ -117,9 +117,10 @@ def test_jobs_in_their_order():
 
 @B2("2.5", differs="a task that returns a value (it is the job's `result`)")
 def test_a_task_may_return_a_value():
-    job = Do(lambda me: 3)
+    job, own = Do(lambda me: 3), Do(lambda me: setattr(me, "result", "own"))
     run(job)
-    assert job.result == 3
+    run(own)
+    assert (job.result, own.result) == (3, "own")
 
 
 @B2("2.7 2.8", differs="a job run or put again after its end (runs again)")
