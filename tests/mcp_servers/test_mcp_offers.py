@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import httpx2
 import pytest
-from mcp import MCPError
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     ElicitRequestFormParams,
@@ -28,7 +30,7 @@ from trivium.actions import report_progress, tool
 from trivium.exceptions import ConfigurationError
 from trivium.mcp import MCPContent, ToolServer, ask_client, client_can
 from trivium.schema import ActionReturn
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 from ._everything import form, typed
 from ._helpers import ROOT, listening
@@ -238,6 +240,61 @@ def test_an_approval_is_asked_for_counts_once_and_for_its_own_arguments():
 
     with ToolServer(shop.served(), port=0) as server:
         asyncio.run(use(server))
+    assert shop.paid == [50]
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"approved": True}, "paid"),
+        ({"approved": False}, "not approved: the user has refused it"),
+        (None, "not approved: nobody to ask"),
+    ],
+)
+def test_an_agent_waits_for_the_user_of_the_client_to_approve_a_call(mode: str, given: Any, read: str):
+    shop = Shop()
+    model = ScriptedModel([call_tool("pay", amount=50), call_tool("pay", amount=60), "Done."])
+
+    async def use(server: ToolServer) -> None:
+        filler = None if given is None else Filler(**given)
+        async with official(server, mode=mode, elicitation_callback=filler) as client:
+            assert text_of(await client.call_tool("Shopper", {"message": "Pay."})) == "Done."
+        assert filler is None or filler.asked == ["May pay(amount=50) run?", "May pay(amount=60) run?"]
+
+    with ToolServer(Agent(model, name="Shopper", tools=[shop.served()]), port=0) as server:
+        asyncio.run(use(server))
+    assert shop.paid == ([50, 60] if read == "paid" else [])
+    assert read in str(model.requests[1].messages)
+
+
+def test_a_call_that_waits_belongs_to_its_owner_and_is_decided_once(tmp_path: Path):
+    shop, yes = Shop(), ElicitResult(action="accept", content={"approved": True})
+    model = ScriptedModel([call_tool("pay", amount=50), "Done."])
+    served: Any = [Agent(model, name="Shopper", tools=[shop.served()])]
+    options: Any = {"port": 0, "token": {"ada": "a" * 20, "bob": "b" * 20}, "journal": tmp_path / "runs.db"}
+
+    async def call(server: ToolServer, user: str, answers: Any = None, state: str | None = None) -> Any:
+        headers = {"Authorization": f"Bearer {user * 20}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(
+                streamable_http_client(server.endpoint, http_client=http), elicitation_callback=Filler(approved=True)
+            ) as client,
+        ):
+            given: Any = {"input_responses": answers, "request_state": state, "allow_input_required": True}
+            try:
+                return cast("Any", await client.session.call_tool("Shopper", {"message": "Pay."}, **given))
+            except MCPError as error:
+                return error
+
+    with ToolServer(served, **options) as server:
+        asked = asyncio.run(call(server, "a"))
+        (digest,) = asked.input_requests
+        assert "requestState" in str(asyncio.run(call(server, "b", {digest: yes}, asked.request_state)))
+        assert asyncio.run(call(server, "a", {}, asked.request_state)).result_type == "input_required"
+        for told in ("Done.", "UnknownRun: "):
+            assert text_of(asyncio.run(call(server, "a", {digest: yes}, asked.request_state))).startswith(told)
     assert shop.paid == [50]
 
 

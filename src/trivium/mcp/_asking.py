@@ -24,9 +24,11 @@ __all__ = [
     "UsedStates",
     "answer_or_ask",
     "ask_client",
+    "can_ask_later",
     "client_can",
     "elicitation",
     "is_accepted",
+    "user_of",
 ]
 
 RequestContext: TypeAlias = "ServerRequestContext[Any, Any]"
@@ -106,6 +108,10 @@ class Asking:
         if not is_accepted(self.ask({name: elicitation(request.name, request.arguments)})[name]):
             return Denied("the user has refused it; go on without it")
         return self._once() or Denied("the approval was used before: an approval counts for one call")
+
+    async def send(self, questions: Mapping[str, types.InputRequest]) -> dict[str, types.InputResponse]:
+        """Send questions to a client that waits, and return its answers."""
+        return {name: await _send(self._ctx, each) for name, each in questions.items()}
 
     def pause(self, questions: Mapping[str, types.InputRequest]) -> types.InputRequiredResult:
         """Return the questions as the result of this round; what is known so far travels sealed with the client."""
@@ -198,7 +204,6 @@ async def answer_or_ask(
     """
     from mcp import MCPError
     from mcp.types import MISSING_REQUIRED_CLIENT_CAPABILITY
-    from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
     asking = _asking_of(ctx, params, used)
     for _ in range(_MOST_ROUNDS):
@@ -209,9 +214,9 @@ async def answer_or_ask(
             needed = {"requiredCapabilities": error.lacking}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), needed) from None
         except _AskedError as error:
-            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            if can_ask_later(ctx):
                 return asking.pause(error.questions)
-            answers = {name: await _send(ctx, each) for name, each in error.questions.items()}
+            answers = await asking.send(error.questions)
             asking = Asking(ctx, {**asking.answers, **answers}, asking.asked | error.questions.keys(), lambda: True)
         finally:
             _asking.reset(token)
@@ -227,6 +232,18 @@ def _asking_of(ctx: RequestContext, params: Any, used: UsedStates) -> Asking:
     earlier = TypeAdapter(dict[str, InputResponse]).validate_python(state.get("answers", {}))
     once = partial(used.add, state.get("id", ""))
     return Asking(ctx, {**earlier, **(params.input_responses or {})}, frozenset(state.get("asked", ())), once)
+
+
+def can_ask_later(ctx: RequestContext) -> bool:
+    """Return whether the client calls again with its answers; an older one is asked while it waits."""
+    from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def user_of(ctx: RequestContext) -> str | None:
+    """Return the user whose token the request has; None where there is one token for all, or none."""
+    return None if ctx.request is None else ctx.request.scope.get("trivium.user") or None
 
 
 async def _send(ctx: RequestContext, question: types.InputRequest) -> types.InputResponse:

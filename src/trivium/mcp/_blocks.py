@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_type_hints
@@ -47,19 +47,25 @@ class DeclaredOutput:
     adapter: TypeAdapter[Any]
     is_wrapped: bool
 
-    def structured(self, value: Any, name: str) -> dict[str, Any]:
-        """Return a value as structured content.
+    def structured(self, values: Sequence[Any], name: str) -> dict[str, Any]:
+        """Return as structured content the first of some values that is of the type, or is its JSON text.
 
         Raises:
-            ToolError: it is not of the declared type.
+            ToolError: none is of the declared type.
         """
         from pydantic import ValidationError
 
-        try:
-            found = self.adapter.dump_python(self.adapter.validate_python(value), mode="json", by_alias=True)
-        except (ValidationError, ValueError) as error:
-            raise ToolError(f"{name} ran, but its result is not of the type that it declares: {error}", name) from None
-        return {"result": found} if self.is_wrapped else found
+        failed: Exception | None = None
+        for value in values:
+            validate = self.adapter.validate_json, self.adapter.validate_python
+            for each in validate if isinstance(value, str) else validate[1:]:
+                try:
+                    found = self.adapter.dump_python(each(value), mode="json", by_alias=True)
+                except (ValidationError, ValueError) as error:
+                    failed = failed or error
+                else:
+                    return {"result": found} if self.is_wrapped else found
+        raise ToolError(f"{name} ran, but its result is not of the type that it declares: {failed}", name)
 
 
 def output_of(kind: Any) -> DeclaredOutput | None:
@@ -113,7 +119,7 @@ def to_tool_result(value: Any, output: DeclaredOutput | None, name: str) -> type
         return failure(value.errmsg)
     if output is not None:
         return CallToolResult(
-            content=[TextContent(text=as_text(value))], structured_content=output.structured(value, name)
+            content=[TextContent(text=as_text(value))], structured_content=output.structured([value], name)
         )
     if isinstance(value, ActionReturn):
         items = value.result or []

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
-from uuid import uuid4
 
-from trivium.actions import BaseAction, Tool, ToolProgress, as_text, run_tool
+from trivium.actions import BaseAction, Tool, ToolProgress, run_tool
 from trivium.actions.lowlevel import reason_of
 from trivium.agents import Agent
 from trivium.exceptions import (
@@ -20,7 +18,8 @@ from trivium.exceptions import (
     RunPausedError,
     ToolArgumentsError,
 )
-from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, UsedStates, answer_or_ask
+from trivium.mcp._agent_calls import AgentCalls
+from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, UsedStates, answer_or_ask, user_of
 from trivium.mcp._blocks import (
     DeclaredOutput,
     as_list,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Offers"]
 
-_MOST_SESSIONS: Final = 1000
 _CACHED_MS: Final = 60_000
 """How long a client may take the lists as they are: they do not change while the server runs."""
 _HINTS: Final[dict[str | None, dict[str, bool]]] = {
@@ -64,6 +62,7 @@ class Offers:
         timeout: seconds that a call may take; None: no limit.
         resources: see `Resources`.
         prompts: see `Prompts`.
+        **options: of the runs of agents; see `AgentCalls`.
 
     Raises:
         ConfigurationError: two of them have one name, or there is none.
@@ -76,18 +75,20 @@ class Offers:
         timeout: float | None = None,
         resources: Mapping[str, ResourceValue] | None = None,
         prompts: Iterable[Callable[..., Any] | Tool] = (),
+        **options: Any,
     ) -> None:
         many = cast("Iterable[Any]", what) if isinstance(what, list | tuple) else [what]
         self.timeout = timeout
         self.found: dict[str, Tool | Module] = {}
         self._outputs: dict[str, DeclaredOutput | None] = {}
         self._resources, self._prompts = Resources(resources or {}), Prompts(prompts)
-        self._sessions = OrderedDict[tuple[str, str], tuple[Module, str]]()
         self._used = UsedStates()
         for each in many:
             self._add(each)
         if not self.found and not self._resources and not self._prompts:
             raise ConfigurationError("there is nothing to serve: give a tool, an agent or a task")
+        served = {name: each for name, each in self.found.items() if isinstance(each, Module)}
+        self.agents = AgentCalls(served, self._outputs, timeout, **options)
 
     def _add(self, what: Any) -> None:
         if isinstance(what, Module):
@@ -124,7 +125,7 @@ class Offers:
             handlers["on_completion"] = self._complete
         made: Server[Any] = Server(name, cache_hints=dict.fromkeys(lists, CacheHint(_CACHED_MS)), **handlers)
         security = RequestStateSecurity.ephemeral(ttl=STATE_SECONDS)
-        security.bind_principal = _owner
+        security.bind_principal = user_of
         made.middleware.append(RequestStateBoundary(security, default_audience=name))
         return made
 
@@ -165,7 +166,7 @@ class Offers:
             return failure(f"there is no tool {params.name!r}; there are {known}")
         try:
             if isinstance(offered, Module):
-                return await self._ask(offered, arguments, ctx)
+                return await self.agents.call(params.name, arguments, ctx, params)
             output = self._outputs[params.name]
             return await answer_or_ask(ctx, params, self._used, partial(self._use, offered, arguments, output, ctx))
         except MCPError:
@@ -184,7 +185,7 @@ class Offers:
         """Run a tool, and report how far it is; its approval is asked of the client's user."""
         run = _ToolRun(tool, arguments)
         async with run.open(timeout=self.timeout, approve=partial(asking.approve, tool)) as call:
-            await relay_progress(call, ctx, is_tool=True)
+            await relay_progress(call, ctx)
         return run.returned
 
     async def _read(self, ctx: RequestContext, params: types.ReadResourceRequestParams) -> Any:
@@ -227,31 +228,6 @@ class Offers:
         except Exception as error:
             raise MCPError(INTERNAL_ERROR, _reason(error)) from error
 
-    async def _ask(self, module: Module, arguments: dict[str, object], ctx: RequestContext) -> types.CallToolResult:
-        message, name = arguments.get("message"), arguments.get("session", "")
-        if not isinstance(message, str) or not isinstance(name, str) or arguments.keys() - {"message", "session"}:
-            raise ToolArgumentsError("the arguments are `message` and, if wanted, `session`: both texts", module.name)
-        session, is_kept = _session(ctx, name)
-        if is_kept:
-            self._keep(session, module)
-        try:
-            async with module.open(message, session_id=session, timeout=self.timeout) as call:
-                await relay_progress(call, ctx)
-            answer = call.result
-        finally:
-            if not is_kept:
-                module.reset(session, recursive=True)
-        return _as_answer(answer, module_output(module))
-
-    def _keep(self, session: str, module: Module) -> None:
-        """Note the use of a conversation; beyond the maximum, the least recently used one is forgotten."""
-        key = (module.name, session)
-        self._sessions[key] = (module, session)
-        self._sessions.move_to_end(key)
-        if len(self._sessions) > _MOST_SESSIONS:
-            forgotten, oldest = self._sessions.pop(next(iter(self._sessions)))
-            forgotten.reset(oldest, recursive=True)
-
 
 class _ToolRun(Module):
     """One call of a tool by a client, with its events.
@@ -270,36 +246,19 @@ class _ToolRun(Module):
         return ""
 
 
-async def relay_progress(call: Any, ctx: RequestContext, is_tool: bool = False) -> None:
-    """Read the call to its end, and report how far it is to a client that wants progress.
-
-    Of an agent these are the texts and tool calls of its models, of a tool what it reports, and texts of its models.
-    """
+async def relay_progress(call: Any, ctx: RequestContext) -> None:
+    """Read the call of a tool to its end, and tell a client that wants progress what it reports."""
     wants, done = "progress_token" in (ctx.meta or {}), 0.0
     async for event in call:
-        if not wants or not event.is_for_clients() or (is_tool and event.kind in ("tool_call", "tool_result")):
+        if not wants or not event.is_for_clients() or event.kind in ("tool_call", "tool_result"):
             continue
-        if is_tool and event.kind == "tool_progress":
+        if event.kind == "tool_progress":
             progress: ToolProgress = event.data
             done = max(done, progress.done)  # it may never shrink
             await ctx.session.report_progress(done, progress.total, progress.text or None)
         elif text := event.fields(content=True).get("text") or event.detail():
             done += 1
             await ctx.session.report_progress(done, None, text)
-
-
-def _session(ctx: RequestContext, name: str) -> tuple[str, bool]:
-    """The session of the caller, and True if it is kept: a process has one client, and a newer HTTP client has none."""
-    connection = "" if ctx.request is None else ctx.request.headers.get("mcp-session-id")
-    if connection is None and not name:
-        return f"mcp:{uuid4().hex}", False
-    owner = _owner(ctx)
-    return f"mcp:{f'{owner}@' if owner else ''}{connection or ''}:{name}", True
-
-
-def _owner(ctx: RequestContext) -> str | None:
-    """The user whose token the request has; None where there is one token for all, or none."""
-    return None if ctx.request is None else ctx.request.scope.get("trivium.user") or None
 
 
 def _reason(error: Exception, is_tool: bool = False) -> str:
@@ -333,13 +292,6 @@ def module_output(module: Module) -> DeclaredOutput | None:
     if isinstance(module, Agent) and module.answer_format is not None:
         return output_of(module.answer_format.kind)
     return output_of(module.default_return_type) if isinstance(module, Task) else None
-
-
-def _as_answer(answer: Message, output: DeclaredOutput | None) -> types.CallToolResult:
-    from mcp.types import CallToolResult, TextContent
-
-    structured = None if output is None else output.structured(answer.output, answer.sender)
-    return CallToolResult(content=[TextContent(text=as_text(answer.content))], structured_content=structured)
 
 
 def describe_offer(name: str, offered: Tool | Module, output: DeclaredOutput | None) -> types.Tool:

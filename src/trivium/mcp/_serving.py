@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import redirect_stdout
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from trivium.actions import Tool
@@ -16,7 +17,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.mcp._materials import ResourceValue
 from trivium.mcp._offers import Offers
 from trivium.schema.lowlevel import checked, positive
-from trivium.serving import ConnectionLimits
+from trivium.serving import ConnectionLimits, OwnerLimits
 from trivium.serving.lowlevel import Guard, HTTPServing, check_tokens
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class ToolServer(HTTPServing):
         host: where to listen; the default is reached from this machine only.
         port: 0 takes a free one.
         token: what clients must show as `Authorization: Bearer …`; default `$TRIVIUM_SERVE_TOKEN`, else one is made.
-            `""` lets in everybody, on this machine only.
+            `""` lets in everybody, on this machine only. A dict gives each user, by name, a token, and conversations
+            and runs of their own.
         name: how the server calls itself.
         origins: web origins whose pages may call it; default none.
         timeout: seconds that a call may take; None: no limit.
@@ -50,6 +52,10 @@ class ToolServer(HTTPServing):
         resources: what clients may read, by address: text, bytes, an `MCPContent`, or a function that returns one of
             them. Names in braces of an address are the parameters of its function.
         prompts: functions of texts that return a text, a `Message`, an `MCPContent`, or a list of these.
+        journal: where the runs of agents are written down: an SQLite file, or the URL of a PostgreSQL database.
+            Default: a file that is deleted with the server.
+        owner_limits: what each user may have and spend; default None: no limit.
+        max_runs: runs of agents at once; further calls fail.
 
     Raises:
         ConfigurationError: there is nothing to serve, or an option cannot be used.
@@ -73,7 +79,7 @@ class ToolServer(HTTPServing):
         host: str = "127.0.0.1",
         port: int = 8091,
         *,
-        token: str | None = None,
+        token: str | Mapping[str, str] | None = None,
         name: str = "trivium",
         origins: Collection[str] = (),
         timeout: float | None = None,
@@ -82,13 +88,19 @@ class ToolServer(HTTPServing):
         connections: ConnectionLimits | None = None,
         resources: Mapping[str, ResourceValue] | None = None,
         prompts: Collection[Callable[..., Any] | Tool] = (),
+        journal: str | Path = "",
+        owner_limits: OwnerLimits | None = None,
+        max_runs: int = 100,
     ) -> None:
         super().__init__(host, port, token, grace, connections)
-        positive(timeout=1.0 if timeout is None else timeout, max_bytes=max_bytes)
+        positive(timeout=1.0 if timeout is None else timeout, max_bytes=max_bytes, max_runs=max_runs)
         self.name = name
-        guard = partial(Guard, tokens=check_tokens(self.token), hosts=self._hosts, origins=origins, max_bytes=max_bytes)
+        guard = partial(
+            Guard, tokens=check_tokens(self._chosen), hosts=self._hosts, origins=origins, max_bytes=max_bytes
+        )
+        of_runs: dict[str, Any] = {"journal": journal, "owner_limits": owner_limits, "max_runs": max_runs}
         self._service = self._mcp = _Service(
-            Offers(what, timeout, resources, prompts), name, guard, list(origins), max_bytes
+            Offers(what, timeout, resources, prompts, **of_runs), name, guard, list(origins), max_bytes
         )
 
     def __repr__(self) -> str:
@@ -108,6 +120,7 @@ class ToolServer(HTTPServing):
         """Serve until `stop`, SIGINT or SIGTERM, on a loop of yours."""
         failed: Exception | None = None
         async with self._mcp.sessions():
+            await self._mcp.begin()
             try:
                 await super().serve_async(ready)
             except Exception as error:  # the SDK's task group would wrap it
@@ -145,8 +158,13 @@ class _Service:
         self.app = app
         return server.session_manager.run()
 
+    async def begin(self) -> None:
+        """Begin with the runs of this time."""
+        await self._offers.agents.begin()
+
     async def end_runs(self, grace: float, over: ThreadEvent) -> None:
-        """Nothing: a call ends with its connection, and that with uvicorn's own grace."""
+        """End the runs that have not ended after that many seconds."""
+        await self._offers.agents.end(grace)
 
 
 @checked
@@ -189,15 +207,24 @@ def serve_mcp(
         options: dict[str, Any] = {"name": name, "timeout": timeout, "resources": resources, "prompts": prompts}
         ToolServer(what, host, port, token=token, **options).serve()
     elif transport == "stdio":
-        run_on_loop(partial(serve_stdio, Offers(what, timeout, resources, prompts).server(name)))
+        run_on_loop(partial(serve_stdio, Offers(what, timeout, resources, prompts), name))
     else:
         raise ConfigurationError(f"there is no transport {transport!r}; there are stdio and http")
 
 
-async def serve_stdio(server: Server[object]) -> None:
+async def serve_stdio(offers: Offers, name: str) -> None:
     """Serve over stdin and stdout until the client leaves."""
+    server = offers.server(name)
     from mcp.server.stdio import stdio_server
 
+    await offers.agents.begin()
+    try:
+        await _serve_lines(server, stdio_server)
+    finally:
+        await offers.agents.end(0.0)
+
+
+async def _serve_lines(server: Server[Any], stdio_server: Callable[..., Any]) -> None:
     with _own_stdin() as lines:
         # What is printed would stand in a buffer until the SDK gives stdout back, and go to the client then.
         async with stdio_server(stdin=cast("Any", lines)) as (reader, writer):

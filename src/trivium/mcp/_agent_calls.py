@@ -1,0 +1,179 @@
+"""Calls of agents, tasks and other modules by clients: runs of the server, as its other protocols have them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from weakref import finalize
+
+from trivium.actions import as_text
+from trivium.exceptions import ToolArgumentsError
+from trivium.journal import Journal
+from trivium.mcp._asking import Asking, RequestContext, can_ask_later, elicitation, is_accepted, user_of
+from trivium.mcp._blocks import DeclaredOutput, failure
+from trivium.module import Module
+from trivium.serving import OwnerLimits
+from trivium.serving.lowlevel import Failure, Runs, RunStore, ServedRun
+
+if TYPE_CHECKING:
+    from mcp import types
+
+__all__ = ["AgentCalls"]
+
+_ENDS: Final = ("done", "failed", "cancelled")
+_STOPS: Final = ("paused", *_ENDS)
+_MOST_SESSIONS: Final = 1_000_000
+"""Connections have conversations of their own, and nobody tells which of them will come back."""
+_REFUSED: Final = "the user has refused it; go on without it"
+
+
+class AgentCalls:
+    """The calls of the served modules.
+
+    Args:
+        served: the modules, by their names as tools.
+        outputs: the types of their answers, where they declare any.
+        timeout: seconds that a run may take; None: no limit.
+        journal: where runs are written down; "" for a file that is deleted with this object.
+        owner_limits: what each user may have and spend; None: no limit.
+        max_runs: runs at once.
+    """
+
+    def __init__(
+        self,
+        served: Mapping[str, Module],
+        outputs: Mapping[str, DeclaredOutput | None],
+        timeout: float | None,
+        journal: str | Path = "",
+        owner_limits: OwnerLimits | None = None,
+        max_runs: int = 100,
+    ) -> None:
+        place = journal or Path(tempfile.mkdtemp(prefix="trivium-mcp-"), "runs.db")
+        if not journal:
+            finalize(self, shutil.rmtree, Path(place).parent, ignore_errors=True)
+        self._outputs = outputs
+        self._make = partial(
+            Runs, served, Journal(place), RunStore(place),
+            timeout=timeout, most=max_runs, owner_limits=owner_limits, max_sessions=_MOST_SESSIONS,
+        )  # fmt: skip
+        self._runs = self._make()
+
+    async def begin(self) -> None:
+        """Begin to serve; runs of a server before this one have ended with their clients."""
+        self._runs = self._make()
+        await self._runs.recover()
+
+    async def end(self, grace: float) -> None:
+        """End the runs that have not ended after some seconds."""
+        await self._runs.drain(grace)
+
+    async def call(self, name: str, arguments: Mapping[str, Any], ctx: RequestContext, params: Any) -> Any:
+        """Call a module, or go on with a call that waited for the user of the client.
+
+        Raises:
+            Failure: the run cannot be started, or is not there.
+            ToolArgumentsError: the arguments do not fit.
+        """
+        owner = user_of(ctx) or ""
+        state: dict[str, Any] = json.loads(params.request_state) if params.request_state else {}
+        if "run" in state:
+            run = await self._runs.find(owner, state["run"])
+            await self._decide(run, state["asked"], params.input_responses or {})
+            return await self._follow(run, state["seq"], ctx)
+        message, session = arguments.get("message"), arguments.get("session", "")
+        if not isinstance(message, str) or not isinstance(session, str) or arguments.keys() - {"message", "session"}:
+            raise ToolArgumentsError("the arguments are `message` and, if wanted, `session`: both texts", name)
+        asks = Asking(ctx, {}).can("elicitation")
+        run = await self._runs.start(
+            owner, name, message, session=_session(ctx, name, session), of_client=True, asks=asks
+        )
+        return await self._follow(run, 0, ctx)
+
+    async def _follow(self, run: ServedRun, seq: int, ctx: RequestContext) -> Any:
+        """Return the outcome of a run, or what it asks of the user; a client that leaves ends it."""
+        wants, done = "progress_token" in (ctx.meta or {}), 0
+        is_over = False
+        try:
+            while True:
+                if waiting := await self._waiting(run):
+                    questions = {digest: elicitation(*asked) for digest, asked in waiting.items()}
+                    if can_ask_later(ctx):
+                        is_over = True
+                        return _pause(run, seq, questions)
+                    answers = await Asking(ctx, {}).send(questions)
+                    await self._decide(run, list(questions), answers)
+                async for event in run.log.follow(seq, _STOPS):
+                    if event is None:
+                        continue
+                    seq = event["seq"]
+                    if event["kind"] in _ENDS:
+                        is_over = True
+                        return await self._outcome(run, event)
+                    if wants and (text := _progress_of(event)):
+                        done += 1
+                        await ctx.session.report_progress(done, None, text)
+                    if event["kind"] == "paused":
+                        break
+                else:
+                    raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+        finally:
+            if not is_over:
+                self._runs.leave(run)
+
+    async def _waiting(self, run: ServedRun) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Return the calls that wait for a decision, by their digests."""
+        return {each.digest: (each.name, each.arguments) for each in await self._runs.pending(run)}
+
+    async def _decide(self, run: ServedRun, asked: list[str], answers: Mapping[str, types.InputResponse]) -> None:
+        """Decide on the calls that were asked about and answered; what was decided before stays as it was."""
+        waiting = await self._waiting(run)
+        for digest in asked:
+            if digest in waiting and digest in answers:
+                approved = is_accepted(answers[digest])
+                await self._runs.decide(run, digest, approved, "" if approved else _REFUSED)
+
+    async def _outcome(self, run: ServedRun, event: Mapping[str, Any]) -> types.CallToolResult:
+        from mcp.types import CallToolResult, TextContent
+
+        request = run.request
+        if request.session == request.id:  # nobody can go on with it
+            await self._runs.forget_session(request.owner, request.session)
+        if event["kind"] == "failed":
+            error = event["error"]
+            return failure(f"{error['type']}: {error['message']}")
+        if event["kind"] == "cancelled":
+            return failure(f"the run was cancelled: {event.get('why', '')}")
+        message, output = event["message"], self._outputs[request.name]
+        found = [message[name] for name in ("output", "content") if message.get(name) is not None]
+        answers = [*found, *message.get("attachments", ())]  # as JSON has them: which is the answer, its type tells
+        structured = None if output is None else output.structured(answers, request.name)
+        return CallToolResult(content=[TextContent(text=as_text(message["content"]))], structured_content=structured)
+
+
+def _pause(run: ServedRun, seq: int, questions: Mapping[str, types.InputRequest]) -> types.InputRequiredResult:
+    from mcp.types import InputRequiredResult
+
+    state = json.dumps({"run": run.id, "asked": list(questions), "seq": seq})
+    return InputRequiredResult(input_requests=dict(questions), request_state=state)
+
+
+def _progress_of(event: Mapping[str, Any]) -> str:
+    """Return what a client that wants progress is told of an event."""
+    if event["kind"] in ("delta", "reasoning"):
+        return event["text"]
+    if event["kind"] == "tool_progress":
+        return event.get("text") or f"{event['done']:g}"
+    return event["name"] if event["kind"] == "tool_call" else ""
+
+
+def _session(ctx: RequestContext, module: str, name: str) -> str:
+    """Return the conversation of the caller: a process has one client, and a newer HTTP client has no connection."""
+    connection = "" if ctx.request is None else ctx.request.headers.get("mcp-session-id")
+    if connection is None and not name:
+        return ""
+    return f"mcp:{connection or ''}:{module}/{name}"
