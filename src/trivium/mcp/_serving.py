@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from trivium.actions import Tool
 from trivium.commander import ThreadEvent, wait
@@ -19,9 +19,6 @@ from trivium.mcp._offers import Offers
 from trivium.schema.lowlevel import checked, positive
 from trivium.serving import ConnectionLimits, OwnerLimits
 from trivium.serving.lowlevel import Guard, HTTPServing, check_tokens
-
-if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
 
 __all__ = ["ToolServer", "serve_mcp"]
 
@@ -219,17 +216,13 @@ async def serve_stdio(offers: Offers, name: str) -> None:
 
     await offers.agents.begin()
     try:
-        await _serve_lines(server, stdio_server)
+        with _own_stdin() as lines:
+            # What is printed would stand in a buffer until the SDK gives stdout back, and go to the client then.
+            async with stdio_server(stdin=cast("Any", lines)) as (reader, writer):
+                with redirect_stdout(sys.stderr):
+                    await server.run(reader, writer, server.create_initialization_options())
     finally:
         await offers.agents.end(0.0)
-
-
-async def _serve_lines(server: Server[Any], stdio_server: Callable[..., Any]) -> None:
-    with _own_stdin() as lines:
-        # What is printed would stand in a buffer until the SDK gives stdout back, and go to the client then.
-        async with stdio_server(stdin=cast("Any", lines)) as (reader, writer):
-            with redirect_stdout(sys.stderr):
-                await server.run(reader, writer, server.create_initialization_options())
 
 
 class _own_stdin:
