@@ -11,7 +11,7 @@ from trivium.llms.http._transport import Transport, with_path
 from trivium.llms.providers import PROFILES
 from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._claude import ClaudeMessageReader
-from trivium.llms.wire._claude_request import claude_body, claude_names
+from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
 
 __all__ = ["PATH", "PUBLIC_URL", "ClaudeModel", "anthropic_address", "anthropic_headers", "request_anthropic"]
 
@@ -89,6 +89,8 @@ def request_anthropic(
         parameters: all sampling parameters, by their common names.
         tries: the most attempts; None: those of the transport's policy.
     """
-    names = claude_names(model, request)
-    body = claude_body(model, request, common_names(parameters), names)
+    parameters = common_names(parameters)
+    before = claude_beginning(model, request, parameters)
+    names = claude_names(model, request, before)
+    body = claude_body(model, request, parameters, names, before)
     return transport.stream(body, lambda: AnswerReader(ClaudeMessageReader(names, model)), tries)

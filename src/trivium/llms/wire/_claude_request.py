@@ -11,9 +11,10 @@ from trivium.llms._protocol import ChatMessage, Parameters, Request
 from trivium.llms.wire._closed_schema import closed_schema
 from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, own_state
 from trivium.llms.wire._tool_names import legal_names
+from trivium.llms.wire._written import SYSTEM, Beginning
 from trivium.schema import ToolSpec
 
-__all__ = ["FORM", "ClaudeAbilities", "claude_body", "claude_names"]
+__all__ = ["FORM", "ClaudeAbilities", "claude_beginning", "claude_body", "claude_names"]
 
 FORM: Final = "anthropic"
 _VERSION: Final = re.compile(r"claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
@@ -56,11 +57,24 @@ class ClaudeAbilities(NamedTuple):
         return cls(has_schemas=False, is_strict=True, samples=True, can_be_forced=True, max_tokens=8192)
 
 
-def claude_names(model: str, request: Request) -> CallNames:
-    """Return the names of tools and calls for a model."""
+def claude_beginning(model: str, request: Request, parameters: Parameters) -> Beginning:
+    """Return what was written of messages before, with the reasoning that the model wants back."""
+    return Beginning.behind_system(request.messages, (FORM, _thinker(model, parameters)), is_joined=True)
+
+
+def _thinker(model: str, parameters: Parameters) -> str:
+    """Return the model whose reasoning is sent back; "" for none."""
+    thinking: ChatMessage = parameters.get("thinking") or {}
+    return model if thinking.get("type") != "disabled" else ""
+
+
+def claude_names(model: str, request: Request, before: Beginning | None = None) -> CallNames:
+    """Return the names of tools and calls for a model; `before`: the messages that were written before."""
+    known = before or Beginning(FORM)
     schema = request.output_schema
     wanted = schema is not None and (not request.tools or request.tool_choice in ("auto", "none"))
-    names = CallNames.of(request, wanted and _enforced_schema(ClaudeAbilities.of(model), schema) is None)
+    is_answer_a_call = wanted and _enforced_schema(ClaudeAbilities.of(model), schema) is None
+    names = CallNames.of(request, is_answer_a_call, known.called, known.end)
     return names._replace(ids=legal_names(sorted(names.taken)))
 
 
@@ -69,7 +83,9 @@ def _enforced_schema(abilities: ClaudeAbilities, schema: ChatMessage | None) -> 
     return closed_schema(schema) if schema is not None and abilities.has_schemas else None
 
 
-def claude_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
+def claude_body(
+    model: str, request: Request, parameters: Parameters, names: CallNames, before: Beginning | None = None
+) -> Body:
     """Make the body of a request.
 
     Args:
@@ -77,6 +93,7 @@ def claude_body(model: str, request: Request, parameters: Parameters, names: Cal
         request: the request.
         parameters: all sampling parameters, by their common names; others by the interface's.
         names: the names of tools and calls at the server.
+        before: the messages that were written before, see `claude_beginning`.
     """
     abilities = ClaudeAbilities.of(model)
     left_out = _NOT_THERE if abilities.samples else _NOT_THERE | _SAMPLING
@@ -86,9 +103,15 @@ def claude_body(model: str, request: Request, parameters: Parameters, names: Cal
     body.setdefault("max_tokens", abilities.max_tokens + int(thinking.get("budget_tokens") or 0))
     is_alone = body.pop("parallel_tool_calls", None) is False
     thinks = thinking.get("type", "disabled") != "disabled"
-    system, messages = _split_off_system(request, model if thinking.get("type") != "disabled" else "", names)
+    thinker = _thinker(model, parameters)
+
+    def write(messages: Sequence[ChatMessage]) -> list[Body]:
+        return _joined(messages, thinker, names)
+
+    before = before or claude_beginning(model, request, parameters)
+    messages = before.write("messages", request.messages, (names.tools, names.ids), write)
     body |= {"model": model, "messages": messages, "stream": True}
-    if system:
+    if system := _system([*request.messages[: before.start], *request.messages[before.end :]]):
         body["system"] = system
     tools = [_tool(tool, abilities.is_strict, names) for tool in request.tools]
     if names.answer:
@@ -140,19 +163,26 @@ def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: boo
     return {"type": "tool", "name": names.tools.get(choice, choice)}
 
 
-def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple[str | list[Body], list[Body]]:
-    """Return the system's texts, and the other messages, with consecutive messages of one role joined.
+def _system(messages: Sequence[ChatMessage]) -> str | list[Body]:
+    """Return the system's texts; with all they have if one is marked for the cache."""
+    said = [each for each in messages if each.get("role") in SYSTEM]
+    blocks = [block for each in said for block in _content(each.get("content")) if "text" in block]
+    is_marked = any(len(block) > 2 for block in blocks)
+    return blocks if is_marked else "\n\n".join(block["text"] for block in blocks)
+
+
+def _joined(messages: Sequence[ChatMessage], thinker: str, names: CallNames) -> list[Body]:
+    """Return the other messages, with consecutive messages of one role joined.
 
     Args:
-        request: the request.
+        messages: the messages of the request, or some that are never joined with others.
         thinker: the model whose reasoning is sent back; "" for none.
         names: the names of tools and calls at the server.
     """
-    system, found = list[Body](), list[Body]()
-    for message in request.messages:
+    found = list[Body]()
+    for message in messages:
         role = message.get("role")
-        if role in ("system", "developer"):
-            system += [block for block in _content(message.get("content")) if "text" in block]
+        if role in SYSTEM:
             continue
         role = "assistant" if role == "assistant" else "user"
         blocks = _blocks(message, thinker, names)
@@ -164,9 +194,7 @@ def _split_off_system(request: Request, thinker: str, names: CallNames) -> tuple
         if each["role"] == "user":
             blocks: list[Body] = each["content"]  # results of calls stand before the words of the user
             each["content"] = sorted(blocks, key=lambda block: block.get("type") != "tool_result")
-    if any(len(block) > 2 for block in system):  # marked for the cache
-        return system, found
-    return "\n\n".join(block["text"] for block in system), found
+    return found
 
 
 def _blocks(message: ChatMessage, thinker: str, names: CallNames) -> list[Body]:

@@ -38,10 +38,8 @@ ROLES: Final = {"system", "developer", "assistant"}
 
 
 def responses_beginning(model: str, messages: Sequence[ChatMessage]) -> Beginning:
-    """Return what was written of messages before; those of the system at the very beginning are written elsewhere."""
-    is_item = (message.get("role") not in ("system", "developer") for message in messages)
-    start = next((at for at, each in enumerate(is_item) if each), len(messages))
-    return Beginning.of(messages, (FORM, model), start)
+    """Return what was written of messages before."""
+    return Beginning.behind_system(messages, (FORM, model))
 
 
 def responses_body(

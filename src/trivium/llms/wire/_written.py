@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from trivium.llms._protocol import ChatMessage, LongHistory
 from trivium.llms.wire._fields import Body, Called
 
-__all__ = ["Beginning", "WrittenMessages"]
+__all__ = ["SYSTEM", "Beginning", "WrittenMessages"]
 
 Write: TypeAlias = Callable[[Sequence[ChatMessage]], list[Body]]
 """Makes the form of messages."""
 
-SIZE: Final = 16
-"""The number of messages in a block."""
+SYSTEM: Final = frozenset({"system", "developer"})
+"""The roles of instructions."""
+_SIZE: Final = 16
+"""The number of messages in a block, or the least."""
 _FRESH: Final = 4
 """The last messages are in no block, for the next ones may change them."""
 _FORMS: Final = 2
 """The number of forms, such as those of an agent's model and its fallback, for which a history keeps blocks."""
-_DEPTH: Final = 5
-"""The depth of the arguments of a call in a list of messages; what is nested deeper is in no block."""
+_DEPTH: Final = 7
+"""The depth of the summary of a model's thoughts in a list of messages; what is nested deeper is in no block."""
 
 
 class WrittenBlock(NamedTuple):
@@ -30,13 +32,13 @@ class WrittenBlock(NamedTuple):
     Args:
         messages: copies of the messages: what is changed in the history itself is noticed by comparing.
         called: their tools and calls.
-        tools: the names that were sent instead of tools' own names.
+        names: the names that were sent instead of tools' own names, and of calls.
         data: the messages as they are sent, as JSON, without the brackets of the list; b"" if nothing is sent.
     """
 
     messages: list[ChatMessage]
     called: Called
-    tools: Mapping[str, str]
+    names: object
     data: bytes
 
 
@@ -46,34 +48,62 @@ class Beginning(NamedTuple):
     Args:
         form: identifies how messages are written.
         start: the number of messages before it, which are written each time.
+        is_joined: the form joins messages of one role that follow each other.
         blocks: its blocks.
         messages: the messages of all blocks, so that one comparison is enough.
     """
 
     form: Hashable
     start: int = 0
+    is_joined: bool = False
     blocks: tuple[WrittenBlock, ...] = ()
     messages: Sequence[ChatMessage] = ()
 
     @classmethod
-    def of(cls, messages: Sequence[ChatMessage], form: Hashable, start: int = 0) -> Beginning:
+    def of(cls, messages: Sequence[ChatMessage], form: Hashable, start: int = 0, is_joined: bool = False) -> Beginning:
         """Return what was written in a form, and with which the messages behind `start` still begin."""
         if not isinstance(messages, LongHistory) or form not in messages.written:
-            return cls(form, start)
+            return cls(form, start, is_joined)
         found: Beginning = messages.written[form]._replace(start=start)
         if messages[start : found.end] == found.messages:
-            return found
-        count = 0
-        for at, block in enumerate(found.blocks, 1):
-            if messages[start + count * SIZE : start + at * SIZE] != block.messages:
-                break
-            count = at
-        return cls(form, start, found.blocks[:count], found.messages[: count * SIZE])
+            return found.cut(messages, len(found.blocks))
+        end = start
+        for count, block in enumerate(found.blocks):
+            if messages[end : end + len(block.messages)] != block.messages:
+                return found.cut(messages, count)
+            end += len(block.messages)
+        return found
+
+    @classmethod
+    def behind_system(cls, messages: Sequence[ChatMessage], form: Hashable, is_joined: bool = False) -> Beginning:
+        """The same for a form that has a place of its own for the instructions at the very beginning."""
+        roles = enumerate(message.get("role") for message in messages)
+        return cls.of(messages, form, next((at for at, role in roles if role not in SYSTEM), len(messages)), is_joined)
+
+    def cut(self, messages: Sequence[ChatMessage], count: int) -> Beginning:
+        """Return its first blocks, at most `count`, as far as they do not join what follows in the messages."""
+        found = self
+        while len(found.blocks) > count or not found._is_apart(messages, found.end):
+            end = len(found.messages) - len(found.blocks[-1].messages)
+            found = found._replace(blocks=found.blocks[:-1], messages=found.messages[:end])
+        return found
+
+    def _is_apart(self, messages: Sequence[ChatMessage], at: int) -> bool:
+        """Tell whether the messages before and behind a place are never sent as one."""
+        if not self.is_joined or at in (self.start, len(messages)):
+            return True
+        before, behind = messages[at - 1], messages[at]
+        return (
+            before.get("role") == "assistant"
+            and bool(before.get("tool_calls") or _has_text(before))
+            and behind.get("role") not in ("assistant", *SYSTEM)
+            and (behind.get("tool_call_id") is not None or _has_text(behind))
+        )
 
     @property
     def end(self) -> int:
         """The first message behind it."""
-        return self.start + len(self.blocks) * SIZE
+        return self.start + len(self.messages)
 
     @property
     def called(self) -> list[Called]:
@@ -81,37 +111,34 @@ class Beginning(NamedTuple):
         return [block.called for block in self.blocks]
 
     def write(
-        self, name: str, messages: Sequence[ChatMessage], tools: Mapping[str, str], write: Write
+        self, name: str, messages: Sequence[ChatMessage], names: object, write: Write
     ) -> list[Body] | WrittenMessages:
         """Return the messages behind `start` in their form; of a long history, only what is new is written.
 
         Args:
             name: the key of the messages in the body.
             messages: the messages of the request.
-            tools: the names that are sent instead of tools' own names.
-            write: makes the form of some messages; that of each depends on the message, the form and the tools.
+            names: the names that are sent instead of tools' own names, and of calls.
+            write: makes the form of some messages; it depends on them, the form and the names.
         """
         if not isinstance(messages, LongHistory):
             return write(messages[self.start :])
-        whole = self._continued(messages, tools, write)
+        whole = self._continued(messages, names, write)
         return WrittenMessages(name, [block.data for block in whole.blocks if block.data], write(messages[whole.end :]))
 
-    def _continued(self, messages: LongHistory, tools: Mapping[str, str], write: Write) -> Beginning:
+    def _continued(self, messages: LongHistory, names: object, write: Write) -> Beginning:
         """Return it with new blocks for the messages behind it; they are kept for the next request.
 
         At most twice as many and two are made at once: a history whose beginning is another each time costs little
         more than without blocks.
         """
-        kept = self if not self.blocks or self.blocks[-1].tools == tools else Beginning(self.form, self.start)
-        new, end = list[WrittenBlock](), kept.end
-        for _ in range(min((len(messages) - _FRESH - end) // SIZE, len(kept.blocks) + 2)):
-            some = messages[end : end + SIZE]
-            if not _is_text(some):
-                break
-            copied: list[ChatMessage] = _copy(some)
+        kept = self if not self.blocks or self.blocks[-1].names == names else self._replace(blocks=(), messages=())
+        new, begin = list[WrittenBlock](), kept.end
+        while len(new) < len(kept.blocks) + 2 and (end := kept._end_of_block(messages, begin)):
+            copied: list[ChatMessage] = _copy(messages[begin:end])
             data = json.dumps(write(copied))[1:-1].encode()
-            new.append(WrittenBlock(copied, Called.of(copied), tools, data))
-            end += SIZE
+            new.append(WrittenBlock(copied, Called.of(copied), names, data))
+            begin = end
         if not new:
             return kept
         if self.form not in messages.written and len(messages.written) >= _FORMS:
@@ -120,6 +147,14 @@ class Beginning(NamedTuple):
         whole = kept._replace(blocks=(*kept.blocks, *new), messages=copies)
         messages.written[self.form] = whole
         return whole
+
+    def _end_of_block(self, messages: LongHistory, begin: int) -> int:
+        """Return the end of the block that begins at a place; 0: there is none yet, or it cannot be one."""
+        ends = range(begin + _SIZE, len(messages) - _FRESH + 1)
+        end = next((at for at in ends if self._is_apart(messages, at)), 0)
+        some = messages[begin:end]
+        has_place = self.is_joined and any(each.get("role") in SYSTEM for each in some)  # where all of these are
+        return end if _is_text(some) and not has_place else 0
 
 
 class WrittenMessages(NamedTuple):
@@ -149,16 +184,23 @@ class WrittenMessages(NamedTuple):
         return begin + b", ".join((*self.written, end))
 
 
+def _has_text(message: ChatMessage) -> bool:
+    content = message.get("content")
+    return isinstance(content, str) and not content.isspace() and content != ""
+
+
 def _is_text(value: Any, depth: int = _DEPTH) -> bool:
     """Tell whether a value is of texts alone: others may be equal and yet be written differently, as 1 and True."""
     if value.__class__ is dict:
         return depth > 0 and all(key.__class__ is str and _is_text(each, depth - 1) for key, each in value.items())
-    if value.__class__ is list:
-        return depth > 0 and all(_is_text(each, depth - 1) for each in value)
+    if isinstance(value, list | tuple):
+        return depth > 0 and all(_is_text(each, depth - 1) for each in cast("Sequence[Any]", value))
     return value is None or value.__class__ is str
 
 
 def _copy(value: Any) -> Any:
-    if value.__class__ is dict:
-        return {key: _copy(each) for key, each in value.items()}
-    return [_copy(each) for each in value] if value.__class__ is list else value
+    if isinstance(value, dict):
+        return {key: _copy(each) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_copy(each) for each in cast("list[Any]", value)]
+    return tuple(map(_copy, cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else value
