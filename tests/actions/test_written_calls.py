@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from datetime import date
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium import ToolMessage
-from trivium.actions import tool_calls_in
+from trivium.actions import Tool, tool_calls_in
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema._lenient_json import read_json
 
@@ -174,3 +175,43 @@ def test_no_text_breaks_the_reader(text: str):
         assert str(error)  # noqa: PT017 - either is right
     for call in tool_calls_in(text):
         assert isinstance(json.loads(call.arguments), dict)
+
+
+class Booking(ToolMessage):
+    request: str = "book"
+    purpose: str = "To book."
+    seats: int = 1
+    price: float = 1.5
+    is_paid: bool = False
+    day: date | None = None
+    kind: Literal["a", "b"] = "a"
+    tags: tuple[str, ...] = ()
+
+
+def book(seats: int = 1, price: float = 1.5, is_paid: bool = False, day: date | None = None) -> str:
+    """Book seats."""
+    return "booked"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fits"),
+    [
+        ({"seats": 5, "price": 5, "is_paid": True, "day": "2026-01-02"}, True), ({"seats": 5.0}, True), ({}, True),
+        ({"seats": "5"}, False), ({"seats": True}, False), ({"price": "1.5"}, False), ({"is_paid": 1}, False),
+        ({"is_paid": "true"}, False), ({"seats": 5.0, "price": "2"}, False), ({"day": 20000}, False),
+        ({"seats": 5.5}, False), ({"day": None}, True),
+    ],
+)  # fmt: skip
+def test_a_call_written_as_text_matches_the_schema_exactly(arguments: dict[str, Any], fits: bool):
+    (call,) = tool_calls_in(json.dumps({"request": "book", **arguments}))
+    for validate in (Booking.parse, Tool.of(book).validate, Tool.of(book).replace(strict=True).validate):
+        if fits:
+            validate(call.arguments)
+        else:
+            with pytest.raises(ToolArgumentsError, match=next(reversed(arguments))):
+                validate(call.arguments)
+
+
+def test_a_native_call_may_say_a_number_as_text():
+    assert Booking.parse('{"seats": "5"}').seats == 5
+    assert Tool.of(book).validate('{"seats": "5"}') == {"seats": 5}

@@ -47,7 +47,7 @@ def mover(*answers: Any) -> Task:
 # ---- tool calls that are malformed
 GOOD = '{"request": "move", "number": 3}'
 AS_TEXT = [  # calls that stand in the text, where the agent looks for them everywhere
-    '{"request": "move", "number": "3"}',
+    '{"request": "move", "number": 3.0}',  # to JSON schema an integer
     '```json\n{"request": "move", "number": 3}\n```',
     'I move. {"request": "move",\n "number": 3} There.',
 ]
@@ -59,6 +59,8 @@ TOLD = [  # a call that does not fit its tool: the model reads what was wrong
     '{"request": "move", "number": 3, "number": 4}',
     '{"request": "move", "number": NaN}',
     '{"request": "move", "number": "three"}',
+    '{"request": "move", "number": "3"}',  # which has another type: written as text, a call matches the schema exactly
+    '{"request": "move", "number": true}',
     '{"request": "move", "number": null}',
     '{"request": "move", "number": [3]}',
     '{"request": "move", "number": 3.5}',
@@ -131,6 +133,20 @@ def test_the_model_is_told_of_tools_that_are_not_there():
     assert content(task.run("go")) == "told"
     assert "nothing handles unhandled: write `def unhandled" in history(task)[2]
     assert "there is no tool 'absent'; there are unhandled" in history(task)[4]
+
+
+@pytest.mark.parametrize(
+    "text", [f'{GOOD}\n{{"request": "march"}}', f'{{"request": "march"}} {GOOD} {{"request": "march"}}']
+)
+@pytest.mark.parametrize("allows_several", [True, False])
+def test_the_model_is_told_of_a_tool_that_is_not_there_beside_the_result_of_one_that_is(
+    text: str, allows_several: bool
+):
+    task = mover(text, "DONE told")
+    task.agent.allow_multiple_tools = allows_several  # of the calls that it has, there is one
+    assert content(task.run("go")) == "told"
+    told = "Result from move: moved by 3\n\nResult from march: error: there is no tool 'march'; there are move"
+    assert history(task)[2] == told
 
 
 # ---- responses of strange types

@@ -31,7 +31,7 @@ from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_js
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import Sink, SourceKind
 from trivium.schema import ToolSpec
-from trivium.schema.lowlevel import unfenced
+from trivium.schema.lowlevel import WrittenArguments, unfenced
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -211,7 +211,7 @@ def unless_null(validate: Validate, schema: Mapping[str, object]) -> Validate:
             except (JSONDecodeError, RecursionError):
                 return validate(arguments)  # which raises the error
             cleaned = clean(read)
-            return validate(arguments if cleaned == read else dumps(cleaned))
+            return validate(arguments if cleaned == read else type(arguments)(dumps(cleaned)))
         return validate(clean(dict(arguments)))
 
     return validated
@@ -404,8 +404,13 @@ class Validator:
         try:
             if not isinstance(arguments, str):
                 return self._from_python(arguments)
-            text = unfenced(arguments) or "{}"
-            found = self._from_json(text)
+            text, is_exact = unfenced(arguments) or "{}", isinstance(arguments, WrittenArguments)
+            try:
+                found = self._from_json(text, strict=is_exact or None)
+            except ValidationError as error:
+                if not (is_exact and are_whole_numbers(error)):
+                    raise
+                found = self._from_json(text)
             jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)  # pydantic takes both
             return found
         except ValidationError as error:
@@ -432,6 +437,11 @@ def describe_errors(name: str, error: ValidationError) -> str:
     """Describe the faults of a tool's arguments in words that a model can act on."""
     parts = [f"{'.'.join(map(str, each['loc'])) or 'the arguments'}: {each['msg']}" for each in error.errors()]
     return f"the arguments of {name} do not fit: " + "; ".join(parts)
+
+
+def are_whole_numbers(error: ValidationError) -> bool:
+    """Test whether all that does not match exactly is a number as 5.0, which is an integer to JSON schema."""
+    return all(each["type"] == "int_type" and isinstance(each["input"], float) for each in error.errors())
 
 
 def remove_titles(schema: object) -> Any:

@@ -15,12 +15,21 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium.actions._cut import cut_text
 from trivium.actions._strict import drop_nulls, is_json_object, strict_schema
-from trivium.actions._tool import Arguments, Directing, Effect, Tool, describe_errors, find_sink_problem, mark_of
+from trivium.actions._tool import (
+    Arguments,
+    Directing,
+    Effect,
+    Tool,
+    are_whole_numbers,
+    describe_errors,
+    find_sink_problem,
+    mark_of,
+)  # isort: skip  # fmt: skip
 from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_schema_of, without_key
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import SourceKind
 from trivium.schema import Message, NoEffectWarning, ToolSpec
-from trivium.schema.lowlevel import OlderNames, unfenced
+from trivium.schema.lowlevel import OlderNames, WrittenArguments, unfenced
 
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
@@ -318,7 +327,7 @@ class ToolMessage(OlderNames):
             values = cls._read(arguments) if isinstance(arguments, str) else dict(arguments)
         except ValueError as error:
             raise ToolArgumentsError(f"the arguments of {cls.name()} do not fit: {error}", cls.name()) from None
-        return cls._made_of(values)
+        return cls._made_of(values, is_exact=isinstance(arguments, WrittenArguments))
 
     @classmethod
     def _read(cls, text: str) -> object:
@@ -327,7 +336,7 @@ class ToolMessage(OlderNames):
         )
 
     @classmethod
-    def _made_of(cls, values: object) -> Self:
+    def _made_of(cls, values: object, *, is_exact: bool = False) -> Self:
         if isinstance(values, dict):
             # The call names the tool: a model cannot choose another handler.
             given = cast("dict[str, Any]", values).items()
@@ -335,8 +344,12 @@ class ToolMessage(OlderNames):
             if cls._strict:
                 values = drop_nulls(parameters_of(cls))(values)
         try:
+            if is_exact:
+                return cls.model_validate_json(json.dumps(values), strict=True)
             return cls.model_validate(values)
         except ValidationError as error:
+            if is_exact and are_whole_numbers(error):
+                return cls._made_of(values)
             name = cls.name()
             raise ToolArgumentsError(describe_errors(name, error), name) from error
 

@@ -46,9 +46,11 @@ NOT_RUN = "error: not run, since another call of the answer does not fit; make t
 async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage], message: Message) -> Message | None:
     """Handle the calls of a message one after the other; the answer is the one result, or all with the tools' names."""
     is_refused, results = len(calls) > 1 and not agent.options.allow_multiple_tools, list[Message | None]()
-    may_hold = "misfits" in (message.__pydantic_private__ or ())
+    misfits = (message.__pydantic_private__ or {}).get("misfits")
+    if misfits and calls[0] in message.tool_calls:
+        calls = [*calls, *unknown_in(agent, message)]
     for call in calls:
-        refusal = ONE_TOOL_AT_A_TIME if is_refused else NOT_RUN if may_hold and is_held(call, message) else ""
+        refusal = ONE_TOOL_AT_A_TIME if is_refused else NOT_RUN if misfits and is_held(call, message) else ""
         refused = refusal and as_repair(agent.create_agent_response(refusal), message)
         results.append(refused or await handle_tool(agent, call, message))
     found = [(call, result) for call, result in zip(calls, results, strict=True) if result is not None]
@@ -63,9 +65,8 @@ async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage],
         tool_results=by_id if len(by_id) == len(found) else None,
         receiver=found[-1][1].receiver,
     )
-    if any(links_of(result).get("repairs") for _, result in found):
-        as_repair(answer, message)
-    return answer
+    is_repair = any(links_of(result).get("repairs") for _, result in found)
+    return as_repair(answer, message) if is_repair else answer
 
 
 async def answer_call(agent: AgentNames, message: Message, call: ToolCall, *, is_counted: bool = False) -> Message:
@@ -128,9 +129,9 @@ async def handle_tool(
     name = call.name if is_call else call.request
     tool_class = class_of(agent, name) if is_call else type(call)
     if tool_class is None:  # a function, called in one answer with a tool message
-        answer = await agent.executor.answer(cast("ToolCall", call), is_counted=is_counted)
-        answer, is_repair = answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None), is_misfit(answer)
-        return as_repair(answer, message) if is_repair else answer
+        answer = await agent.executor.answer(cast("ToolCall", call), is_counted=is_counted, others=agent.toolbox.usable)
+        told = answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None, tool_call_id=call.id or None)
+        return as_repair(told, message) if is_misfit(answer) else told
 
     handle = partial(_run_handler if is_own else call_handler, agent, message)
     tool = tool_class.as_tool(driver_neutral(handle), partial(_tool_message_of, tool_class, call))
@@ -223,11 +224,15 @@ async def answer_without_tools(agent: AgentNames, message: Message) -> Message |
     if found is not None:
         return await _as_answer(agent, found, "", message)
     misfits = (message.__pydantic_private__ or {}).get("misfits")
-    if not misfits or message.tool_calls or message.sender != agent.name:
-        return None
-    known = ", ".join((*agent.executor.tools, *agent.toolbox.usable)) or "none"
-    told = [f"error: there is no tool '{name}'; there are {known}" for name in sorted({each.name for each in misfits})]
-    return as_repair(agent.create_agent_response("\n\n".join(told)), message)
+    unknown = unknown_in(agent, message) if misfits and not message.tool_calls else []
+    return await handle_all(agent, unknown, message) if unknown else None
+
+
+def unknown_in(agent: AgentNames, message: Message) -> list[ToolCall]:
+    """Return the calls in an agent's own text of tools that are not there, one of each name."""
+    misfits = links_of(message).get("misfits", frozenset[ToolCall]())
+    named = {call.name: call for call in misfits.difference(message.tool_calls) if not call.id}
+    return [named[name] for name in sorted(named)] if message.sender == agent.name else []
 
 
 def answer_of_config(agent: AgentNames, message: Message) -> Any:

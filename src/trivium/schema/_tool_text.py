@@ -13,7 +13,7 @@ from trivium.exceptions import ToolArgumentsError
 from trivium.schema._lenient_json import DEEPEST, QUOTES, read_json
 from trivium.schema._values import ToolCall
 
-__all__ = ["ToolCallReader", "calls_in_text", "tool_calls_in", "unfenced"]
+__all__ = ["ToolCallReader", "WrittenArguments", "calls_in_text", "tool_calls_in", "unfenced"]
 
 _TOKENS = {
     True: re.compile(r'"(?:[^"\\]|\\.)*+"|["{}]', re.DOTALL),
@@ -24,6 +24,12 @@ _FIRST_KEY = "request"
 _REQUEST = re.compile(r"<request>\s*+(?:<!\[CDATA\[)?\s*+([\w.-]+)")
 _FRAME = re.compile(r"\A\s*(?:TOOL:)?\s*|</?tool_call>")
 _BROKEN = re.compile(r"""\s*+\[?\s*+\{.*?["']?request["']?\s*+:\s*+["']([\w.-]+)["']""", re.DOTALL)
+
+
+class WrittenArguments(str):
+    """Arguments that a model has written in its text: nobody has checked them yet, so they match the schema exactly."""
+
+    __slots__ = ()
 
 
 def tool_calls_in(text: str) -> tuple[ToolCall, ...]:
@@ -110,7 +116,7 @@ class ToolCallReader:
         name = value.pop("request", None)
         if not isinstance(name, str) or not name:
             return text
-        return ToolCall("", name, json.dumps(value, ensure_ascii=False) if is_json else text)
+        return ToolCall("", name, WrittenArguments(json.dumps(value, ensure_ascii=False) if is_json else text))
 
 
 def _is_plain(first: str) -> bool:
