@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from trivium import Agent, ChatAgent, ChatAgentConfig
 from trivium.agents.aggregator import DefaultAggregator
 from trivium.http import HTTPRequest, HTTPResponse
-from trivium.llms import ClaudeModel, ModelProtocol, OpenAIModel, ReasoningState, Request
+from trivium.llms import ClaudeModel, GoogleModel, ModelProtocol, OpenAIModel, ReasoningState, Request
 from trivium.memory import Memory
 from trivium.schema import Entity, FileAttachment, Message, ToolCall, ToolSpec
 from trivium.testing import ScriptedModel
@@ -165,6 +165,7 @@ ANSWERS: dict[str, object] = {
     "/chat/completions": {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]},
     "/responses": {"status": "completed", "output": [{"type": "message", "content": [{"text": "ok"}]}]},
     "/messages": {"type": "message", "content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn"},
+    ":streamGenerateContent": {"candidates": [{"content": {"parts": [{"text": "ok"}]}, "finishReason": "STOP"}]},
 }
 
 
@@ -177,6 +178,7 @@ def models_at(kept: Keeps) -> list[ModelProtocol]:
         OpenAIModel("m", **here, provider="openrouter"),
         OpenAIModel("m", **here, interface="responses"),
         ClaudeModel("m", **here),
+        GoogleModel("m", **here),
     ]
 
 
@@ -216,7 +218,7 @@ LONG = st.lists(
         ),
         st.just(Message(content="r", sender="f", tool_call_id="1")),
         st.just(Message(content="s", entity=Entity.SYSTEM)),
-        st.builds(thoughtful, st.sampled_from(["openai-responses", "anthropic"])),
+        st.builds(thoughtful, st.sampled_from(["openai-responses", "anthropic", "gemini"])),
     ),
     min_size=10,
     max_size=40,

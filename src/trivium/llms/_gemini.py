@@ -10,7 +10,7 @@ from trivium.llms._provider_model import ProviderModel
 from trivium.llms.providers import PROFILES
 from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._gemini import GeminiMessageReader
-from trivium.llms.wire._gemini_request import gemini_body, gemini_names
+from trivium.llms.wire._gemini_request import gemini_beginning, gemini_body, gemini_names
 
 __all__ = ["GoogleModel"]
 
@@ -55,6 +55,7 @@ class GoogleModel(ProviderModel):
         return f"{address}?{query}{'&' if query else ''}alt=sse"
 
     def _answer(self, request: Request, parameters: Parameters) -> AsyncGenerator[Delta]:
-        names = gemini_names(self.name, request)
-        body = gemini_body(self.name, request, parameters, names)
+        before = gemini_beginning(self.name, request)
+        names = gemini_names(self.name, request, before)
+        body = gemini_body(self.name, request, parameters, names, before)
         return self._transport.stream(body, lambda: AnswerReader(GeminiMessageReader(names, self.name)))

@@ -46,24 +46,27 @@ class Called(NamedTuple):
     Args:
         tools: the names of the tools, in the order of the calls.
         ids: the ids of the calls and of their results.
+        named: the names of the tools, by the ids of the calls.
     """
 
     tools: Sequence[str]
     ids: Collection[str]
+    named: Mapping[str, str]
 
     @classmethod
     def of(cls, messages: Iterable[ChatMessage]) -> Called:
         """Collect the calls."""
-        tools, ids = list[str](), set[str]()
+        tools, ids, named = list[str](), set[str](), dict[str, str]()
         for message in messages:
             if "tool_calls" in message:
                 for call in message["tool_calls"] or ():
                     tools.append(called_tool(call))
+                    named[str(call.get("id"))] = tools[-1]
                     if call_id := call.get("id"):
                         ids.add(str(call_id))
             if "tool_call_id" in message and (call_id := message["tool_call_id"]):
                 ids.add(str(call_id))
-        return cls(tools, ids)
+        return cls(tools, ids, named)
 
 
 class CallNames(NamedTuple):

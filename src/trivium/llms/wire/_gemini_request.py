@@ -5,14 +5,25 @@ from __future__ import annotations
 import base64
 import mimetypes
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from trivium.llms._protocol import ChatMessage, Parameters, Request
-from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, family, own_state
+from trivium.llms.wire._fields import (
+    Body,
+    Called,
+    CallNames,
+    Data,
+    arguments_of,
+    called_tool,
+    data_of,
+    family,
+    own_state,
+)
+from trivium.llms.wire._written import SYSTEM, Beginning
 from trivium.schema import ToolSpec
 
-__all__ = ["FORM", "MADE_UP", "gemini_body", "gemini_names"]
+__all__ = ["FORM", "MADE_UP", "gemini_beginning", "gemini_body", "gemini_names"]
 
 FORM: Final = "gemini"
 MADE_UP: Final = "gemini_"
@@ -35,15 +46,21 @@ def _version(model: str) -> int:
     return int(found[1]) if found else 0
 
 
-def gemini_names(model: str, request: Request) -> CallNames:
-    """Return the names of tools and calls for a model.
+def gemini_beginning(model: str, request: Request) -> Beginning:
+    """Return what was written of messages before."""
+    return Beginning.behind_system(request.messages, (FORM, model), is_joined=True)
+
+
+def gemini_names(model: str, request: Request, before: Beginning | None = None) -> CallNames:
+    """Return the names of tools and calls for a model; `before`: the messages that were written before.
 
     Before Gemini 3, a request with both a schema and tools is refused: there, a tool takes the answer.
     """
     both = request.output_schema is not None and bool(request.tools) and request.tool_choice == "auto"
-    names = CallNames.of(request, both and _version(model) < 3)
-    calls = (call for message in request.messages for call in message.get("tool_calls") or ())
-    known = dict.fromkeys((*(tool.name for tool in request.tools), *map(called_tool, calls)))
+    before = before or Beginning(FORM)
+    names = CallNames.of(request, both and _version(model) < 3, before.called, before.end)
+    called = [*before.called, Called.of(request.messages[before.end :])]
+    known = dict.fromkeys((*(tool.name for tool in request.tools), *(name for each in called for name in each.tools)))
     tools, taken = dict(names.tools), {*known, *names.own}
     for name in known:
         sent = tools.get(name, name)
@@ -55,7 +72,9 @@ def gemini_names(model: str, request: Request) -> CallNames:
     return names._replace(tools=tools, own={sent: name for name, sent in tools.items()})
 
 
-def gemini_body(model: str, request: Request, parameters: Parameters, names: CallNames) -> Body:
+def gemini_body(
+    model: str, request: Request, parameters: Parameters, names: CallNames, before: Beginning | None = None
+) -> Body:
     """Make the body of a request.
 
     Args:
@@ -63,11 +82,18 @@ def gemini_body(model: str, request: Request, parameters: Parameters, names: Cal
         request: the request.
         parameters: all sampling parameters, by their common names; others by the interface's.
         names: the names of tools and calls at the server.
+        before: the messages that were written before, see `gemini_beginning`.
     """
     body, config = _settings(parameters)
-    system, contents = _contents(model, request.messages, names)
-    body["contents"] = contents
-    if system:
+    before = (before or gemini_beginning(model, request)).with_names(names.tools)
+    called = {call_id: name for each in before.called for call_id, name in each.named.items()}
+
+    def write(messages: Sequence[ChatMessage]) -> list[Body]:  # in their order: results have the names of calls
+        return _contents(model, messages, names, called)
+
+    body["contents"] = before.write("contents", request.messages, names.tools, write)
+    others = (*request.messages[: before.start], *request.messages[before.end :])
+    if system := [part for each in others if each.get("role") in SYSTEM for part in _parts(each.get("content"))]:
         body["systemInstruction"] = {"parts": system}
     if request.tools:
         declared = [_declaration(tool, names) for tool in request.tools]
@@ -120,13 +146,19 @@ def _mode(request: Request, names: CallNames) -> Body:
     return {"mode": "ANY", "allowedFunctionNames": [names.tools.get(choice, choice)]}
 
 
-def _contents(model: str, messages: Iterable[ChatMessage], names: CallNames) -> tuple[list[Body], list[Body]]:
-    """Return the system's texts, and the other messages; consecutive ones of a role are joined, results apart."""
-    system, found, called = list[Body](), list[Body](), dict[str, str]()
+def _contents(model: str, messages: Iterable[ChatMessage], names: CallNames, called: dict[str, str]) -> list[Body]:
+    """Return messages but for the system's; consecutive ones of a role are joined, results apart.
+
+    Args:
+        model: name of the model at the server.
+        messages: the messages of the request, or some that are never joined with others.
+        names: the names of tools and calls at the server.
+        called: the tools of calls before, by the calls' ids; those of the messages are added.
+    """
+    found = list[Body]()
     for message in messages:
         role = message.get("role")
-        if role in ("system", "developer"):
-            system += _parts(message.get("content"))
+        if role in SYSTEM:
             continue
         called |= {str(call.get("id")): called_tool(call) for call in message.get("tool_calls") or ()}
         role = "model" if role == "assistant" else "user"
@@ -135,7 +167,7 @@ def _contents(model: str, messages: Iterable[ChatMessage], names: CallNames) -> 
             found[-1]["parts"] += parts
         elif parts:
             found.append({"role": role, "parts": parts})
-    return system, found
+    return found
 
 
 def _are_results(parts: list[Body]) -> bool:

@@ -88,6 +88,11 @@ class Beginning(NamedTuple):
             found = found._replace(blocks=found.blocks[:-1], messages=found.messages[:end])
         return found
 
+    def with_names(self, names: object) -> Beginning:
+        """Return it if it was written with these names; otherwise nothing was."""
+        is_same = not self.blocks or self.blocks[-1].names == names
+        return self if is_same else self._replace(blocks=(), messages=())
+
     def _is_apart(self, messages: Sequence[ChatMessage], at: int) -> bool:
         """Tell whether the messages before and behind a place are never sent as one."""
         if not self.is_joined or at in (self.start, len(messages)):
@@ -132,7 +137,7 @@ class Beginning(NamedTuple):
         At most twice as many and two are made at once: a history whose beginning is another each time costs little
         more than without blocks.
         """
-        kept = self if not self.blocks or self.blocks[-1].names == names else self._replace(blocks=(), messages=())
+        kept = self.with_names(names)
         new, begin = list[WrittenBlock](), kept.end
         while len(new) < len(kept.blocks) + 2 and (end := kept._end_of_block(messages, begin)):
             copied: list[ChatMessage] = _copy(messages[begin:end])
