@@ -192,29 +192,31 @@ class Shop:
         return pay
 
 
+REFUSED = "not approved: the user has refused it"
+ANSWERS: list[tuple[dict[str, Any] | None, str]] = [
+    ({"approved": True}, "paid"),
+    ({"approved": False}, REFUSED),
+    ({}, REFUSED),
+    (None, "not approved: nobody to ask"),
+]
+"""What a user fills in, or None for a client that cannot ask, and what comes of the call."""
+
+
 @MODES
-@pytest.mark.parametrize(
-    ("given", "outcome"),
-    [
-        ({"approved": True}, "paid"),
-        ({"approved": False}, "not approved: the user has refused it"),
-        ({}, "not approved: the user has refused it"),
-        (None, "not approved: nobody to ask: the client declares no elicitation"),
-    ],
-)
-def test_a_call_that_needs_approval_asks_the_user_of_the_client(mode: str, given: Any, outcome: str):
+def test_a_call_that_needs_approval_asks_the_user_of_the_client(mode: str):
     shop = Shop()
 
     async def use(server: ToolServer) -> None:
-        filler = None if given is None else Filler(**given)
-        async with official(server, mode=mode, elicitation_callback=filler) as client:
-            assert text_of(await client.call_tool("pay", {"amount": 5})) == "paid"
-            assert text_of(await client.call_tool("pay", {"amount": 50})).startswith(outcome)
-        assert filler is None or filler.asked == ["May pay(amount=50) run?"]
+        for given, outcome in ANSWERS:
+            filler = None if given is None else Filler(**given)
+            async with official(server, mode=mode, elicitation_callback=filler) as client:
+                assert text_of(await client.call_tool("pay", {"amount": 50})).startswith(outcome)
+                assert text_of(await client.call_tool("pay", {"amount": 5})) == "paid"
+            assert filler is None or filler.asked == ["May pay(amount=50) run?"]
 
     with ToolServer(shop.served(), port=0) as server:
         asyncio.run(use(server))
-    assert shop.paid == ([5, 50] if outcome == "paid" else [5])
+    assert shop.paid == [50, 5, 5, 5, 5]
 
 
 def test_an_approval_is_asked_for_counts_once_and_for_its_own_arguments():
@@ -244,28 +246,22 @@ def test_an_approval_is_asked_for_counts_once_and_for_its_own_arguments():
 
 
 @MODES
-@pytest.mark.parametrize(
-    ("given", "read"),
-    [
-        ({"approved": True}, "paid"),
-        ({"approved": False}, "not approved: the user has refused it"),
-        (None, "not approved: nobody to ask"),
-    ],
-)
-def test_an_agent_waits_for_the_user_of_the_client_to_approve_a_call(mode: str, given: Any, read: str):
-    shop = Shop()
-    model = ScriptedModel([call_tool("pay", amount=50), call_tool("pay", amount=60), "Done."])
+def test_an_agent_waits_for_the_user_of_the_client_to_approve_a_call(mode: str):
+    shop, script = Shop(), [call_tool("pay", amount=50), call_tool("pay", amount=60), "Done."]
+    models = [ScriptedModel(script) for _ in ANSWERS]
+    agents = [Agent(model, name=f"Shopper{at}", tools=[shop.served()]) for at, model in enumerate(models)]
 
     async def use(server: ToolServer) -> None:
-        filler = None if given is None else Filler(**given)
-        async with official(server, mode=mode, elicitation_callback=filler) as client:
-            assert text_of(await client.call_tool("Shopper", {"message": "Pay."})) == "Done."
-        assert filler is None or filler.asked == ["May pay(amount=50) run?", "May pay(amount=60) run?"]
+        for agent, model, (given, read) in zip(agents, models, ANSWERS, strict=True):
+            filler = None if given is None else Filler(**given)
+            async with official(server, mode=mode, elicitation_callback=filler) as client:
+                assert text_of(await client.call_tool(agent.name, {"message": "Pay."})) == "Done."
+            assert filler is None or filler.asked == ["May pay(amount=50) run?", "May pay(amount=60) run?"]
+            assert read in str(model.requests[1].messages)
 
-    with ToolServer(Agent(model, name="Shopper", tools=[shop.served()]), port=0) as server:
+    with ToolServer(agents, port=0) as server:
         asyncio.run(use(server))
-    assert shop.paid == ([50, 60] if read == "paid" else [])
-    assert read in str(model.requests[1].messages)
+    assert shop.paid == [50, 60]
 
 
 def test_a_call_that_waits_belongs_to_its_owner_and_is_decided_once(tmp_path: Path):
