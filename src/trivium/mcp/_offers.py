@@ -88,7 +88,7 @@ class Offers:
         if not self.found and not self._resources and not self._prompts:
             raise ConfigurationError("there is nothing to serve: give a tool, an agent or a task")
         served = {name: each for name, each in self.found.items() if isinstance(each, Module)}
-        self.agents = AgentCalls(served, self._outputs, timeout, **options)
+        self._agents = AgentCalls(served, self._outputs, timeout, **options) if served else None
 
     def _add(self, what: Any) -> None:
         if isinstance(what, Module):
@@ -102,6 +102,16 @@ class Offers:
                 raise ConfigurationError(f"two of what is served are called {legal}: give one another name")
             self.found[legal] = each
             self._outputs[legal] = tool_output(each) if isinstance(each, Tool) else module_output(each)
+
+    async def begin(self) -> None:
+        """Begin with the runs of this time."""
+        if self._agents is not None:
+            await self._agents.begin()
+
+    async def end(self, grace: float) -> None:
+        """End the runs that have not ended after some seconds."""
+        if self._agents is not None:
+            await self._agents.end(grace)
 
     def server(self, name: str) -> Server[Any]:
         """Make the SDK's server that offers them, to be run on a transport."""
@@ -166,7 +176,8 @@ class Offers:
             return failure(f"there is no tool {params.name!r}; there are {known}")
         try:
             if isinstance(offered, Module):
-                return await self.agents.call(params.name, arguments, ctx, params)
+                assert self._agents is not None
+                return await self._agents.call(params.name, arguments, ctx, params)
             output = self._outputs[params.name]
             return await answer_or_ask(ctx, params, self._used, partial(self._use, offered, arguments, output, ctx))
         except MCPError:

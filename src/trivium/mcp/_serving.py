@@ -157,11 +157,11 @@ class _Service:
 
     async def begin(self) -> None:
         """Begin with the runs of this time."""
-        await self._offers.agents.begin()
+        await self._offers.begin()
 
     async def end_runs(self, grace: float, over: ThreadEvent) -> None:
         """End the runs that have not ended after that many seconds."""
-        await self._offers.agents.end(grace)
+        await self._offers.end(grace)
 
 
 @checked
@@ -214,7 +214,7 @@ async def serve_stdio(offers: Offers, name: str) -> None:
     server = offers.server(name)
     from mcp.server.stdio import stdio_server
 
-    await offers.agents.begin()
+    await offers.begin()
     try:
         with _own_stdin() as lines:
             # What is printed would stand in a buffer until the SDK gives stdout back, and go to the client then.
@@ -222,7 +222,7 @@ async def serve_stdio(offers: Offers, name: str) -> None:
                 with redirect_stdout(sys.stderr):
                     await server.run(reader, writer, server.create_initialization_options())
     finally:
-        await offers.agents.end(0.0)
+        await offers.end(0.0)
 
 
 class _own_stdin:
