@@ -19,6 +19,7 @@ import pytest
 
 from trivium.exceptions import ChecksumError, DownloadError, ModelNotFoundError
 from trivium.llms import ModelStore, Progress
+from trivium.llms.local import _download as download
 from trivium.llms.local._catalogue import CATALOGUE, CatalogueEntry, IndexPackages
 
 from ._servers import Fault, FileServer
@@ -249,6 +250,11 @@ def offer_nothing(files: FileServer) -> None:
     files.put("/simple/tiny-part1/", b"<html></html>", "text/html")
 
 
+def offer_too_much(files: FileServer) -> None:
+    page = f'<a href="{wheel_path(1)}#sha256=x">x</a>'
+    files.put("/simple/tiny-part1/", page.encode() + b" " * 2000, "text/html")
+
+
 def offer_bad_json(files: FileServer) -> None:
     files.put("/simple/tiny-part1/", b'{"files": 3}', "application/vnd.pypi.simple.v1+json")
 
@@ -262,11 +268,16 @@ def offer_bad_json(files: FileServer) -> None:
         (offer_no_hash, "gives no SHA-256"),
         (offer_nothing, "has no wheel of tiny-part1 1.0"),
         (offer_bad_json, "no list of files"),
+        (offer_too_much, "has more than 1,000 bytes"),
     ],
 )
-def test_says_what_is_wrong_with_the_index(place: Place, spoil: Callable[[FileServer], None], text: str) -> None:
+def test_says_what_is_wrong_with_the_index(
+    place: Place, spoil: Callable[[FileServer], None], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put_index(place.files)
     spoil(place.files)
+    if spoil is offer_too_much:
+        monkeypatch.setattr(download, "MAX_INDEX_BYTES", 1000)
     with pytest.raises(DownloadError, match=text):
         place.store.fetch("tiny")
 

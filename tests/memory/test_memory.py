@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from trivium import ChatAgent, ChatAgentConfig, Message, Module, Task
 from trivium.events import RunEvent
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.memory import Memory, MemoryManager
 from trivium.schema import LLMMessage, Role
 
@@ -106,6 +106,20 @@ def test_what_is_no_memory_is_refused_and_changes_nothing(bad: Any):
     memory = memory_of("before")
     with pytest.raises((TypeError, ValueError)):
         memory.load(bad)
+    assert contents(memory.get_memory()) == ["before"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"entity": "x"}, {"status": "x"}, {"status": 7}, {"tool_calls": "x"}, {"tool_calls": [{"a": 1}]}, {"usage": 3},
+        {"files": 3}, {"files": [3]}, {"attachments": 3}, {"logprobs": 3}, {"sources": [["moon", "x"]]},
+    ],
+)  # fmt: skip
+def test_an_edited_message_is_an_error_where_it_is_loaded(bad: dict[str, Any]):
+    memory = memory_of("before")
+    with pytest.raises(TriviumError):
+        memory.load([{"content": "a"}, {"content": "b", **bad}])
     assert contents(memory.get_memory()) == ["before"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final, Literal, NoReturn, cast
 
 from trivium.commander.lowlevel import SessionLocks, current_node, emit, scope_of, sources_above
@@ -206,10 +207,13 @@ class Memory:
             if isinstance(each, dict) and "content" not in each:
                 raise MissingEntryError(f"a saved message has no content: {each!r:.100}", ("content",))
         try:
-            return [Message.model_validate(each) for each in saved]
+            read = [Message.model_validate(each) for each in saved]
+            for message in read:
+                _convert(message)  # now, so that it is an error here and not where a run reads them
+            return read
         except ConfigurationError:
             raise
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise ConfigurationError(f"a saved message cannot be read again: {error}") from error
 
     def save(self) -> list[dict[str, Any]]:
@@ -220,6 +224,8 @@ class Memory:
         return [message.model_dump() for message in messages]
 
 
+_convert: Final = attrgetter("entity", "status", "tool_calls", "usage", "documents", "attachments", "logprobs")
+"""Reads the values that a message converts when they are read."""
 _open: Final = dict[Hashable, Memory].setdefault
 _forget: Final = dict[Hashable, Memory].pop
 

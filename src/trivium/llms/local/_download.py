@@ -172,7 +172,7 @@ def find_wheel(client: HTTPClient, index_url: str, project: str, version: str) -
     """Return the one wheel of `project` in `version` on a package index (simple API, HTML or JSON).
 
     Raises:
-        DownloadError: the index cannot be asked, lacks the wheel, or gives no SHA-256 for it.
+        DownloadError: the index cannot be asked, answers too much, lacks the wheel, or gives no SHA-256 for it.
     """
     page = f"{index_url.rstrip('/')}/{project}/"
     accept = {"accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.5"}
@@ -181,7 +181,8 @@ def find_wheel(client: HTTPClient, index_url: str, project: str, version: str) -
         async with _response(client, HTTPRequest("GET", page, accept, timeout=READ_SECONDS)) as (response, base):
             if response.status != 200:
                 raise DownloadError(f"{host(page)}: answered {response.status} for {project}")
-            body = await response.read(MAX_INDEX_BYTES)
+            if len(body := await response.read(MAX_INDEX_BYTES)) > MAX_INDEX_BYTES:
+                raise DownloadError(f"{host(page)}: its page of {project} has more than {MAX_INDEX_BYTES:,} bytes")
             return body.decode("utf-8", "replace"), "json" in response.headers.get("content-type", ""), base
 
     found = _links(*run_on_loop(work))
