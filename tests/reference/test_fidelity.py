@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from _once import made_once
 from project._scripts import shown_tests
 from project._source import ROOT
 
@@ -17,12 +18,16 @@ from ._sentences import CHECKED, Said
 
 
 @pytest.fixture(scope="module")
-def items() -> list[dict[str, str]]:
+def items(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     """What the command counts."""
     command = [sys.executable, ROOT / "scripts/fidelity.py", "--json"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr
-    found: list[dict[str, str]] = json.loads(ended.stdout)
+
+    def count() -> str:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr
+        return ended.stdout
+
+    found: list[dict[str, str]] = json.loads(made_once(tmp_path_factory, "fidelity", count))
     return found
 
 
