@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from _postgres import postgres_server
 from distributed._helpers import AsyncSleeper
+from journal._places import postgres_place
 from serving._served import Shop, approve_all, events_of, follow, make_shop, own_process, people, serving
 from trivium import Agent
-from trivium.commander import Limits
-from trivium.serving import OwnerLimits
+from trivium.commander import PASS_WORD, HandlerCoroutine, Job, Limits, handler, tasker
+from trivium.serving import JobModule, OwnerLimits
 from trivium.testing import ScriptedModel
 
 
@@ -199,6 +201,55 @@ def test_a_server_that_is_asked_to_end_leaves_its_runs_to_the_next(tmp_path: Pat
         approve_all(client, run)
         assert follow(client, run)[: len(before)] == before
         assert outcome(client, run) == "You said 1."
+
+
+def test_an_approval_that_comes_too_late_is_refused():
+    with serving(approval_seconds=0.001) as client:
+        run = start(client, "buy")
+        *_, paused = events_of(client, run, '"paused"')
+        decision = {"digest": paused["approvals"][0]["digest"], "approved": True}
+        refused = client.post(f"/runs/{run}/approvals", json=decision)
+        assert [refused.status_code, refused.json()["error"]["type"]] == [409, "ApprovalExpired"]
+        assert client.get(f"/runs/{run}").json()["state"] == "paused"
+
+
+class Shout(Job):
+    """A job that starts a handler."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    @tasker(PASS_WORD)
+    async def task(self) -> Any:
+        return self.shout(self.text)
+
+    @handler(PASS_WORD)
+    async def shout(self, self_handler: HandlerCoroutine[Any], text: str) -> None:
+        await self_handler.exit_commander(return_result=text.upper())
+
+
+def test_a_job_is_served_as_agents_are():
+    with serving(JobModule(Shout)) as client:
+        assert said(client, "hi") == "HI"
+        assert said(client, "again", model="Shout") == "AGAIN"
+
+
+def test_runs_are_kept_in_postgresql_too():
+    with postgres_server() as database:
+        journal = postgres_place(database.get_uri(), "served").name
+        with serving(journal=journal) as client:
+            first = start(client, "hi", session_id="s")
+            wait_until_done(client, first)
+            paused = start(client, "buy")
+            before = follow(client, paused, until='"paused"')
+        with serving(journal=journal) as client:
+            assert said(client, "hi", session_id="s") == "You said 2."
+            approve_all(client, paused)
+            assert follow(client, paused)[: len(before)] == before
+            assert outcome(client, paused) == "You said 1."
+            client.delete(f"/runs/{first}")
+            assert len(client.get("/runs").json()["runs"]) == 2
 
 
 def test_many_owners_and_sessions_do_not_mix():

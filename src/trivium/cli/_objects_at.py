@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from trivium.cli._screen import one_line
+from trivium.commander import Job
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 
@@ -43,10 +45,16 @@ def import_object(reference: str, what: str, example: str, kinds: tuple[type, ..
 def import_agent(reference: str) -> Module:
     """Import the agent, task or other module at `module:object`, or call the function there that makes one.
 
+    A class of jobs is one too: each call makes a job and runs it.
+
     Raises:
         ConfigurationError: there is none, or it cannot be made.
     """
     found: object = import_object(reference, "agent", "agents:writer", (Module,))
+    if isinstance(found, type) and issubclass(found, Job):
+        from trivium.serving import JobModule
+
+        return JobModule(cast("Callable[..., Job]", found))
     if not isinstance(found, Module) and callable(found):
         try:
             found = found()

@@ -59,6 +59,7 @@ class ServeOptions(TypedDict, total=False):
             `DELETE /memory/{session}`. Default 10,000.
         structured: accept contents that are not text; default False. An executor among the agents runs such a content
             as a call, so it stays off unless the agents are made for it.
+        approval_seconds: seconds for which a call waits for an approval; default None: no limit.
     """
 
     journal: str | Path
@@ -71,6 +72,7 @@ class ServeOptions(TypedDict, total=False):
     max_bytes: int
     max_sessions: int
     structured: bool
+    approval_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,7 @@ class Chosen:
     max_bytes: int = 1 << 20
     max_sessions: int = 10_000
     structured: bool = False
+    approval_seconds: float | None = None
 
     def __post_init__(self) -> None:
         timeout = 1.0 if self.timeout is None else self.timeout
@@ -145,6 +148,7 @@ class Service:
             agent if isinstance(agent, Mapping) else {agent.name: agent}, Journal(place), RunStore(place),
             limits=chosen.limits, timeout=chosen.timeout, most=chosen.max_runs, owner_limits=chosen.owner_limits,
             max_sessions=chosen.max_sessions, structured=chosen.structured,
+            approval_seconds=chosen.approval_seconds,
         )  # fmt: skip
         self.app = self.build(check_tokens(token), hosts)
 

@@ -92,6 +92,7 @@ class Runs:
         owner_limits: what each owner may have.
         max_sessions: conversations with a name of their own that one owner may have.
         structured: whether contents may be values that are not text.
+        approval_seconds: how long a call waits for a decision; None: no limit.
     """
 
     def __init__(
@@ -106,7 +107,9 @@ class Runs:
         owner_limits: OwnerLimits | None = None,
         max_sessions: int = 10_000,
         structured: bool = False,
+        approval_seconds: float | None = None,
     ) -> None:
+        self._approval_seconds = approval_seconds
         self.served, self.journal, self.store = dict(served), journal, store
         self._limits, self._timeout, self._most, self._structured = limits, timeout, most, structured
         self._max_sessions = max_sessions
@@ -269,6 +272,11 @@ class Runs:
         Raises:
             Failure: nothing of this digest waits; status 409.
         """
+        asked = next((each.asked_at for each in await self.pending(run) if each.digest == digest), None)
+        wait = self._approval_seconds
+        if asked is not None and wait is not None and time.time() > asked + wait:
+            text = f"nobody has decided within {wait:g} s (approval_seconds): cancel the run, and start another one"
+            raise Failure(409, "ApprovalExpired", text, "approval_seconds", wait)
         by = run.request.owner or "user"
         act = self.journal.approve if approved else partial(self.journal.refuse, reason=reason)
         try:
