@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -50,11 +49,11 @@ def import_agent(reference: str) -> Module:
     Raises:
         ConfigurationError: there is none, or it cannot be made.
     """
-    found: object = import_object(reference, "agent", "agents:writer", (Module,))
+    found: Any = import_object(reference, "agent", "agents:writer", (Module,))
     if isinstance(found, type) and issubclass(found, Job):
         from trivium.serving import JobModule
 
-        return JobModule(cast("Callable[..., Job]", found))
+        return JobModule(found)
     if not isinstance(found, Module) and callable(found):
         try:
             found = found()

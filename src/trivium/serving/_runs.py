@@ -9,23 +9,23 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import uuid4
 
-from trivium.agents import Agent
 from trivium.commander import Limits, gather
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import NoSuchRequestError, RunKilledError, RunPausedError, UnknownRunError
 from trivium.journal import Journal, PendingApproval, ask_later
 from trivium.module import Module
-from trivium.schema import FileAttachment, Message, Usage
+from trivium.schema import Usage
 from trivium.schema.lowlevel import positive
+from trivium.serving._conversation import messages_of
 from trivium.serving._log import EventLog, EventWriter
 from trivium.serving._metrics import Metrics
 from trivium.serving._store import RunRequest, RunState, RunStore
 from trivium.serving._tasks import Background, Turns
-from trivium.serving._wire import Failure, parse_messages, parse_session, to_failure
+from trivium.serving._wire import Failure, parse_session, to_failure
 
 __all__ = ["OwnerLimits", "Runs", "ServedRun"]
 
@@ -153,7 +153,7 @@ class Runs:
         Raises:
             Failure: there is no such module or run, the message is invalid, or a limit is reached.
         """
-        self._messages(self.module(name), messages, is_conversation)
+        messages_of(self.module(name), messages, is_conversation, self._structured)
         await self._admit(owner, session)
         run_id = f"run_{uuid4().hex}"
         if before:
@@ -395,7 +395,7 @@ class Runs:
         await self._remember(module, session_id, request.before or ("" if last is None else last.id))
         approve = module.approve or (ask_later if request.body["asks"] else None)
         body = request.body
-        messages = self._messages(module, body["messages"], body["is_conversation"])
+        messages = messages_of(module, body["messages"], body["is_conversation"], self._structured)
         call = module.open(
             *messages, session_id=session_id, run_id=run.id, journal=self.journal,
             timeout=self._timeout, limits=await self._left(request.owner), approve=approve,
@@ -427,24 +427,6 @@ class Runs:
         if before:
             view = await run_in_worker(partial(self.journal.view, before))
             await run_in_worker(partial(view.restore, module, session_id))
-
-    def _messages(self, module: Module, given: object, is_conversation: bool) -> list[Message]:
-        """Return what a client says as messages of a user; earlier answers of a conversation are the module's text."""
-        names = [each.name for _, each in module.named_modules()]
-        messages = parse_messages(given, names, self._structured)
-        if not is_conversation:
-            return messages
-        items = cast("list[JSONObject]", given)
-        if len(items) > 1 and not isinstance(module, Agent):  # a task, or what else takes one message
-            said = "\n\n".join(f"{'Answer' if each['is_answer'] else 'User'}: {each['content']}" for each in items)
-            messages, items = [Message(content=said, sender="user")], [_without_text(items)]
-        return [
-            message.replace(
-                sender=module.name if each["is_answer"] else message.sender,
-                files=tuple(map(FileAttachment.model_validate, each.get("files", ()))) or None,
-            )
-            for message, each in zip(messages, items, strict=True)
-        ]
 
     async def _pause(self, run: ServedRun) -> None:
         waiting = await run_in_worker(partial(self.journal.pending, run.id))
@@ -501,7 +483,3 @@ def _session_id(owner: str, session: str) -> Hashable:
 
 def _unknown_session() -> Failure:
     return Failure(404, "UnknownSession", "nothing was said in that session")
-
-
-def _without_text(items: list[JSONObject]) -> JSONObject:
-    return {"files": [file for each in items for file in each.get("files", ())], "is_answer": False}
