@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -49,11 +50,12 @@ def import_agent(reference: str) -> Module:
     Raises:
         ConfigurationError: there is none, or it cannot be made.
     """
-    found: Any = import_object(reference, "agent", "agents:writer", (Module,))
-    if isinstance(found, type) and issubclass(found, Job):
+    found: object = import_object(reference, "agent", "agents:writer", (Module,))
+    is_job = isinstance(found, type) and issubclass(found, Job)
+    if is_job:
         from trivium.serving import JobModule
 
-        return JobModule(found)
+        return JobModule(cast("Callable[..., Job]", found))
     if not isinstance(found, Module) and callable(found):
         try:
             found = found()

@@ -10,10 +10,10 @@ from trivium.module import Module
 from trivium.schema import FileAttachment, Message
 from trivium.serving._wire import parse_messages
 
-__all__ = ["messages_of"]
+__all__ = ["client_messages"]
 
 
-def messages_of(module: Module, given: object, is_conversation: bool, structured: bool) -> list[Message]:
+def client_messages(module: Module, given: object, is_conversation: bool, structured: bool) -> list[Message]:
     """Return what a client says as messages of a user; earlier answers of a conversation are the module's text.
 
     Args:

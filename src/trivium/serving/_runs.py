@@ -20,7 +20,7 @@ from trivium.journal import Journal, PendingApproval, ask_later
 from trivium.module import Module
 from trivium.schema import Usage
 from trivium.schema.lowlevel import positive
-from trivium.serving._conversation import messages_of
+from trivium.serving._conversation import client_messages
 from trivium.serving._log import EventLog, EventWriter
 from trivium.serving._metrics import Metrics
 from trivium.serving._store import RunRequest, RunState, RunStore
@@ -153,7 +153,7 @@ class Runs:
         Raises:
             Failure: there is no such module or run, the message is invalid, or a limit is reached.
         """
-        messages_of(self.module(name), messages, is_conversation, self._structured)
+        client_messages(self.module(name), messages, is_conversation, self._structured)
         await self._admit(owner, session)
         run_id = f"run_{uuid4().hex}"
         if before:
@@ -395,7 +395,7 @@ class Runs:
         await self._remember(module, session_id, request.before or ("" if last is None else last.id))
         approve = module.approve or (ask_later if request.body["asks"] else None)
         body = request.body
-        messages = messages_of(module, body["messages"], body["is_conversation"], self._structured)
+        messages = client_messages(module, body["messages"], body["is_conversation"], self._structured)
         call = module.open(
             *messages, session_id=session_id, run_id=run.id, journal=self.journal,
             timeout=self._timeout, limits=await self._left(request.owner), approve=approve,
