@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from trivium.cli._screen import one_line
 from trivium.commander import Job
@@ -51,11 +51,10 @@ def import_agent(reference: str) -> Module:
         ConfigurationError: there is none, or it cannot be made.
     """
     found: object = import_object(reference, "agent", "agents:writer", (Module,))
-    is_job = isinstance(found, type) and issubclass(found, Job)
-    if is_job:
+    if _is_job(found):
         from trivium.serving import JobModule
 
-        return JobModule(cast("Callable[..., Job]", found))
+        return JobModule(found)
     if not isinstance(found, Module) and callable(found):
         try:
             found = found()
@@ -66,6 +65,10 @@ def import_agent(reference: str) -> Module:
             f"{reference} is a {type(found).__name__}; name an agent, or a function that makes one"
         )
     return found
+
+
+def _is_job(found: object) -> TypeGuard[Callable[..., Job]]:
+    return isinstance(found, type) and issubclass(found, Job)
 
 
 def _import(path: str) -> ModuleType:

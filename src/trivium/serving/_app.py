@@ -187,10 +187,16 @@ class Service:
         await self.begin()
         yield
         await self.runs.drain(0.0)
+        self.close()
 
     async def begin(self) -> None:
         """Go on with the runs that a server before this one has left."""
         await self.runs.recover()
+
+    def close(self) -> None:
+        """Close the files and connections of the runs; their next use opens them again."""
+        self.runs.store.close()
+        self.runs.journal.close()
 
     async def end_runs(self, grace: float, over: ThreadEvent) -> None:
         """Let runs end for that many seconds; those that have not go on after the restart."""

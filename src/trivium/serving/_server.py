@@ -208,7 +208,10 @@ class AgentServer(HTTPServing):
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
         """Serve as `serve` does, on the running loop; go on with the runs of a server before this one."""
         await self._runs.begin()
-        await super().serve_async(ready)
+        try:
+            await super().serve_async(ready)
+        finally:
+            self._runs.close()
 
     def __repr__(self) -> str:
         return f"AgentServer({', '.join(self._runs.runs.served)}, {self.url!r})"
