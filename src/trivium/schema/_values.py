@@ -9,6 +9,7 @@ from operator import add, attrgetter
 from types import NoneType
 from typing import Any, Final, cast
 
+from trivium.exceptions import ArgumentTypeError
 from trivium.schema._status import ActionStatusCode, ActionValidCode, Entity, Origin, StatusCode
 
 
@@ -58,6 +59,10 @@ def as_usage(value: Any) -> Usage | None:
     """Return the usage that a value stands for: one, one that was dumped, or an `LLMTokenUsage`."""
     if value is None or value.__class__ is Usage:
         return value
+    if not isinstance(value, dict) and not hasattr(value, "to_usage"):
+        raise ArgumentTypeError(
+            f"the usage of a message is a Usage, or a dict of its counts, not {value!r:.100}", "usage"
+        )
     return Usage(**cast("dict[str, Any]", value)) if isinstance(value, dict) else value.to_usage()
 
 
