@@ -54,10 +54,10 @@ from trivium.commander.lowlevel import (
 )
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle
-from trivium.memory import Memory, MemoryManager, MessageEvent
+from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import check_name, create_object, keywords_of, message_of
+from trivium.schema.lowlevel import attribute, check_name, create_object, keywords_of, message_of
 
 if TYPE_CHECKING:
     from trivium.journal import Journal
@@ -99,7 +99,7 @@ class Module:
 
     Args:
         name: how it is called in messages and in the run tree; default: the name of its class.
-        memory: keeps what was said, by session; None remembers nothing.
+        memory: keeps what was said, by session; True: a new `MemoryManager`; None or False remembers nothing.
         hooks: change messages on their way in and out.
         approve: who is asked before a tool that `needs_approval` runs, here and below; None is whom the caller has.
         policy: decides on calls of tools that send, spend or execute, here and below, with those of its callers.
@@ -117,7 +117,7 @@ class Module:
 
     name: str = "Module"
     description: str = ""
-    memory: MemoryManager | None = None
+    _memory: MemoryManager | None = None
     approve: Callable[[Any], Any] | None = None
     policy: Policy | None = None
     overridden: ClassVar[frozenset[str]] = frozenset()
@@ -134,13 +134,15 @@ class Module:
         if hasattr(cls, "forward"):  # its signature is the one below its decorators
             cls._keywords = keywords_of(cls.forward)
         pair_forms(cls, {"__call__": "acall"})
+        if not isinstance(cls.memory, property):  # a class says `memory = MemoryManager()`
+            cls._memory, cls.memory = cls.memory, Module.memory
         names = [name for each in cls.__mro__ for name in vars(each)]
         cls.overridden = frozenset(name for name, count in Counter(names).items() if count > 1)
 
     def __init__(
         self,
         name: str | None = None,
-        memory: MemoryManager | None = None,
+        memory: MemoryOption = None,
         hooks: Hooks = None,
         approve: Callable[[Any], Any] | None = None,
         policy: Policy | None = None,
@@ -154,10 +156,11 @@ class Module:
         if policy is not None:
             self.policy = policy
         if memory is not None:
-            self.memory = memory
+            self._memory = MemoryManager.of(memory)
         for hook in () if hooks is None else cast("Any", (hooks,) if isinstance(hooks, Hook | dict) else hooks):
             self.register_hook(hook)
 
+    memory: MemoryManager | None = attribute(__init__, "memory", MemoryManager.of)
     forward: Callable[..., Any]
     """Answers the messages: returns a message, or its content. This is what a subclass writes."""
 
@@ -271,7 +274,7 @@ class Module:
         return node
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        memory, session_id = self.memory, node.scope.session_id
+        memory, session_id = self._memory, node.scope.session_id
         with node:
             messages = [_to_message(each) for each in message if each is not None]
             try:
@@ -306,7 +309,7 @@ class Module:
         read = node.sources
         if read:
             out.__pydantic_extra__["sources"] = read
-        if self.memory is not None:
+        if self._memory is not None:
             self._remember(node, [out])
         out = out.__deepcopy__()
         if (used := node.spent) is not None:  # the memory has what each answer cost, the caller the whole call
@@ -343,7 +346,7 @@ class Module:
                 read |= message.sources
             if "files" in extra:
                 read |= message.documents
-        if (memory := self.memory) is not None:
+        if (memory := self._memory) is not None:
             if messages:
                 self._remember(node, messages)
             if (kept := memory.memory_map.get(node.scope.session_id)) is not None:
@@ -358,8 +361,8 @@ class Module:
         return []
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
-        assert self.memory is not None
-        self.memory.open(node.scope.session_id).add(messages)
+        assert self._memory is not None
+        self._memory.open(node.scope.session_id).add(messages)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         changed = await settle(hook.before_agent(self, messages, session_id))
@@ -405,7 +408,7 @@ class Module:
 
     def current_memory(self) -> Memory | None:
         """Return the memory of the session whose call runs here; None if the session has no messages."""
-        return self.memory.get(this_session()) if self.memory else None
+        return self._memory.get(this_session()) if self._memory else None
 
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
         for path, module in self.named_modules():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Task, run_batch_tasks
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage, run_batch_tasks
 from trivium.agents import AgentDict, AgentForInternLM, AgentList, MathCoder, ReAct, Sequential, StreamingSequential
 from trivium.agents.special import DocChatAgentConfig
 from trivium.agents.stream import get_plugin_prompt
@@ -39,6 +39,7 @@ from trivium.llms import (
     OpenAIModel,
     SensenovaAPI,
 )
+from trivium.memory import MemoryManager
 from trivium.prompts import PromptTemplate
 from trivium.prompts.parsers import (
     CustomFormatParser,
@@ -57,6 +58,17 @@ from trivium.utils.context import Context
 from trivium.utils.context_models import OpenaiContextModel
 
 Make = Callable[[Any], Any]
+
+
+class Answered(ToolMessage):
+    """A tool that is handled as it is."""
+
+    request: str = "answered"
+    purpose: str = "to say <text>"
+    text: str
+
+    def handle(self) -> str:
+        return self.text
 
 
 class Answer(BaseModel):
@@ -235,6 +247,8 @@ for _kind in (LMTemplateParser, APITemplateParser):
         TAKES[f"{_kind.__name__} begin {_part}"] = lambda v, kind=_kind, part=_part, said=_said: kind(
             [{"role": "user", "begin": {"with_name": "{name}", part: v}}, {"role": "assistant"}]
         )(said)
+for _part in ("tools", "toolbox", "on_tool_error", "system_message", "max_rounds", "repairs", "aggregator"):
+    TAKES[f"Agent {_part}, set later"] = lambda v, part=_part: after_setting(Agent(model(), max_rounds=3), part, v)("x")
 for _kind in (GPTAPI, ClaudeAPI, SensenovaAPI):
     for _part in ("model_type", "retry", "key", "meta_template", "proxies"):
         TAKES[f"{_kind.__name__} {_part}"] = lambda v, kind=_kind, part=_part: kind(**{"key": "a,b", part: v})
@@ -243,6 +257,12 @@ for _kind in (GPTAPI, ClaudeAPI, SensenovaAPI):
 def double(number: int) -> int:
     """Double a number."""
     return 2 * number
+
+
+def after_setting(agent: Agent, name: str, value: Any) -> Agent:
+    """The agent, with another value of an attribute."""
+    setattr(agent, name, value)
+    return agent
 
 
 @pytest.mark.parametrize("takes", TAKES)
@@ -380,6 +400,13 @@ IMPOSSIBLE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: cast("Any", run_batch_tasks)(Task(chat()), ["a"], stop_on_first=True),
         "a batch takes no stop_on_first: did you mean stop_on_first_result",
     ),
+    "a name as a toolbox": (lambda: after_setting(chat(), "toolbox", "sq"), "a toolbox is a Toolbox, not 'sq'"),
+    "a number as a memory": (lambda: after_setting(chat(), "memory", 3), "ChatAgent takes MemoryManager or a function"),
+    "a word as a memory": (lambda: Agent(model(), memory=cast("Any", "no")), "is made by a class or function, not str"),
+    "a tool's failure": (lambda: after_setting(chat(), "on_tool_error", "x"), 'is "answer" or "raise", not .x'),
+    "a number as an instruction": (lambda: after_setting(chat(), "system_message", 3), "is text or chat messages, not"),
+    "a word for a number": (lambda: after_setting(chat(), "max_rounds", "x"), "takes a whole number as max_rounds"),
+    "a word for a dict": (lambda: after_setting(chat(), "parameters", "x"), "takes a dict or None as parameters"),
     "two instructions": (lambda: Agent(model(), "A", system_message="B"), "instruction is given twice"),
     "a chat agent's two": (lambda: chat(template="A", system_message="B"), "instruction is given twice"),
     "a task and a message": (lambda: ChatAgent(model(), "A", system_message="B"), "system message is given twice"),
@@ -391,6 +418,30 @@ def test_what_cannot_be_is_refused_where_it_is_given(case: str):
     make, text = IMPOSSIBLE[case]
     with pytest.raises((TriviumError, ValidationError), match=text):
         make()
+
+
+def test_what_is_set_later_takes_the_place_of_what_the_agent_was_made_with():
+    agent = Agent(ScriptedModel(["hello", call_tool("double", number=2), "four"]), tools=[Answered])
+    assert after_setting(agent, "memory", False)("x").content == "hello"
+    assert agent.memory is None
+    assert agent.tools == [Answered]
+    agent.tools, agent.on_tool_error = [double], "raise"
+    assert agent("x").content == "four"
+    assert (agent.executor.keys(), agent.llm_tools_usable, agent.on_tool_error) == (["double"], set(), "raise")
+
+
+class Shout(Module):
+    """A module whose class says what it remembers."""
+
+    memory = MemoryManager()
+
+    def forward(self, message: Message) -> str:
+        return str(message.content).upper()
+
+
+def test_a_class_of_modules_says_what_they_remember():
+    assert Shout()("x").content == "X"
+    assert [each.content for each in Shout().memory.get_memory()] == ["x", "X"]
 
 
 def test_a_responder_takes_what_a_call_takes():

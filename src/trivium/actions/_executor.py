@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -21,6 +22,7 @@ from trivium.exceptions import (
     ConfigurationError,
     LimitExceededError,
     ToolDefinitionError,
+    ToolError,
     ToolFailedError,
     UnknownToolError,
 )
@@ -48,8 +50,8 @@ class ActionExecutor(Module):
     a model's text, but never from a user's message.
 
     Args:
-        actions: actions, tools, functions, or configs of actions; one or several. They are offered to a model in this
-            order; a set in the order of its names.
+        actions: actions, tools, functions, agents and tasks, or configs of actions; one or several. They are offered
+            to a model in this order; a set in the order of its names.
         invalid_action: its result answers calls of unknown tools. Default: `InvalidAction()`.
         no_action: its result answers a call by its name. Default: `NoAction()`.
         finish_action: ends a run. Default: `FinishAction()`.
@@ -75,7 +77,7 @@ class ActionExecutor(Module):
     invalid_action: BaseAction = InvalidAction()
     no_action: BaseAction = NoAction()
     finish_action: BaseAction = FinishAction()
-    on_tool_error: OnToolError = "answer"
+    _on_tool_error: OnToolError = "answer"
 
     def __init__(
         self,
@@ -90,8 +92,6 @@ class ActionExecutor(Module):
     ) -> None:
         super().__init__(name=name, hooks=hooks)
         if on_tool_error != "answer":
-            if on_tool_error != "raise":  # type: ignore[unnecessary] - users pass anything
-                raise ConfigurationError(f'on_tool_error is "answer" or "raise", not {on_tool_error!r}')
             self.on_tool_error = on_tool_error
         if invalid_action is not None:
             self.invalid_action = create_object(invalid_action)
@@ -119,6 +119,13 @@ class ActionExecutor(Module):
                 self._put(called, made)
         if finish_in_action:
             self.add(self.finish_action)
+
+    def _set_on_tool_error(self, effect: OnToolError) -> None:
+        if effect not in ("answer", "raise"):  # type: ignore[unnecessary] - users pass anything
+            raise ConfigurationError(f'on_tool_error is "answer" or "raise", not {effect!r}')
+        self._on_tool_error = effect
+
+    on_tool_error = property(attrgetter("_on_tool_error"), _set_on_tool_error)  # an agent reads it at each call
 
     def add(self, action: Any) -> BaseAction | Tool:
         """Add an action, a tool or a function under its name, and return it."""
@@ -184,7 +191,7 @@ class ActionExecutor(Module):
         if tool is not None:
             action = self.actions.get(kit)
             called = (action.name, api or "run") if isinstance(action, BaseAction) else None
-            on_error = self.on_tool_error
+            on_error = self._on_tool_error
             return await attempt_tool(tool, parameters, called=called, is_counted=is_counted, on_error=on_error)
         for action in (self.no_action, self.finish_action):
             if name == action.name:
@@ -350,7 +357,25 @@ def _made(action: Any) -> BaseAction | Tool:
             return action
         if isinstance(action, ActionExecutor):
             raise ToolDefinitionError("an executor among other tools is none: give its actions", action.name)
+        if isinstance(action, Module):
+            return module_tool(action)
     return Tool.of(action)
+
+
+def module_tool(module: Module) -> Tool:
+    """Return the tool by which a model asks an agent or a task."""
+
+    @driver_neutral
+    async def ask(message: str) -> Any:
+        answer = await module.acall(message)
+        if answer.content is None and answer.why:
+            raise ToolError(answer.why)
+        _ = answer.output  # raises where a typed agent has no value
+        return answer.content
+
+    ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)
+    ask.__doc__ = module.description or f"Ask {module.name}."
+    return Tool.of(ask).replace(source="program", effect="composite")  # what it reads, it notes itself
 
 
 def function_call(content: object) -> tuple[str, str | Mapping[str, Any]] | None:

@@ -17,7 +17,7 @@ from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
-from trivium.agents._parts import FormatOption, MemoryOption, Model
+from trivium.agents._parts import FormatOption, Model
 from trivium.agents._typed import T_co, bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
@@ -26,11 +26,11 @@ from trivium.commander.lowlevel import driver_neutral, is_within, settle, source
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
-from trivium.memory import Memory, MemoryManager
+from trivium.memory import Memory, MemoryManager, MemoryOption
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
-from trivium.schema.lowlevel import check_name, create_object, linked, message_of
+from trivium.schema.lowlevel import attribute, check_name, create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
@@ -160,24 +160,50 @@ class Agent(AgentNames, Generic[T_co]):
         if config is not None:
             llm, name = config.llm if llm is None else llm, config.name if name is None else name
             parameters = {**config.parameters, **(parameters or {})}
-            memory = False if memory == "default" else memory  # an agent of a config answers one-shot
             output_format = config.output_format if output_format is None else output_format
             if template is None and system_message is None and "system_message" in config.model_fields_set:
                 template = config.system_message
             self.config = config
-        super().__init__(name=name, memory=parts.made_memory(memory), hooks=hooks, approve=approve, policy=policy)
+        if memory == "default":  # an agent of a config answers one-shot
+            memory = config is None
+        super().__init__(name=name, memory=memory, hooks=hooks, approve=approve, policy=policy)
         self.llm, self.answer_format, self.answer_parser = parts.given_model(llm), None, None  # quicker here to read
+        self._aggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         if template is not None or system_message is not None:  # else that of the class
             self.template = parts.given_once(template, system_message, "system instruction", "template")
-        self.aggregator: DefaultAggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
-        self.description, self.parameters = description or self.description, dict(parameters or {})
-        self.max_rounds, self.repairs, self.parallel, self.toolbox = max_rounds, repairs, parallel, self.toolbox
+        self.description, self._parameters = description or self.description, dict(parameters or {})
+        self._max_rounds, self._repairs, self._parallel, self._toolbox = max_rounds, repairs, parallel, self._toolbox
+        if tools:
+            self._toolbox, tools = parts.made_tools(self._toolbox, tools)
         if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
-            self.executor = ActionExecutor(parts.made_tools(self, tools) if tools else (), on_tool_error=on_tool_error)
+            self.executor = ActionExecutor(tools, on_tool_error=on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
         if output_format is not None or self.answer_type is not None:
             self.set_output_format(parts.given_once(self.answer_type, output_format, "answer type", "output_format"))
+
+    parameters: dict[str, Any] = attribute(__init__, "parameters", lambda given: dict(given or {}))
+    aggregator: DefaultAggregator = attribute(
+        __init__, "aggregator", lambda given: create_object(given) or DefaultAggregator()
+    )
+    max_rounds: int = attribute(__init__, "max_rounds", int)
+    repairs: int = attribute(__init__, "repairs", int)
+    parallel: bool = attribute(__init__, "parallel", bool)
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tools that run within the agent's call; a list that is set takes their place."""
+        return [*self.executor.actions.values(), *map(self._toolbox.known.__getitem__, self._toolbox.own)]
+
+    @tools.setter
+    def tools(self, tools: Iterable[Any]) -> None:
+        box, own = parts.made_tools(self._toolbox.without_own(), tools)
+        self.executor, self._toolbox = ActionExecutor(own, on_tool_error=self.on_tool_error), box
+
+    def _set_on_tool_error(self, effect: OnToolError) -> None:
+        self.executor.on_tool_error = effect
+
+    on_tool_error = property(attrgetter("executor.on_tool_error"), _set_on_tool_error)
 
     # ---- what a call does
     @overridable
@@ -191,7 +217,7 @@ class Agent(AgentNames, Generic[T_co]):
     async def _rounds(self, model: ModelProtocol, history: History, extra: Extra, faults: int = 0) -> Message:
         so_far, rounds = cast("list[Message]", []), 0  # to call `list[Message]` is slow
         try:
-            while rounds < self.max_rounds:
+            while rounds < self._max_rounds:
                 reply = await self._ask(model, history, extra)
                 answer = self._message(reply)
                 if not (calls := answer.__pydantic_extra__.get("tool_calls")) or not self._runs_itself(answer, calls):
@@ -205,11 +231,11 @@ class Agent(AgentNames, Generic[T_co]):
                 if (ending := next(filter(handling.ends_call, results), None)) is not None:
                     return ending.replace(sender=self.name, entity=None, tool_call_id=None)
                 for done in (answer, *results):
-                    self.aggregator.append(history, done, self.name)
+                    self._aggregator.append(history, done, self.name)
                 faults = faults + 1 if any(map(handling.is_misfit, results)) else 0
                 if faults and faults > self.repairs:
                     raise repairs_exceeded(results[-1], calls)
-            raise LimitExceededError("rounds", self.max_rounds, setting="Agent(max_rounds=…)")
+            raise LimitExceededError("rounds", self._max_rounds, setting="Agent(max_rounds=…)")
         except (LimitExceededError, ToolFailedError) as error:
             error.messages = tuple(so_far) or error.messages
             raise
@@ -233,9 +259,9 @@ class Agent(AgentNames, Generic[T_co]):
         return answer if not self.answer_format or answer.tool_calls else self.answer_format.with_value(answer, text)
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
-        memory = self.memory.get(session_id) if self.memory else Memory.of(message)
+        memory = self._memory.get(session_id) if self._memory else Memory.of(message)
         kept = Memory() if memory is None else memory
-        return self.aggregator.aggregate(kept, self.name, self.answer_parser, self.instruction())
+        return self._aggregator.aggregate(kept, self.name, self.answer_parser, self.instruction())
 
     def has_model(self) -> bool:
         """Return whether the agent can answer by itself: with a model, or with a `forward` of its own."""
@@ -247,7 +273,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def tool_format_rules(self) -> str:
         """Return how each tool that the model may use is written as JSON; for a model that has no tool interface."""
-        return described.format_rules(self.toolbox)
+        return described.format_rules(self._toolbox)
 
     json_format_rules = tool_format_rules
 
@@ -262,6 +288,8 @@ class Agent(AgentNames, Generic[T_co]):
 
     @system_message.setter
     def system_message(self, text: Instruction) -> None:
+        if text.__class__ is not str:
+            self._aggregator.aggregate_system_intruction(text)  # its error says what it may be
         self._template = text
         self._repeats |= sources_above(current.get())
 
@@ -283,15 +311,15 @@ class Agent(AgentNames, Generic[T_co]):
             raise ArgumentTypeError(f"{self.name} has nothing to answer: give it a message", "message")
         choice, specs = "auto", described.specs_of(self)
         if "tool_choice" in extra:
-            choice = parts.tool_choice(extra["tool_choice"], {*self.toolbox.usable, *(each.name for each in specs)})
+            choice = parts.tool_choice(extra["tool_choice"], {*self._toolbox.usable, *(each.name for each in specs)})
             extra = {name: value for name, value in extra.items() if name != "tool_choice"}
-        parameters = {**self.parameters, **extra} if extra else self.parameters
+        parameters = {**self._parameters, **extra} if extra else self._parameters
         schema = None if self.answer_format is None else self.answer_format.schema
-        return Request(history, specs, self.toolbox.forced or choice, schema, parameters)
+        return Request(history, specs, self._toolbox.forced or choice, schema, parameters)
 
     def _runs_itself(self, answer: Message, calls: Sequence[ToolCall]) -> bool:
         """Judge an answer's calls; return whether they run in the agent's own call, and are not left to a task."""
-        box, is_text = self.toolbox, not calls[0].id
+        box, is_text = self._toolbox, not calls[0].id
         others = {*map(_name_of, calls)}.difference(box.own)
         left = others if others <= box.known.keys() else {name for name in others if class_of(self, name)}
         if (is_text and len(calls) > 1) or (left != others and (is_text or left)):
@@ -302,12 +330,12 @@ class Agent(AgentNames, Generic[T_co]):
         """Run what the model called, and return the results; the call and they are remembered together."""
         node, answer, reached = cast("CallNode | None", current.get()), partial(handling.answer_call, self, asked), None
         try:
-            results = await self.executor.answer_all(asked.tool_calls, self.parallel, answer, self.toolbox.own)
+            results = await self.executor.answer_all(asked.tool_calls, self._parallel, answer, self._toolbox.own)
         except (LimitExceededError, ToolFailedError) as error:
             reached, results = error, list(error.messages)
         done = [asked, *results]
         so_far += done
-        if self.memory and node is not None and results:  # where nothing ran, nothing was asked
+        if self._memory and node is not None and results:  # where nothing ran, nothing was asked
             self._remember(node, done)
         if reached is not None:
             raise reached
@@ -354,7 +382,7 @@ class Agent(AgentNames, Generic[T_co]):
         if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):
             return None
         session = this_session()
-        memory = self.memory.get(session) if self.memory else None
+        memory = self._memory.get(session) if self._memory else None
         new, extra = (), dict[str, Any]()
         if given is not None:
             new = handling.new_messages(self, given, memory)
@@ -362,7 +390,7 @@ class Agent(AgentNames, Generic[T_co]):
                 extra["tool_choice"] = choice
         answer = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
         linked(answer)["agent_id"] = self.id
-        memory = memory or (self.memory.get(session) if self.memory else None)
+        memory = memory or (self._memory.get(session) if self._memory else None)
         if memory:
             handling.link_to_memory(memory, answer, given)
         if given is not None and "metadata" in given.__pydantic_extra__:

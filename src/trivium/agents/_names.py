@@ -18,13 +18,14 @@ from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._described import writes_calls_as_text
 from trivium.agents._numbers import count_tokens, usage_of_response
-from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable
+from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
 from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, ToolCall, Usage
+from trivium.schema.lowlevel import attribute
 from trivium.schema.signals import NO_ANSWER
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class AgentNames(Module):
 
     config: Any = None
     llm: Any = None
-    toolbox: Toolbox = Toolbox()
+    toolbox: Toolbox = attribute(Module.__init__, "toolbox", as_toolbox)
+    _toolbox: Toolbox = Toolbox()
     template: Any = None
     _id: str | None = None
     indent: str = ""
@@ -165,24 +167,24 @@ class AgentNames(Module):
             names = {each.name() for each in classes}
             short = box.without_defaults - names if include_defaults else box.without_defaults | names
             box = replace(box, without_defaults=short, forced=classes[-1].name() if force and classes else None)
-        self.toolbox = box
+        self._toolbox = box
 
     def enable_message_handling(self, message_class: ToolClasses = None) -> None:
         """Let the agent handle a tool message; None: all that it knows."""
-        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=True)
+        self._toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=True)
 
     def disable_message_handling(self, message_class: ToolClasses = None) -> None:
         """Let the agent no longer handle a tool message; None: all."""
-        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=False)
+        self._toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), handled=False)
 
     def disable_message_use(self, message_class: ToolClasses = None) -> None:
         """Let the model no longer use a tool message; None: all."""
-        self.toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), usable=False)
+        self._toolbox = self.toolbox.enabled(self.toolbox.classes_of(message_class), usable=False)
 
     def disable_message_use_except(self, message_class: Any) -> None:
         """Let the model use no tool message but this one."""
         kept = message_class.name()
-        self.toolbox = replace(self.toolbox, usable=tuple(each for each in self.toolbox.usable if each == kept))
+        self._toolbox = replace(self.toolbox, usable=tuple(each for each in self.toolbox.usable if each == kept))
 
     def sample_multi_round_dialog(self) -> str:
         """Return an invented dialog with the first two tools, as an example for a model."""

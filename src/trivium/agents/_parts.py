@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from types import FunctionType, UnionType
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from trivium.actions import Tool, ToolMessage
 from trivium.actions.lowlevel import list_actions
 from trivium.agents._answer_format import is_class
 from trivium.agents._config import is_model
-from trivium.commander import driver_neutral
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError, ToolError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError
 from trivium.llms import ModelProtocol
 from trivium.llms.lowlevel import SAMPLING_KEYWORDS
-from trivium.memory import Memory, MemoryManager
 from trivium.module import OPTIONS, Module
-from trivium.schema.lowlevel import check_arguments, check_name, create_object, factory_of, is_mapping, positive
+from trivium.schema.lowlevel import check_arguments, check_name, create_object, is_mapping, positive
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
+    from trivium.agents._toolbox import Toolbox
 
 __all__ = [
-    "MemoryOption", "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_memory", "made_model",
-    "made_tools", "tool_choice",
+    "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_model", "made_tools", "tool_choice",
 ]  # fmt: skip
 
-Config: TypeAlias = dict[str, Any]
 Model: TypeAlias = ModelProtocol | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
 
@@ -39,7 +36,6 @@ class AnswerParser(Protocol):
 
 
 FormatOption: TypeAlias = AnswerParser | UnionType | Mapping[str, Any] | None
-MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | Config | bool | None
 
 _RARE: Final = (
     "aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel", "approve",
@@ -95,23 +91,6 @@ def check_rare(
         positive(max_rounds=by_name["max_rounds"])
 
 
-def made_memory(memory: MemoryOption | Literal["default"]) -> MemoryManager | None:
-    """Return the memory that an agent's `memory` means.
-
-    Raises:
-        ConfigurationError: it is the memory of one session.
-    """
-    if memory is True or isinstance(memory, str):  # first: most are
-        return MemoryManager()
-    if isinstance(memory, MemoryManager):
-        return memory
-    if isinstance(memory, Memory):
-        raise ConfigurationError("a memory is one session's: give its class, or dict(type=Memory, recent_n=…)")
-    if memory is None or memory is False:
-        return None
-    return MemoryManager(factory_of(cast("Config", memory)) if isinstance(memory, dict) else memory)
-
-
 def given_model(llm: object) -> Any:
     """Return the model, or its name, that a user gives: itself, by a config, or by a config of `language_models`.
 
@@ -161,27 +140,10 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
     )
 
 
-def made_tools(agent: AgentNames, tools: Any) -> Any:
-    """Return an agent's tools as its executor takes them; its toolbox gets those that are `ToolMessage` classes."""
+def made_tools(box: Toolbox, tools: Any) -> tuple[Toolbox, Any]:
+    """Return an agent's tools: the toolbox with those that are `ToolMessage` classes, and the executor's."""
     given = list(tools if tools.__class__ is list else list_actions(tools))
     if {*map(type, given)} <= _AS_THEY_ARE:
-        return given
-    agent.toolbox = agent.toolbox.with_own([each for each in given if is_class(each, ToolMessage)])
-    others = [each for each in given if not is_class(each, ToolMessage)]
-    return [module_tool(each) if isinstance(each, Module) else each for each in others]
-
-
-def module_tool(module: Module) -> Tool:
-    """Return the tool by which a model asks an agent or a task."""
-
-    @driver_neutral
-    async def ask(message: str) -> Any:
-        answer = await module.acall(message)
-        if answer.content is None and answer.why:
-            raise ToolError(answer.why)
-        _ = answer.output  # raises where a typed agent has no value
-        return answer.content
-
-    ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)
-    ask.__doc__ = module.description or f"Ask {module.name}."
-    return Tool.of(ask).replace(source="program", effect="composite")  # what it reads, it notes itself
+        return box, given
+    box = box.with_own([each for each in given if is_class(each, ToolMessage)])
+    return box, [each for each in given if not is_class(each, ToolMessage)]

@@ -15,7 +15,7 @@ from trivium.actions.lowlevel import classes_by_name, refuse_twins
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import ToolSpec
 
-__all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolProperty", "ToolTable", "Toolbox"]
+__all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolProperty", "ToolTable", "Toolbox", "as_toolbox"]
 
 ToolClass: TypeAlias = type[ToolMessage]
 ToolClasses: TypeAlias = ToolClass | Iterable[ToolClass] | None
@@ -115,6 +115,11 @@ class Toolbox:
         own = {**self.own, **{each.name(): each.runs_alone() for each in classes}}
         return replace(self.enabled(classes, usable=True, handled=True), own=own)
 
+    def without_own(self) -> Toolbox:
+        """Return a toolbox without the tools whose calls run within the agent's own call."""
+        names = {name: _minus(kept, self.own) for name, kept in (("usable", self.usable), ("handled", self.handled))}
+        return replace(self, own={}, **names)
+
     @cached_property
     def usable_classes(self) -> tuple[ToolClass, ...]:
         """The classes that the model may use."""
@@ -140,6 +145,17 @@ def _minus(names: tuple[str, ...], gone: Collection[str]) -> tuple[str, ...]:
 def _short_spec(tool_class: ToolClass) -> ToolSpec:
     schema = tool_class.llm_function_schema(defaults=False)
     return ToolSpec(schema.name, schema.description, schema.parameters)
+
+
+def as_toolbox(given: Any) -> Toolbox:
+    """Return what is set as an agent's toolbox.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if isinstance(given, Toolbox):
+        return given
+    raise ArgumentTypeError(f"a toolbox is a Toolbox, not {given!r}: use enable_message and its relatives", "toolbox")
 
 
 class HasToolbox(Protocol):

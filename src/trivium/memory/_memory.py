@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, Literal, NoReturn, cast
+from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 
 from trivium.commander.lowlevel import SessionLocks, current_node, emit, scope_of, sources_above
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, MissingEntryError
@@ -13,7 +13,7 @@ from trivium.policies import NOTHING, Sources
 from trivium.schema import Message
 from trivium.schema.lowlevel import factory_of
 
-__all__ = ["Memory", "MemoryManager"]
+__all__ = ["Memory", "MemoryManager", "MemoryOption"]
 
 Filter = Callable[[int, Message], bool]
 Loadable = dict[str, Any] | Message
@@ -251,6 +251,25 @@ class MemoryManager:
         self.memory_map = Sessions()
         """The memories by session, to read."""
 
+    @staticmethod
+    def of(given: MemoryOption) -> MemoryManager | None:
+        """Return the memory that an argument means; None: nothing is remembered.
+
+        Args:
+            given: a manager; True: a new one; a function, or a config, that makes the memory of each session; False or
+                None: none.
+
+        Raises:
+            ConfigurationError: it is the memory of one session.
+        """
+        if given is True:  # first: most are
+            return MemoryManager()
+        if given is None or given is False:
+            return None
+        if isinstance(given, Memory):
+            raise ConfigurationError("a memory is one session's: give its class, or dict(type=Memory, recent_n=…)")
+        return given if isinstance(given, MemoryManager) else MemoryManager(given)
+
     def get(self, session_id: Hashable = 0) -> Memory | None:
         """Return the memory of a session; None if it has none."""
         return self.memory_map.get(session_id)
@@ -284,3 +303,7 @@ class MemoryManager:
         memory = _forget(self.memory_map, session_id, None)
         if memory is not None:
             memory.reset()
+
+
+MemoryOption: TypeAlias = MemoryManager | Callable[[], Memory] | dict[str, Any] | bool | None
+"""The memory of a module as a user gives it; see `MemoryManager.of`."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import cache, wraps
 from itertools import chain
 from numbers import Integral, Real
+from operator import attrgetter
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Final, Literal, TypeGuard, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -16,7 +17,7 @@ from typing_extensions import is_protocol
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
-__all__ = ["check_arguments", "check_name", "checked", "is_mapping", "keywords_of", "positive"]
+__all__ = ["attribute", "check_arguments", "check_name", "checked", "is_mapping", "keywords_of", "positive"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _WORDS: Final[Mapping[Any, str]] = {
@@ -58,6 +59,24 @@ def checked(function: Function) -> Function:
         return function(*args, **kwargs)
 
     return cast("Function", call)
+
+
+def attribute(constructor: Callable[..., Any], name: str, made: Callable[[Any], Any]) -> Any:
+    """Return an attribute for a class, which takes what the constructor takes by its name, also when it is set later.
+
+    The value stands in the attribute `_name`, which the class reads and sets itself: that is quicker.
+
+    Args:
+        constructor: its annotations count.
+        name: the name of the attribute.
+        made: makes the value of what is given.
+    """
+
+    def put(owner: object, given: Any) -> None:
+        check_arguments(constructor, owner, [(name, given)])
+        setattr(owner, f"_{name}", made(given))
+
+    return property(attrgetter(f"_{name}"), put)
 
 
 def check_arguments(function: Callable[..., Any], owner: object, given: Iterable[tuple[str, Any]]) -> None:
