@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Literal
 
-from trivium import ChatAgent, ChatAgentConfig, Event, Message, Task
+from trivium import ChatAgent, ChatAgentConfig, Message, RunEvent, Task
 from trivium.llms import ModelProtocol, resolve
 from trivium.tasks import NO_ANSWER, ResponseEvent
 
@@ -55,7 +55,7 @@ def make_chain(model: ModelProtocol) -> Task:
     return chain
 
 
-def show(event: Event) -> None:
+def show(event: RunEvent) -> None:
     if isinstance(event, ResponseEvent) and event.data.task == "chain" and event.data.message is not None:
         print(f"  {event.data.responder}: {event.data.message.content}")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from typing import Literal
 
-from trivium import ChatAgent, Event, Message, RecipientTool, Task
+from trivium import ChatAgent, Message, RecipientTool, RunEvent, Task
 from trivium.llms import ModelProtocol, resolve
 from trivium.tasks import SEND_TO, ResponseEvent
 
@@ -51,7 +51,7 @@ def house(desk: ChatAgent, model: ModelProtocol) -> Task:
     return task
 
 
-def show(event: Event) -> None:
+def show(event: RunEvent) -> None:
     if isinstance(event, ResponseEvent) and event.data.is_result and event.data.responder in COLLEAGUES:
         print(f"  {event.data.responder}: {event.data.message and event.data.message.content}")
 

@@ -12,7 +12,7 @@ import argparse
 import sqlite3
 import sys
 
-from trivium import AgentDoneTool, ChatAgent, Event, StatusCode, Task, ToolMessage, this_call
+from trivium import AgentDoneTool, ChatAgent, RunEvent, StatusCode, Task, ToolMessage, this_call
 from trivium.llms import resolve
 
 PAYMENTS = [
@@ -62,7 +62,7 @@ def open_ledger() -> sqlite3.Connection:
     return ledger
 
 
-def show_calls(event: Event) -> None:
+def show_calls(event: RunEvent) -> None:
     if event.kind == "tool_call" and event.data[0] == "balance":
         print("  {} {}".format(*event.data))
 

@@ -5,7 +5,7 @@ import sys
 
 from pydantic import BaseModel
 
-from trivium import Agent, Event, Limits
+from trivium import Agent, Limits, RunEvent
 from trivium.llms import OpenAIModel, RetryPolicy
 
 
@@ -31,7 +31,7 @@ def refund(order: str, euros: float) -> str:
     return f"{euros} euros are on their way"
 
 
-def show(event: Event) -> None:
+def show(event: RunEvent) -> None:
     if event.kind in ("tool_call", "partial"):
         print(event.data.output.text if event.kind == "partial" else event.data)
 

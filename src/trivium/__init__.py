@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from trivium.agents import Agent, AgentConfig, AsyncAgent, AsyncChatAgent, ChatAgent, ChatAgentConfig
     from trivium.commander import CommanderAsync, Event, Job, Limits, this_call
+    from trivium.events import RunEvent
     from trivium.exceptions import InfiniteLoopException, LangroidImportError, TriviumError
     from trivium.hooks import Hook
     from trivium.language_models import LanguageModel, LLMConfig, MockLM, MockLMConfig, OpenAIGPT, OpenAIGPTConfig
@@ -131,6 +132,7 @@ __all__ = [
     "ResultTool",
     "RewindTool",
     "Role",
+    "RunEvent",
     "RunRecord",
     "SendTool",
     "StatusCode",
@@ -186,6 +188,7 @@ _HOMES = {
     "Responder": "tasks",
     "ResultTool": "actions",
     "RewindTool": "actions",
+    "RunEvent": "events",
     "RunRecord": "observers",
     "SendTool": "actions",
     "Task": "tasks",

@@ -53,7 +53,7 @@ from trivium.commander.lowlevel import (
     sources_above,
 )
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
-from trivium.hooks import Hook, RemovableHandle
+from trivium.hooks import Hook, RemovableHandle, as_returned
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
@@ -368,12 +368,14 @@ class Module:
         changed = await settle(hook.before_agent(self, messages, session_id))
         if not changed:
             return messages
-        many = [changed] if isinstance(changed, Message | str) else changed
+        many = cast("list[Any]", changed) if isinstance(changed, list | tuple) else [changed]
+        made = [Message(content=each) if isinstance(each, str) else each for each in many]
         read = NOTHING.union(*(each.sources for each in messages))
-        return [_repeating(read, Message(content=each) if isinstance(each, str) else each) for each in many]
+        return [_repeating(read, as_returned(hook, "before_agent", each)) for each in made]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
-        return _repeating(message.sources, await settle(hook.after_agent(self, message, session_id)) or message)
+        changed = await settle(hook.after_agent(self, message, session_id)) or message
+        return _repeating(message.sources, as_returned(hook, "after_agent", changed))
 
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:

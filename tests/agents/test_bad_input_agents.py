@@ -71,6 +71,12 @@ class Answered(ToolMessage):
         return self.text
 
 
+class Async:
+    """An object that nobody would await."""
+
+    async def __call__(self, event: Any) -> None: ...
+
+
 class Answer(BaseModel):
     """An answer."""
 
@@ -395,6 +401,11 @@ IMPOSSIBLE: dict[str, tuple[Callable[[], Any], str]] = {
     "a dict as a format": (lambda: ChatAgentConfig(output_format={"a": 1}), "output_format is a type"),
     "a number as a tool message": (lambda: chat().enable_message(cast("Any", 3)), "3 is no ToolMessage class"),
     "a name as a tool message": (lambda: chat().enable_message(cast("Any", "sq")), "'sq' is no ToolMessage class"),
+    "an unknown keyword of a tool": (
+        lambda: cast("Any", chat()).enable_message(Answered, us=True),
+        "enable_message takes no us: did you mean use",
+    ),
+    "an async object as a listener": (lambda: chat()("x", listeners=cast("Any", [Async()])), "list of sync functions"),
     "a list as a session": (lambda: chat()("x", session_id=cast("Any", [1])), "as session_id, not list"),
     "an unknown keyword of a batch": (
         lambda: cast("Any", run_batch_tasks)(Task(chat()), ["a"], stop_on_first=True),
@@ -433,7 +444,7 @@ def test_what_is_set_later_takes_the_place_of_what_the_agent_was_made_with():
 class Shout(Module):
     """A module whose class says what it remembers."""
 
-    memory = MemoryManager()
+    sessions = memory = MemoryManager()
 
     def forward(self, message: Message) -> str:
         return str(message.content).upper()
@@ -441,7 +452,7 @@ class Shout(Module):
 
 def test_a_class_of_modules_says_what_they_remember():
     assert Shout()("x").content == "X"
-    assert [each.content for each in Shout().memory.get_memory()] == ["x", "X"]
+    assert [each.content for each in Shout.sessions.get_memory()] == ["x", "X"]
 
 
 def test_a_responder_takes_what_a_call_takes():

@@ -173,6 +173,31 @@ def test_an_answer_with_a_key_twice_is_repaired(kind: Any):
     assert "a key stands twice in one object: name, name" in model.requests[-1].messages[-1]["content"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "wrong", "told"),
+    [
+        (int, "true", "true stands where a number is asked for"),
+        (list[float | None], "[1.5, false]", "false stands where a number is asked for"),
+        (float, "NaN", "NaN is no number in JSON"),
+        (float, "-Infinity", "-Infinity is no number in JSON"),
+        (float, "1e999", "1e999 is no number in JSON"),
+    ],
+)
+def test_a_boolean_or_what_json_does_not_know_is_no_number(kind: Any, wrong: str, told: str):
+    right = "[2]" if kind is not int and kind is not float else "2"
+    model = ScriptedModel([f'{{"value": {wrong}}}', f'{{"value": {right}}}'])
+    seen: list[str] = []
+    assert Agent[kind](model)("How many?", listeners=[lambda event: seen.append(event.kind)]).output in (2, [2])
+    assert told in model.requests[-1].messages[-1]["content"]
+    assert seen.count("retried") == 1
+    assert seen.index("ended") < seen.index("retried") < len(seen) - 1 - seen[::-1].index("started")
+
+
+@pytest.mark.parametrize(("kind", "text"), [(bool, "1"), (bool, "true"), (int | bool, "true"), (int, '"1"')])
+def test_what_pydantic_reads_as_one_is_one_elsewhere(kind: Any, text: str):
+    assert Agent[kind](ScriptedModel([f'{{"value": {text}}}']))("Is it?").output == 1
+
+
 def test_what_is_read_again_has_a_dict_in_the_place_of_the_value():
     answer = Agent[City](ScriptedModel(['{"name": "Rome"}']))("Which city?")
     read = Message.model_validate(answer.model_dump())

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from commander._helpers import Entry, every_entry
 from trivium import Agent, Hook, Message, Module
 from trivium.actions import ActionExecutor
+from trivium.exceptions import ConfigurationError
 from trivium.hooks import RemovableHandle
 from trivium.memory import MemoryManager
 from trivium.schema import ActionReturn
@@ -176,6 +177,28 @@ def test_a_hook_that_fails_on_the_way_out_fails_the_call(entry: Entry):
         entry(echo, "x")
     assert echo.memory is not None
     assert len(echo.memory.get_memory()) == 2
+
+
+class Returning(Hook):
+    """Every method returns one value."""
+
+    def __init__(self, method: str, value: Any) -> None:
+        def returned(*_: object) -> Any:
+            return value
+
+        setattr(self, method, returned)
+
+
+@pytest.mark.parametrize("method", ["before_agent", "after_agent", "before_action", "after_action"])
+@pytest.mark.parametrize("value", [5, [5], {"a": 1}])
+def test_what_is_no_message_is_an_error_that_names_the_hook(method: str, value: Any):
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    hook = Returning(method, value)
+    module = ActionExecutor(add, hooks=hook) if "action" in method else Echo(hooks=hook)
+    with pytest.raises(ConfigurationError, match=rf"Returning.{method} returns messages, or None, not"):
+        module(Message(content={"name": "add", "parameters": {"a": 1, "b": 2}}))
 
 
 # ---- an executor's hooks

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from trivium import ChatAgent, ChatAgentConfig, Message, Module, Task
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task
 from trivium.events import RunEvent
-from trivium.exceptions import ConfigurationError, TriviumError
+from trivium.exceptions import ConfigurationError, MissingEntryError, TriviumError
 from trivium.memory import Memory, MemoryManager
 from trivium.schema import LLMMessage, Role
 
@@ -281,6 +281,24 @@ def test_the_messages_are_a_live_sequence_to_read():
     assert seen[0] in seen
     for copied in (copy.deepcopy(memory), pickle.loads(pickle.dumps(memory))):
         assert contents(copied.messages) == contents(seen)
+
+
+def test_a_session_without_a_memory_is_an_error_that_says_what_to_do():
+    manager = MemoryManager()
+    manager.add("x", "ada")
+    with pytest.raises(MissingEntryError, match=r"the session 'x' has no memory; there are 'ada'. `get") as raised:
+        manager.get_memory("x")
+    assert isinstance(raised.value, KeyError)
+    assert manager.get("x") is None
+
+
+def test_a_new_system_message_is_an_event_of_the_run():
+    def set_it(module: Module) -> None:
+        agent = Agent(None, "A")
+        agent.template = "B"
+        assert agent.system_message == "B"
+
+    assert changes(set_it) == [("edit", ["B"])]
 
 
 def test_a_message_is_edited_in_place():

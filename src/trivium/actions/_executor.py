@@ -26,7 +26,7 @@ from trivium.exceptions import (
     ToolFailedError,
     UnknownToolError,
 )
-from trivium.hooks import Hook
+from trivium.hooks import Hook, as_returned
 from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall, ToolSpec
 from trivium.schema.lowlevel import create_object, is_mapping, message_of
@@ -277,8 +277,7 @@ class ActionExecutor(Module):
         )
         is_claimed = message.formatted is not None and not is_of_agent  # evaluated now: hooks edit in place
         changed = await settle(hook.before_action(self, message, session_id)) or message
-        if not isinstance(changed, Message):
-            raise ConfigurationError(f"{type(hook).__name__}.before_action returns a message or None: {changed!r:.200}")
+        changed = as_returned(hook, "before_action", changed)
         if is_claimed and not was_call and function_call(changed.content) is not None:
             raise CallOriginError(
                 f"{type(hook).__name__} made a tool call of what came with a message from '{speaker}': `formatted` "
@@ -288,7 +287,7 @@ class ActionExecutor(Module):
         return [changed, *messages[1:]]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
-        return await settle(hook.after_action(self, message, session_id)) or message
+        return as_returned(hook, "after_action", await settle(hook.after_action(self, message, session_id)) or message)
 
 
 class AsyncActionExecutor(AsyncModule, ActionExecutor):

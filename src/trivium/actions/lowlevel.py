@@ -6,6 +6,7 @@ Stable enough to build on: changes of these names are in the changelog.
 from trivium.actions._action import describe_tool, invalid_api
 from trivium.actions._displayed import call_text
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
+from trivium.actions._exact_json import read_exact_json, refuse_booleans
 from trivium.actions._executor import list_actions, refuse_twins
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
@@ -23,8 +24,10 @@ __all__ = [
     "is_json_array",
     "is_json_object",
     "list_actions",
+    "read_exact_json",
     "read_more_of",
     "reason_of",
+    "refuse_booleans",
     "refuse_twins",
     "remove_titles",
     "result_of",

@@ -12,28 +12,27 @@ import trivium.agents._handling as handling
 import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
-from trivium.agents._answer_format import answer_format, is_class, repair, repairs_exceeded
+from trivium.agents._answer_format import repair, repairs_exceeded
 from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
 from trivium.agents._parts import FormatOption, Model
-from trivium.agents._typed import T_co, bracketed, type_argument
+from trivium.agents._typed import CallMethod, T_co, bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, is_within, settle, sources_above, sync_method
+from trivium.commander.lowlevel import driver_neutral, emit, is_within, settle, sources_above, sync_method
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
-from trivium.memory import Memory, MemoryManager, MemoryOption
+from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, MemoryOption
 from trivium.module import AsyncModule, Hooks, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
 from trivium.schema.lowlevel import attribute, check_name, create_object, linked, message_of
 
 if TYPE_CHECKING:
-    from trivium.agents._typed import CallMethod
     from trivium.commander.lowlevel import AsyncStream, Stream
     from trivium.events import RunEvent
     from trivium.schema import Answer
@@ -92,9 +91,6 @@ class Agent(AgentNames, Generic[T_co]):
     name: str = "Agent"
     description: str = ""
     _template: Instruction = None
-    answer_type: Any = None
-    """The type of its answers, set by `Agent[A]` before `__init__` and by `class Mine(Agent[A])`; None: any."""
-    describes_format: bool = True  # in the system message
     if TYPE_CHECKING:
         output_format: Any  # a class may say so too: `output_format = A`
         # Most have one, and those that have none say so when they are made.
@@ -164,8 +160,7 @@ class Agent(AgentNames, Generic[T_co]):
             if template is None and system_message is None and "system_message" in config.model_fields_set:
                 template = config.system_message
             self.config = config
-        if memory == "default":  # an agent of a config answers one-shot
-            memory = config is None
+        memory = config is None if memory == "default" else memory  # an agent of a config answers one-shot
         super().__init__(name=name, memory=memory, hooks=hooks, approve=approve, policy=policy)
         self.llm, self.answer_format, self.answer_parser = parts.given_model(llm), None, None  # quicker here to read
         self._aggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
@@ -183,35 +178,19 @@ class Agent(AgentNames, Generic[T_co]):
             self.set_output_format(parts.given_once(self.answer_type, output_format, "answer type", "output_format"))
 
     parameters: dict[str, Any] = attribute(__init__, "parameters", lambda given: dict(given or {}))
-    aggregator: DefaultAggregator = attribute(
-        __init__, "aggregator", lambda given: create_object(given) or DefaultAggregator()
-    )
+    aggregator: DefaultAggregator = attribute(__init__, "aggregator", parts.made_aggregator)
     max_rounds: int = attribute(__init__, "max_rounds", int)
     repairs: int = attribute(__init__, "repairs", int)
     parallel: bool = attribute(__init__, "parallel", bool)
-
-    @property
-    def tools(self) -> list[Any]:
-        """The tools that run within the agent's call; a list that is set takes their place."""
-        return [*self.executor.actions.values(), *map(self._toolbox.known.__getitem__, self._toolbox.own)]
-
-    @tools.setter
-    def tools(self, tools: Iterable[Any]) -> None:
-        box, own = parts.made_tools(self._toolbox.without_own(), tools)
-        self.executor, self._toolbox = ActionExecutor(own, on_tool_error=self.on_tool_error), box
-
-    def _set_on_tool_error(self, effect: OnToolError) -> None:
-        self.executor.on_tool_error = effect
-
-    on_tool_error = property(attrgetter("executor.on_tool_error"), _set_on_tool_error)
+    tools = property(parts.tools_of, parts.set_tools)
+    on_tool_error = property(attrgetter("executor.on_tool_error"), parts.set_on_tool_error)
 
     # ---- what a call does
     @overridable
     def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Coroutine[Any, Any, Message]:
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         extra = parts.check_sampling(kwargs, self.llm) if kwargs else kwargs
-        links = message[-1].__pydantic_private__ if message else None
-        faults = links.get("repairs", 0) if links else 0
+        faults = links.get("repairs", 0) if message and (links := message[-1].__pydantic_private__) else 0
         return self._rounds(self.model, self._history(message, session_id), extra, faults)
 
     async def _rounds(self, model: ModelProtocol, history: History, extra: Extra, faults: int = 0) -> Message:
@@ -260,8 +239,8 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
         memory = self._memory.get(session_id) if self._memory else Memory.of(message)
-        kept = Memory() if memory is None else memory
-        return self._aggregator.aggregate(kept, self.name, self.answer_parser, self.instruction())
+        memory = Memory() if memory is None else memory
+        return self._aggregator.aggregate(memory, self.name, self.answer_parser, self.instruction())
 
     def has_model(self) -> bool:
         """Return whether the agent can answer by itself: with a model, or with a `forward` of its own."""
@@ -290,8 +269,9 @@ class Agent(AgentNames, Generic[T_co]):
     def system_message(self, text: Instruction) -> None:
         if text.__class__ is not str:
             self._aggregator.aggregate_system_intruction(text)  # its error says what it may be
-        self._template = text
-        self._repeats |= sources_above(current.get())
+        self._template, self._repeats = text, self._repeats | sources_above(node := current.get())
+        if node is not None and hasattr(self, "executor"):  # it is not being made
+            emit(node, MemoryEvent, MemoryChange("edit", (Message(content=text, sender="system"),)))
 
     template = property(attrgetter("_template"), system_message.fset, doc="The system instruction.")
 
@@ -333,8 +313,7 @@ class Agent(AgentNames, Generic[T_co]):
             results = await self.executor.answer_all(asked.tool_calls, self._parallel, answer, self._toolbox.own)
         except (LimitExceededError, ToolFailedError) as error:
             reached, results = error, list(error.messages)
-        done = [asked, *results]
-        so_far += done
+        so_far += (done := [asked, *results])
         if self._memory and node is not None and results:  # where nothing ran, nothing was asked
             self._remember(node, done)
         if reached is not None:
@@ -503,16 +482,7 @@ class Agent(AgentNames, Generic[T_co]):
         Raises:
             AnswerTypeError: pydantic cannot describe the type.
         """
-        options = self.options
-        made = create_object(output_type)
-        if made is None or (hasattr(made, "parse_response") and not isinstance(made, type)):
-            self.answer_format, self.answer_parser = None, made
-            return
-        self.answer_format, self.answer_parser = answer_format(made, options.output_format_include_defaults), None
-        self.describes_format = options.instructions_output_format if instructions is None else instructions
-        if is_class(made, ToolMessage):
-            use = options.use_output_format if use is None else use
-            self.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
+        parts.set_format(self, create_object(output_type), use, handle, instructions)
 
     def __getitem__(self, output_type: type[R]) -> Agent[R]:
         """Return the same agent with answers of a type; its conversation is the same one."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import describe_errors, remove_titles
+from trivium.actions.lowlevel import describe_errors, read_exact_json, refuse_booleans, remove_titles
+from trivium.commander import RetriedEvent, current
+from trivium.commander.lowlevel import emit
 from trivium.exceptions import AnswerFormatError, AnswerTypeError
 from trivium.llms import Reply
 from trivium.schema import Message, ToolCall
@@ -77,12 +79,15 @@ class AnswerFormat:
             AnswerFormatError: it states none; the text says what is wrong, so that a model can correct it.
         """
         try:
-            found: Any = json.loads(unfenced(text), object_pairs_hook=_with_each_key_once)
+            found = read_exact_json(unfenced(text))
             if self.is_wrapped and isinstance(found, dict) and list(cast("dict[str, Any]", found)) == ["value"]:
                 found = cast("dict[str, Any]", found)["value"]
             if is_class(self.kind, ToolMessage):
                 return self.kind.parse(cast("Mapping[str, Any]", found))
-            return self._adapter.validate_python(found)
+            value = self._adapter.validate_python(found)
+            if "true" in text or "false" in text:
+                refuse_booleans(self._adapter, found)
+            return value
         except ValidationError as error:
             raise AnswerFormatError(describe_errors("the answer", error), text) from error
         except (ValueError, TypeError, RecursionError) as error:
@@ -136,13 +141,6 @@ class AnswerFormat:
         return None
 
 
-def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):  # which of the values counts is anybody's guess
-        raise ValueError(f"a key stands twice in one object: {', '.join(key for key, _ in pairs)}")
-    return found
-
-
 _cached_format = lru_cache(maxsize=256)(AnswerFormat)
 
 
@@ -177,6 +175,8 @@ def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) ->
             f"stronger model, a simpler type, or Agent(repairs=…). The schema of the answer is {schema}",
             reply.text,
         ) from error
+    if (node := current.get()) is not None:
+        emit(node, RetriedEvent, error)
     yield {"role": "assistant", "content": reply.text}
     yield {"role": "user", "content": f"{error}. Answer again, with JSON of this schema: {schema}"}
 

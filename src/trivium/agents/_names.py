@@ -7,7 +7,8 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -25,7 +26,7 @@ from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
 from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, ToolCall, Usage
-from trivium.schema.lowlevel import attribute
+from trivium.schema.lowlevel import attribute, check_name
 from trivium.schema.signals import NO_ANSWER
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ class AgentNames(Module):
     """The type of the answers; see `output_format`."""
     answer_parser: Any = None
     """The parser of the answers of an agent without a type."""
+    answer_type: Any = None
+    """The type of its answers, set by `Agent[A]` before `__init__` and by `class Mine(Agent[A])`; None: any."""
+    describes_format: bool = True
+    """The format of the answers is described in the system message."""
     asking: ClassVar[tuple[str, ...]] = ("update_token_usage",)
     """The documented methods through which the model is asked, where a class writes one of them."""
     terminal: AskUser | None = None
@@ -142,6 +147,7 @@ class AgentNames(Module):
         force: bool = False,
         require_recipient: bool = False,
         include_defaults: bool = True,
+        **unknown: Never,
     ) -> None:
         """Let the agent's model use a tool message, and the agent handle it.
 
@@ -157,6 +163,8 @@ class AgentNames(Module):
             TypeError: several classes were given one by one; give a list.
             ToolDefinitionError: a class has no name.
         """
+        for name in unknown:
+            check_name(name, list(signature(AgentNames.enable_message).parameters)[1:-1], "enable_message takes no")
         if isinstance(use, type):  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
             raise TypeError("enable_message takes several classes as a list: enable_message([A, B])")
         classes = self.toolbox.classes_of(message_class)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from inspect import signature
 from types import FunctionType, UnionType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
-from trivium.actions import Tool, ToolMessage
+from trivium.actions import ActionExecutor, OnToolError, Tool, ToolMessage
 from trivium.actions.lowlevel import list_actions
-from trivium.agents._answer_format import is_class
+from trivium.agents._answer_format import answer_format, is_class
 from trivium.agents._config import is_model
+from trivium.agents.aggregator import DefaultAggregator
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError
 from trivium.llms import ModelProtocol
 from trivium.llms.lowlevel import SAMPLING_KEYWORDS
@@ -18,11 +20,13 @@ from trivium.module import OPTIONS, Module
 from trivium.schema.lowlevel import check_arguments, check_name, create_object, is_mapping, positive
 
 if TYPE_CHECKING:
+    from trivium.agents._agent import Agent
     from trivium.agents._names import AgentNames
     from trivium.agents._toolbox import Toolbox
 
 __all__ = [
-    "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_model", "made_tools", "tool_choice",
+    "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_aggregator", "made_model", "made_tools",
+    "set_format", "set_on_tool_error", "set_tools", "tool_choice", "tools_of",
 ]  # fmt: skip
 
 Model: TypeAlias = ModelProtocol | str | None
@@ -138,6 +142,42 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
         f"{name} is no model: give an object that derives from trivium.llms.BaseLLM, or has `name` and "
         "`stream(request)`; or a model's name; for a script, trivium.testing.ScriptedModel"
     )
+
+
+def made_aggregator(given: Any) -> DefaultAggregator:
+    """Return the aggregator that an argument means."""
+    return create_object(given) or DefaultAggregator()
+
+
+def set_format(agent: Agent[Any], made: Any, use: bool | None, handle: bool | None, describe: bool | None) -> None:
+    """Give an agent's answers a type or a parser; see `Agent.set_output_format`."""
+    options = agent.options
+    if made is None or (hasattr(made, "parse_response") and not isinstance(made, type)):
+        agent.answer_format, agent.answer_parser = None, made
+        return
+    agent.answer_format, agent.answer_parser = answer_format(made, options.output_format_include_defaults), None
+    agent.describes_format = options.instructions_output_format if describe is None else describe
+    if is_class(made, ToolMessage):
+        use = options.use_output_format if use is None else use
+        agent.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
+
+
+def tools_of(agent: AgentNames) -> list[Any]:
+    """Return the tools that run within an agent's call."""
+    return [*agent.executor.actions.values(), *map(agent.toolbox.known.__getitem__, agent.toolbox.own)]
+
+
+def set_tools(agent: AgentNames, tools: Iterable[Any]) -> None:
+    """Let other tools run within an agent's call."""
+    box, effect = agent.toolbox, cast("OnToolError", agent.executor.on_tool_error)
+    rest = box.enabled([box.known[name] for name in box.own], usable=False, handled=False)
+    box, own = made_tools(replace(rest, own={}), tools)
+    agent.executor, agent.toolbox = ActionExecutor(own, on_tool_error=effect), box
+
+
+def set_on_tool_error(agent: AgentNames, effect: OnToolError) -> None:
+    """Set the effect of a tool's unexpected error."""
+    agent.executor.on_tool_error = effect
 
 
 def made_tools(box: Toolbox, tools: Any) -> tuple[Toolbox, Any]:

@@ -115,11 +115,6 @@ class Toolbox:
         own = {**self.own, **{each.name(): each.runs_alone() for each in classes}}
         return replace(self.enabled(classes, usable=True, handled=True), own=own)
 
-    def without_own(self) -> Toolbox:
-        """Return a toolbox without the tools whose calls run within the agent's own call."""
-        names = {name: _minus(kept, self.own) for name, kept in (("usable", self.usable), ("handled", self.handled))}
-        return replace(self, own={}, **names)
-
     @cached_property
     def usable_classes(self) -> tuple[ToolClass, ...]:
         """The classes that the model may use."""

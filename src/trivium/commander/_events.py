@@ -31,7 +31,10 @@ class StartedEvent(Event[None, Literal["started"]], level=DEBUG):
 
 
 class RetriedEvent(Event[Exception, Literal["retried"]], level=WARNING):
-    """The body of a job failed with the error `data`, and is run again."""
+    """The body of a job failed with the error `data`, and is run again.
+
+    Or the answer of an agent's model did not fit, and the model is asked again: what was streamed of it is void.
+    """
 
     __slots__ = ()
 

@@ -152,6 +152,7 @@ def checked_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener
     checked_option("timeout", timeout, (NoneType, Real), "seconds")
     checked_option("limits", limits, (NoneType, Limits), "Limits(…)")
     many: tuple[Any, ...] = tuple(cast("Iterable[Any]", listeners)) if isinstance(listeners, Iterable) else (None,)
-    if not all(map(callable, many)) or any(map(iscoroutinefunction, many)):  # nobody would await those
+    asynchronous = any(iscoroutinefunction(each) or iscoroutinefunction(type(each).__call__) for each in many)
+    if not all(map(callable, many)) or asynchronous:  # nobody would await those
         raise ArgumentTypeError("a call takes a list of sync functions as listeners: listeners=[print]", "listeners")
     return many

@@ -1,7 +1,7 @@
 """Hooks transform what goes into and comes out of a module; to observe only, listen to events instead."""
 
 from trivium.hooks._get_logger import get_logger
-from trivium.hooks._hook import Hook, RemovableHandle
+from trivium.hooks._hook import Hook, RemovableHandle, as_returned
 from trivium.hooks._logger import MessageLogger, escape_controls
 from trivium.hooks._processors import ActionPreprocessor, InternLMActionProcessor
 
@@ -11,6 +11,7 @@ __all__ = [
     "InternLMActionProcessor",
     "MessageLogger",
     "RemovableHandle",
+    "as_returned",
     "escape_controls",
     "get_logger",
 ]

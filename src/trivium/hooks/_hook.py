@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from trivium.exceptions import ConfigurationError
 from trivium.schema import Message
 
-__all__ = ["Hook", "RemovableHandle"]
+__all__ = ["Hook", "RemovableHandle", "as_returned"]
 
 
 class Hook:
@@ -27,6 +28,17 @@ class Hook:
 
     def after_action(self, executor: Any, message: Message, session_id: Any) -> Any:
         """Change the message that an executor answers with; return a message or None."""
+
+
+def as_returned(hook: Hook, method: str, value: object) -> Message:
+    """Return a message that a method of a hook returned.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if isinstance(value, Message):
+        return value
+    raise ConfigurationError(f"{type(hook).__name__}.{method} returns messages, or None, not {value!r:.200}")
 
 
 class RemovableHandle:

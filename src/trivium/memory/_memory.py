@@ -278,9 +278,13 @@ class MemoryManager:
         """Return the messages of a session; see `Memory.get_memory`.
 
         Raises:
-            KeyError: the session has no memory.
+            MissingEntryError: the session has no memory; it is a KeyError too.
         """
-        return self.memory_map[session_id].get_memory(**kwargs)
+        if (memory := self.get(session_id)) is None:
+            there = ", ".join(map(repr, self.memory_map)) or "none"
+            text = f"the session {session_id!r} has no memory; there are {there}. `get(session_id)` returns None then"
+            raise MissingEntryError(text, (str(session_id),))
+        return memory.get_memory(**kwargs)
 
     def create_instance(self, session_id: Hashable = 0) -> None:
         """Give a session a new memory, in place of the one that it has."""

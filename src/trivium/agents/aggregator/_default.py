@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from trivium.actions import as_text
 from trivium.agents.aggregator._rendered import SHORT, rendered
-from trivium.exceptions import ArgumentTypeError
+from trivium.exceptions import ArgumentTypeError, MissingEntryError
 from trivium.memory import Memory
 from trivium.schema import Entity, Message, ToolCall
 
@@ -93,7 +93,7 @@ class DefaultAggregator:
 
         Raises:
             TypeError: it is neither text, a chat message nor a list of these.
-            KeyError: a chat message lacks its role or content.
+            MissingEntryError: a chat message lacks its role or content; it is a KeyError too.
         """
         if not system_instruction:
             return []
@@ -114,7 +114,7 @@ def _checked(message: Any) -> dict[str, Any]:
     found = dict(cast("Mapping[str, Any]", message))
     for key in ("role", "content"):
         if key not in found:
-            raise KeyError(f"a chat message of the system instruction lacks '{key}'")
+            raise MissingEntryError(f"a chat message of the system instruction lacks '{key}'", (key,))
     return found
 
 
