@@ -148,18 +148,16 @@ class Agent(AgentNames, Generic[T_co]):
         config: AgentConfig | None = None,
         **unknown: Never,
     ) -> None:
-        parts.check_rare(Agent.__init__, self, unknown, (
-            aggregator, config, description, hooks, parameters, max_rounds, repairs, parallel, approve, policy,
-            read_more))  # fmt: skip
+        parts.check_rare(Agent.__init__, self, unknown, (aggregator, config, description, hooks, parameters,
+            max_rounds, repairs, parallel, approve, policy, read_more))  # fmt: skip
         if isinstance(llm, AgentConfig):
             llm, config = None, parts.given_once(llm, config, "config", "config")
         if config is not None:
             llm, name = config.llm if llm is None else llm, config.name if name is None else name
-            parameters = {**config.parameters, **(parameters or {})}
+            parameters, self.config = {**config.parameters, **(parameters or {})}, config
             output_format = config.output_format if output_format is None else output_format
             if template is None and system_message is None and "system_message" in config.model_fields_set:
                 template = config.system_message
-            self.config = config
         memory = config is None if memory == "default" else memory  # an agent of a config answers one-shot
         super().__init__(name=name, memory=memory, hooks=hooks, approve=approve, policy=policy)
         self.llm, self.answer_format, self.answer_parser = parts.given_model(llm), None, None  # quicker here to read
