@@ -1,0 +1,34 @@
+// The npm clients of AG-UI and OpenAI against a server of ours: `clients.mjs URL`, in a folder with node_modules.
+import { HttpAgent, buildResumeArray } from '@ag-ui/client';
+import OpenAI from 'openai';
+
+const [, , url] = process.argv;
+const agent = new HttpAgent({
+  url: `${url}/ag-ui`, headers: { Authorization: 'Bearer right-token' }, threadId: 'npm',
+  initialMessages: [{ id: 'u1', role: 'user', content: 'buy' }],
+});
+const events = [];
+const listener = { onEvent({ event }) { events.push(event.type); } };
+await agent.runAgent({ runId: 'r1' }, listener);
+const answers = Object.fromEntries(agent.pendingInterrupts.map(({ id }) => [
+  id, { status: 'resolved', payload: { approved: true } },
+]));
+await agent.runAgent({ runId: 'r2', resume: buildResumeArray(agent.pendingInterrupts, answers) }, listener);
+
+const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'right-token', maxRetries: 0 });
+const chat = await openai.chat.completions.create({ model: 'shop', messages: [{ role: 'user', content: 'hi' }] });
+const stream = openai.responses.stream({ model: 'shop', input: 'hi' });
+const pieces = [];
+for await (const event of stream) {
+  if (event.type === 'response.output_text.delta') pieces.push(event.delta);
+}
+const background = await openai.responses.create({ model: 'shop', input: 'hi', background: true });
+const rest = [];
+for await (const event of await openai.responses.retrieve(background.id, { stream: true, starting_after: 2 })) {
+  rest.push(event.sequence_number);
+}
+console.log(JSON.stringify({
+  messages: agent.messages.map(({ role, content }) => [role, content ?? null]),
+  last: events.at(-1), chat: chat.choices[0].message.content, pieces,
+  final: (await stream.finalResponse()).output_text, rest,
+}));
