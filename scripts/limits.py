@@ -22,7 +22,7 @@ from trivium.actions.web import Fetcher
 from trivium.agents.special.sql import ReadOnlyDatabase
 from trivium.agents.special.table import ReadOnlyTables, TableLimits
 from trivium.distributed import ConnectionLimits, ServeOptions
-from trivium.distributed.http_serve._app import Chosen
+from trivium.serving._app import Chosen
 from trivium.knowledge import IngestLimits
 from trivium.mcp import MCPServer
 from trivium.parsing import ReadLimits, read
