@@ -22,10 +22,10 @@ from trivium.actions.web import Fetcher
 from trivium.agents.special.sql import ReadOnlyDatabase
 from trivium.agents.special.table import ReadOnlyTables, TableLimits
 from trivium.distributed import ConnectionLimits, ServeOptions
-from trivium.serving._app import Chosen
 from trivium.knowledge import IngestLimits
 from trivium.mcp import MCPServer
 from trivium.parsing import ReadLimits, read
+from trivium.serving._app import Chosen
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/limits.md"
 HEAD = """# Limits
