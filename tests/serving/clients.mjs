@@ -1,5 +1,6 @@
-// The npm clients of AG-UI and OpenAI against a server of ours: `clients.mjs URL`, in a folder with node_modules.
+// The npm clients of AG-UI, OpenAI and Vercel's AI SDK against a server of ours: `clients.mjs URL`, in a folder with node_modules.
 import { HttpAgent, buildResumeArray } from '@ag-ui/client';
+import { DefaultChatTransport, readUIMessageStream } from 'ai';
 import OpenAI from 'openai';
 
 const [, , url] = process.argv;
@@ -27,7 +28,30 @@ const rest = [];
 for await (const event of await openai.responses.retrieve(background.id, { stream: true, starting_after: 2 })) {
   rest.push(event.sequence_number);
 }
+
+const transport = new DefaultChatTransport({ api: `${url}/ai-sdk`, headers: { Authorization: 'Bearer right-token' } });
+const said = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'buy' }] };
+async function send(messages) {
+  const sent = await transport.sendMessages({ chatId: 'c1', messages, trigger: 'submit-message' });
+  let last;
+  const message = messages.at(-1).role === 'assistant' ? messages.at(-1) : undefined;
+  for await (const each of readUIMessageStream({ stream: sent, message, terminateOnError: true })) last = each;
+  return last;
+}
+const asked = await send([said]);
+for (const part of asked.parts) {
+  if (part.state === 'approval-requested') {
+    part.state = 'approval-responded';
+    part.approval = { ...part.approval, approved: true };
+  }
+}
+const answered = await send([said, asked]);
+const reconnected = await transport.reconnectToStream({ chatId: 'c1' });
+
 console.log(JSON.stringify({
+  chatParts: answered.parts.filter(({ type }) => type !== 'step-start')
+    .map(({ type, toolName, state, output, text }) => [type, toolName ?? null, state, output ?? text]),
+  reconnected,
   messages: agent.messages.map(({ role, content }) => [role, content ?? null]),
   last: events.at(-1), chat: chat.choices[0].message.content, pieces,
   final: (await stream.finalResponse()).output_text, rest,

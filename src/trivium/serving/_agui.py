@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._agui_events import AGUIEvents
-from trivium.serving._http import owner_of, read_object
+from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._log import ENDS
 from trivium.serving._openai import parse_conversation
 from trivium.serving._run_routes import text_field
@@ -62,7 +62,7 @@ class AGUIRoutes:
         """Run a module, or go on with a run that was interrupted."""
         body = await read_object(request, self._max_bytes)
         thread_id, run_id = text_field(body, "threadId"), text_field(body, "runId")
-        messages, resume = _objects(body.get("messages")), _objects(body.get("resume") or [])
+        messages, resume = objects_in(body.get("messages")), objects_in(body.get("resume") or [])
         if not thread_id or not run_id or messages is None or resume is None:
             raise Failure(422, "InvalidRequest", "the body is a RunAgentInput: threadId, runId, messages, …")
         name, owner = request.path_params.get("name", ""), owner_of(request)
@@ -118,12 +118,6 @@ class AGUIRoutes:
         for digest, approved, reason in decided:
             await self._runs.decide(run, digest, approved, reason, {"agui": run_id})
         return _Attempt(run, after, run_id)
-
-
-def _objects(value: object) -> list[JSONObject] | None:
-    """Return a list of objects; None: it is none."""
-    items = cast("list[object]", value) if isinstance(value, list) else [None]
-    return cast("list[JSONObject]", items) if all(isinstance(each, dict) for each in items) else None
 
 
 def _attempts_of(run: ServedRun) -> list[_Attempt]:

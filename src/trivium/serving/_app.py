@@ -18,6 +18,7 @@ from trivium.journal import Journal
 from trivium.module import Module
 from trivium.schema.lowlevel import positive
 from trivium.serving._agui import AGUIRoutes
+from trivium.serving._ai_sdk import AISDKRoutes
 from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
 from trivium.serving._guard import LOOPBACK, Guard, check_tokens
@@ -176,6 +177,7 @@ class Service:
                 *ChatRoutes(runs, options.max_bytes).routes(),
                 *ResponseRoutes(runs, options.max_bytes).routes(),
                 *AGUIRoutes(runs, options.max_bytes).routes(),
+                *AISDKRoutes(runs, options.max_bytes).routes(),
             ],
             middleware=[cors, guard] if origins else [guard],
             exception_handlers=handlers,

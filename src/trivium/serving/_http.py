@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["json_response", "owner_of", "read_object", "refuse", "refuse_route"]
+__all__ = ["json_response", "objects_in", "owner_of", "read_object", "refuse", "refuse_route"]
 
 _OPENAI_TYPES: Final = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
@@ -47,6 +47,12 @@ async def read_object(request: Request, most: int) -> JSONObject:
     if not isinstance(found, dict):
         raise Failure(422, "InvalidRequest", "the body is no object of JSON")
     return cast("JSONObject", found)
+
+
+def objects_in(value: object) -> list[JSONObject] | None:
+    """Return a list of objects; None: it is none."""
+    items = cast("list[object]", value) if isinstance(value, list) else [None]
+    return cast("list[JSONObject]", items) if all(isinstance(each, dict) for each in items) else None
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
