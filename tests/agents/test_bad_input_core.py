@@ -80,7 +80,7 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: InternLMToolAggregator(few_shot=[{"role": "user"}]).aggregate(None, "a"), ConfigurationError, "is none"),
     (lambda: call(no_action=3), ConfigurationError, "int is not an action: give an action object"),
     (lambda: call(invalid_action=FinishAction), ConfigurationError, "is not an action"),
-    (lambda: call(actions=FinishAction(), hooks=Changes()), ConfigurationError, "returns a message or None: 3"),
+    (lambda: call(actions=FinishAction(), hooks=Changes()), ConfigurationError, "returns messages, or None, not 3"),
     (lambda: FinishAction(WRONG), ArgumentTypeError, "FinishAction takes a dict or None as description"),
     (lambda: FinishAction({"name": "a", "description": "", "parameters": [3], "required": []}), ConfigurationError,
      "each parameter of an action's description is a dict with a name"),

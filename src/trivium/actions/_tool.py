@@ -404,19 +404,28 @@ class Validator:
         try:
             if not isinstance(arguments, str):
                 return self._from_python(arguments)
-            text, is_exact = unfenced(arguments) or "{}", isinstance(arguments, WrittenArguments)
-            try:
-                found = self._from_json(text, strict=is_exact or None)
-            except ValidationError as error:
-                if not (is_exact and are_whole_numbers(error)):
-                    raise
-                found = self._from_json(text)
+            text = unfenced(arguments) or "{}"
+            if arguments.__class__ is WrittenArguments:
+                self._check_exactly(text)
+            found = self._from_json(text)
             jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)  # pydantic takes both
             return found
         except ValidationError as error:
             raise ToolArgumentsError(describe_errors(self._name, error), self._name) from None
         except ValueError as error:
             raise ToolArgumentsError(f"the arguments of {self._name} do not fit: {error}", self._name) from None
+
+    def _check_exactly(self, text: str) -> None:
+        """Check arguments that a model has written in its text: strictly, but for 5.0, which is an integer.
+
+        Raises:
+            ValidationError: something does not match.
+        """
+        try:
+            self._from_json(text, strict=True)
+        except ValidationError as error:
+            if not are_whole_numbers(error):
+                raise
 
     def __deepcopy__(self, memo: object) -> Validator:
         return self

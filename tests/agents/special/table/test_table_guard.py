@@ -85,7 +85,7 @@ ATTACKS: Final = {
     "explain analyze": "EXPLAIN ANALYZE DELETE FROM sales",
     "explain analyze as an option": "EXPLAIN (FORMAT JSON, ANALYZE) DELETE FROM sales",
     "stacked in dollars": "SELECT $$;$$; DROP TABLE sales",
-    "stacked by an escape": "SELECT E'a\\'; DROP TABLE sales; --'",
+    "stacked by an escape": "SELECT E'a\\\\'; DROP TABLE sales; --'",
     "a file in dollars": "SELECT * FROM read_csv($${folder}/private.txt$$)",
     "a file by an escape": "SELECT * FROM E'{folder}/private.txt'",
     "summarize": "SUMMARIZE '{folder}/sales.csv'",
@@ -137,6 +137,7 @@ STUBBORN: Final = f"SELECT len(list_transform({WIDE}, x -> list_transform({WIDE}
 LEGAL: Final[list[tuple[str, Any]]] = [
     ("SELECT count(*) FROM sales", [(5,)]),
     ("SELECT $$it's$$, $t$a $$;$t$, E'it\\'s\\n', E'\\''", [("it's", "a $$;", "it's\n", "'")]),
+    ("SELECT E'a\\'; DROP TABLE sales; --'", [("a'; DROP TABLE sales; --",)]),  # one text, as DuckDB reads it
     ("SELECT sum(unit_price * count) FROM sales", [(183.0,)]),
     ("SELECT city, sum(count)::INT AS n FROM sales GROUP BY ALL ORDER BY n DESC",
      [("Bergen", 41), ("Oslo", 13)]),
