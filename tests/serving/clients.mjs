@@ -1,4 +1,5 @@
-// The npm clients of AG-UI, OpenAI and Vercel's AI SDK against a server of ours: `clients.mjs URL`, in a folder with node_modules.
+// The npm clients of A2A, AG-UI, OpenAI and Vercel's AI SDK against a server of ours: `clients.mjs URL`, in a folder with node_modules.
+import { ClientFactory, ClientFactoryOptions, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
 import { HttpAgent, buildResumeArray } from '@ag-ui/client';
 import { DefaultChatTransport, readUIMessageStream } from 'ai';
 import OpenAI from 'openai';
@@ -48,7 +49,24 @@ for (const part of asked.parts) {
 const answered = await send([said, asked]);
 const reconnected = await transport.reconnectToStream({ chatId: 'c1' });
 
+const withToken = (at, init) => fetch(at, {
+  ...init, headers: { ...init?.headers, Authorization: 'Bearer right-token' },
+});
+const a2a = await new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
+  transports: [new JsonRpcTransportFactory({ fetchImpl: withToken })],
+})).createFromUrl(url);
+const message = (parts, more = {}) => ({ message: { messageId: 'm1', role: 1, parts, ...more } });
+const text = (value) => ({ content: { $case: 'text', value } });
+const { id: taskId, status } = await a2a.sendMessage(message([text('buy')]));
+const { approvals } = status.message.parts.find(({ content }) => content.$case === 'data').content.value;
+const decisions = { approvals: approvals.map(({ digest }) => ({ digest, approved: true })) };
+const kinds = [];
+const approved = message([{ content: { $case: 'data', value: decisions } }], { taskId });
+for await (const { payload } of a2a.sendMessageStream(approved)) kinds.push(payload.$case);
+const task = await a2a.getTask({ id: taskId });
+
 console.log(JSON.stringify({
+  a2a: [status.state, kinds, task.status.state, task.artifacts[0].parts[0].content.value],
   chatParts: answered.parts.filter(({ type }) => type !== 'step-start')
     .map(({ type, toolName, state, output, text }) => [type, toolName ?? null, state, output ?? text]),
   reconnected,

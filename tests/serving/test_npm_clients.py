@@ -1,4 +1,4 @@
-"""The clients of AG-UI, OpenAI and Vercel's AI SDK from npm, as pages and Node programs use them."""
+"""The clients of A2A, AG-UI, OpenAI and Vercel's AI SDK from npm, as pages and Node programs use them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def test_clients_of_npm_run_resume_and_take_a_stream_up(tmp_path: Path):
     assert ran.stderr == ""  # each field that the client does not know would be a warning
     told = json.loads(ran.stdout)
     assert told == {
+        "a2a": [6, ["task", *["artifactUpdate"] * 5, "statusUpdate"], 3, "You said 1."],  # input required; completed
         "chatParts": [
             ["dynamic-tool", "price", "output-available", "a chair costs 3"],
             ["dynamic-tool", "pay", "output-available", "paid 3"],

@@ -17,6 +17,7 @@ from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.journal import Journal
 from trivium.module import Module
 from trivium.schema.lowlevel import positive
+from trivium.serving._a2a import A2ARoutes
 from trivium.serving._agui import AGUIRoutes
 from trivium.serving._ai_sdk import AISDKRoutes
 from trivium.serving._chat import ChatRoutes
@@ -164,7 +165,7 @@ class Service:
         options, runs = self.options, self.runs
         origins = list(options.origins)
         methods = ["GET", "POST", "DELETE"]
-        headers = ["authorization", "content-type", "last-event-id"]
+        headers = ["authorization", "content-type", "last-event-id", "a2a-version"]
         cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=headers)
         guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=options.max_bytes)
         no_route = partial(refuse_route, text="there is no such route")
@@ -178,6 +179,7 @@ class Service:
                 *ResponseRoutes(runs, options.max_bytes).routes(),
                 *AGUIRoutes(runs, options.max_bytes).routes(),
                 *AISDKRoutes(runs, options.max_bytes).routes(),
+                *A2ARoutes(runs, options.max_bytes).routes(),
             ],
             middleware=[cors, guard] if origins else [guard],
             exception_handlers=handlers,

@@ -17,7 +17,8 @@ __all__ = ["LOOPBACK", "Guard", "check_tokens", "is_loopback"]
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 """The names of the own machine."""
-_OPEN = "/health_check"
+_OPEN = re.compile(r"/health_check|(/a2a/[^/]+)?/\.well-known/agent-card\.json")
+"""The paths that need no token: clients of A2A read in a card that they need one."""
 _PORT = re.compile(r":\d+$")
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
@@ -70,7 +71,7 @@ class Guard:
             headers = {name.lower(): value for name, value in scope["headers"]}
             try:
                 self.check(headers)
-                scope["trivium.user"] = "" if scope["path"] == _OPEN else self.find_user(headers)
+                scope["trivium.user"] = "" if _OPEN.fullmatch(scope["path"]) else self.find_user(headers)
             except Failure as failure:
                 headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
                 if failure.status == 401:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["json_response", "objects_in", "owner_of", "read_object", "refuse", "refuse_route"]
+__all__ = ["json_response", "objects_in", "owner_of", "read_json", "read_object", "refuse", "refuse_route"]
 
 _OPENAI_TYPES: Final = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
@@ -33,6 +33,18 @@ async def read_object(request: Request, most: int) -> JSONObject:
     Raises:
         Failure: it is none, too large, or did not arrive.
     """
+    found = await read_json(request, most)
+    if not isinstance(found, dict):
+        raise Failure(422, "InvalidRequest", "the body is no object of JSON")
+    return cast("JSONObject", found)
+
+
+async def read_json(request: Request, most: int) -> object:
+    """Return the body of a request, a value of JSON; one without a body gives an empty object.
+
+    Raises:
+        Failure: it is none, too large, or did not arrive.
+    """
     from starlette.requests import ClientDisconnect
 
     content = bytearray()
@@ -43,10 +55,7 @@ async def read_object(request: Request, most: int) -> JSONObject:
                 raise too_large(most)
     except ClientDisconnect:  # or its time was over
         raise Failure(408, "Disconnected", "the body did not arrive") from None
-    found: object = parse_body(bytes(content)) if content else {}
-    if not isinstance(found, dict):
-        raise Failure(422, "InvalidRequest", "the body is no object of JSON")
-    return cast("JSONObject", found)
+    return parse_body(bytes(content)) if content else {}
 
 
 def objects_in(value: object) -> list[JSONObject] | None:

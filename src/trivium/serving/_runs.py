@@ -445,7 +445,7 @@ class Runs:
     def _tell(self, run: ServedRun, state: RunState, **fields: Any) -> None:
         """Note a state of a run, and tell its clients."""
         run.request = replace(run.request, state=state)
-        run.log.add(state, time.time(), run.request, **fields)
+        run.log.add(state, run.request.ended or time.time(), run.request, **fields)
 
     # ---- the life of the server
     async def recover(self) -> None:

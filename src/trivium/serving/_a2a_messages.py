@@ -1,0 +1,178 @@
+"""What clients of A2A say and ask for. No I/O."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Final, NamedTuple, cast
+
+from trivium.events import JSONObject
+from trivium.serving._http import objects_in
+from trivium.serving._run_routes import text_field
+from trivium.serving._wire import Failure
+
+__all__ = ["TaskQuery", "cut_task", "history_length", "object_in", "parse_decisions", "parse_message", "spoken"]
+
+MOST_IN_PAGE: Final = 100
+_FORM: Final = '{"approvals": [{"digest": …, "approved": true or false, "reason": …}]}'
+
+
+def object_in(given: JSONObject, name: str) -> JSONObject:
+    """Return an object within another one; one that is not there is empty.
+
+    Raises:
+        Failure: it is something else.
+    """
+    found: object = given.get(name)
+    if found is not None and not isinstance(found, dict):
+        raise Failure(422, "InvalidParams", f"{name} is an object")
+    return cast("JSONObject", found or {})
+
+
+# ---- messages
+def parse_message(params: JSONObject) -> JSONObject:
+    """Return the message of a client, with the fields that are read here.
+
+    Raises:
+        Failure: there is none, or a field of it is missing or invalid.
+    """
+    given = object_in(params, "message")
+    names = {name: text_field(given, name) for name in ("messageId", "contextId", "taskId")}
+    parts = objects_in(given.get("parts"))
+    if not names["messageId"] or not parts or given.get("role") != "ROLE_USER":
+        raise Failure(422, "InvalidParams", "message has a messageId, the role ROLE_USER, and parts, at least one")
+    return {**names, "role": "ROLE_USER", "parts": parts}
+
+
+def spoken(message: JSONObject) -> list[JSONObject]:
+    """Return the parts of a message as OpenAI's protocols have them.
+
+    Raises:
+        Failure: the module cannot read one.
+    """
+    return [_read(part) for part in message["parts"]]
+
+
+def _read(part: JSONObject) -> JSONObject:
+    kind = str(part.get("mediaType") or "application/octet-stream")
+    match part:
+        case {"text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"data": data}:
+            return {"type": "text", "text": json.dumps(data, ensure_ascii=False)}
+        case {"raw": str(raw)} if kind.startswith("image/"):
+            return {"type": "image_url", "image_url": f"data:{kind};base64,{raw}"}
+        case {"raw": str(raw)}:
+            file = {"file_data": f"data:{kind};base64,{raw}", "filename": part.get("filename")}
+            return {"type": "file", "file": file}
+        case {"url": str(url)} if kind.startswith("image/"):
+            return {"type": "image_url", "image_url": url}
+        case {"url": _}:
+            text = "of files by their url only images are read here: send other files as raw, their bytes in base64"
+            raise Failure(422, "ContentTypeNotSupported", text)
+        case _:
+            raise Failure(422, "InvalidParams", "a part has one of text, data, raw and url")
+
+
+def parse_decisions(message: JSONObject, waiting: list[str]) -> list[tuple[str, bool, str]]:
+    """Return what a message decides on the calls that wait: for each the digest, whether it runs, and why not.
+
+    Args:
+        message: the message.
+        waiting: the digests.
+
+    Raises:
+        Failure: it does not decide on each of them.
+    """
+    data: list[object] = [part.get("data") for part in message["parts"]]
+    given = [cast("JSONObject", each).get("approvals") for each in data if isinstance(each, dict)]
+    found = [decision for each in given for decision in objects_in(each) or [{}]]
+    named = sorted(text_field(each, "digest") for each in found)
+    if named != sorted(waiting) or not all(isinstance(each.get("approved"), bool) for each in found):
+        text = f"the task waits for {', '.join(waiting)}: decide on each of them, in a part whose data is {_FORM}"
+        raise Failure(422, "InvalidParams", text)
+    return [(each["digest"], each["approved"], text_field(each, "reason")) for each in found]
+
+
+# ---- tasks
+def history_length(params: JSONObject) -> int | None:
+    """Return how many messages of its history a task is sent with; None: all.
+
+    Raises:
+        Failure: it is no number from 0.
+    """
+    return _number(params, "historyLength", 0, 1 << 31)
+
+
+def _number(params: JSONObject, name: str, least: int, most: int) -> int | None:
+    found: object = params.get(name)
+    if found is None:
+        return None
+    if not isinstance(found, int) or isinstance(found, bool) or not least <= found <= most:
+        raise Failure(422, "InvalidParams", f"{name} is a whole number from {least} to {most}")
+    return found
+
+
+def cut_task(task: JSONObject, messages: int | None, with_artifacts: bool = True) -> JSONObject:
+    """Return a task with the last messages of its history, and with its artifacts or without them."""
+    without = {*(["history"] if messages == 0 else []), *([] if with_artifacts else ["artifacts"])}
+    kept = {name: value for name, value in task.items() if name not in without}
+    return {**kept, "history": kept["history"][-messages:]} if messages else kept
+
+
+class TaskQuery(NamedTuple):
+    """The tasks that a client wants to see.
+
+    Args:
+        context: their conversation; "" for all.
+        state: their state; "" for all.
+        since: the least time of their status, in seconds since the epoch.
+        before: the time and the id of the last task of the page before; None: this is the first page.
+        size: how many at once.
+        messages: see `history_length`.
+        with_artifacts: whether they have them.
+    """
+
+    context: str
+    state: str
+    since: float
+    before: tuple[float, str] | None
+    size: int
+    messages: int | None
+    with_artifacts: bool
+
+    @classmethod
+    def parse(cls, params: JSONObject) -> TaskQuery:
+        """Return what the parameters of ListTasks say.
+
+        Raises:
+            Failure: one of them is invalid.
+        """
+        state = text_field(params, "status")
+        before = None
+        if token := text_field(params, "pageToken"):
+            at, _, task_id = token.partition("_")
+            before = (_float(at), task_id)
+        return cls(
+            text_field(params, "contextId"), "" if state == "TASK_STATE_UNSPECIFIED" else state,
+            _time(text_field(params, "statusTimestampAfter")), before,
+            _number(params, "pageSize", 1, MOST_IN_PAGE) or MOST_IN_PAGE // 2, history_length(params),
+            params.get("includeArtifacts") is True,
+        )  # fmt: skip
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Failure(422, "InvalidParams", "pageToken is the nextPageToken of an answer") from None
+
+
+def _time(text: str) -> float:
+    try:
+        found = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        found = None
+    if text and (found is None or found.tzinfo is None):
+        raise Failure(422, "InvalidParams", "statusTimestampAfter is a time as 2026-11-23T10:00:00Z")
+    return 0.0 if found is None else found.timestamp()
