@@ -19,7 +19,7 @@ from trivium.serving._a2a_messages import (
     parse_message,
     spoken,
 )
-from trivium.serving._http import json_response, owner_of, read_json
+from trivium.serving._http import json_response, owner_of, read_value
 from trivium.serving._log import ENDS
 from trivium.serving._openai import parse_conversation
 from trivium.serving._run_routes import text_field
@@ -126,7 +126,7 @@ class A2ARoutes:
 
     async def _read(self, request: Request) -> JSONObject:
         try:
-            body = await read_json(request, self._max_bytes)
+            body = await read_value(request, self._max_bytes)
         except Failure as failure:
             raise Failure(400, "InvalidPayload", failure.message) if failure.status == 422 else failure from None
         if not isinstance(body, dict):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["json_response", "objects_in", "owner_of", "read_json", "read_object", "refuse", "refuse_route"]
+__all__ = ["json_response", "objects_in", "owner_of", "read_value", "read_object", "refuse", "refuse_route"]
 
 _OPENAI_TYPES: Final = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
@@ -33,13 +33,13 @@ async def read_object(request: Request, most: int) -> JSONObject:
     Raises:
         Failure: it is none, too large, or did not arrive.
     """
-    found = await read_json(request, most)
+    found = await read_value(request, most)
     if not isinstance(found, dict):
         raise Failure(422, "InvalidRequest", "the body is no object of JSON")
     return cast("JSONObject", found)
 
 
-async def read_json(request: Request, most: int) -> object:
+async def read_value(request: Request, most: int) -> object:
     """Return the body of a request, a value of JSON; one without a body gives an empty object.
 
     Raises:
