@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["json_response", "objects_in", "owner_of", "read_value", "read_object", "refuse", "refuse_route"]
+__all__ = ["json_response", "objects_in", "owner_of", "read_object", "read_value", "refuse", "refuse_route"]
 
 _OPENAI_TYPES: Final = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
