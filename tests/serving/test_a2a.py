@@ -191,7 +191,7 @@ def test_each_module_has_a_card_and_errors_say_nothing_of_the_inside():
 def test_pieces_that_do_not_count_are_taken_back_and_replaced():
     place = {"key": "k", "path": "shop/model", "time": 0.0}
     run = [
-        {"kind": "started", "time": 0.0},
+        {"kind": "resumed", "time": 0.0},  # a server that was broken off before it had written that the run began
         {"kind": "delta", "text": "Goo", **place},
         {"kind": "void", **place},
         {"kind": "delta", "text": "Hel", **place},

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from urllib.parse import quote
 
 from trivium.events import JSONObject
 from trivium.serving._a2a_events import END_STATES, A2AEvents
@@ -37,7 +38,7 @@ __all__ = ["A2ARoutes"]
 
 _UNTIL: Final = (*ENDS, "paused")
 _VERSION: Final = "1.0"
-_MOST_TASKS: Final = 10_000
+_MOST_TASKS: Final = 1000
 """The latest tasks of an owner, from which pages are made."""
 _CODES: Final = {
     "TaskNotFound": -32001, "TaskNotCancelable": -32002, "PushNotificationNotSupported": -32003,
@@ -92,8 +93,9 @@ class A2ARoutes:
         given = request.path_params.get("name", "")
         module, name = self._runs.module(given), given or next(iter(self._runs.served))
         said = module.description or f"Ask {name}."
-        scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
-        url = f"{scheme}://{request.url.netloc}/a2a" + (f"/{given}" if given else "")
+        is_safe = request.headers.get("x-forwarded-proto") == "https"
+        base = request.base_url.replace(scheme="https") if is_safe else request.base_url
+        url = f"{base}a2a" + (f"/{quote(given)}" if given else "")
         card: JSONObject = {
             "name": name, "description": said, "version": "1", "capabilities": {"streaming": True},
             "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": _VERSION}],
@@ -292,7 +294,8 @@ def _not_there(method: str) -> Failure:
 
 def _error(failure: Failure) -> JSONObject:
     code = _CODES.get(failure.kind) or _CODES_OF_STATUS.get(failure.status, -32603)
-    reason = re.sub(r"(?<!^)(?=[A-Z])", "_", failure.kind).upper()
+    kind = "InvalidParams" if code == -32602 else failure.kind
+    reason = re.sub(r"(?<!^)(?=[A-Z])", "_", kind).upper()
     reached = {"limit": failure.limit, "value": f"{failure.value:g}"} if failure.limit else {}
     info: JSONObject = {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from trivium.events import JSONObject
 from trivium.serving._openai import content_text, is_answer
@@ -40,7 +40,7 @@ class A2AEvents:
     task_id: str
     context_id: str
     history: list[JSONObject] = field(default_factory=list[JSONObject])
-    status: JSONObject = field(default_factory=dict[str, Any])
+    status: JSONObject = field(default_factory=lambda: {"state": "TASK_STATE_SUBMITTED"})
     status_time: float = 0.0
     artifacts: list[JSONObject] = field(default_factory=list[JSONObject])
     _open: dict[str, JSONObject] = field(default_factory=dict[str, JSONObject])
