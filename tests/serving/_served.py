@@ -15,6 +15,7 @@ import httpx2
 
 from trivium import Agent
 from trivium.actions import tool
+from trivium.commander import wait
 from trivium.llms import Delta, Request
 from trivium.schema import Usage
 from trivium.serving import AgentServer
@@ -42,6 +43,9 @@ class Shop:
 
     name = "shop"
 
+    def __init__(self, waits: bool = False) -> None:
+        self.has_waited = not waits
+
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         said = [each for each in request.messages if each["role"] != "system"]
         last = said[-1]
@@ -52,10 +56,13 @@ class Shop:
         else:
             for word in ("You ", "said ", str(sum(each["role"] == "user" for each in said)), "."):
                 yield word
+                if last["content"] == "wait" and not self.has_waited:
+                    self.has_waited = True
+                    await wait()  # until it is stopped
         yield Usage(10, 5)
 
 
-def make_shop() -> Agent:
+def make_shop(waits: bool = False) -> Agent:
     """An agent with two tools, of which one needs an approval; both mark the file of the environment, if any."""
 
     def mark(what: str) -> None:
@@ -75,7 +82,7 @@ def make_shop() -> Agent:
         mark("pay")
         return f"paid {amount}"
 
-    return Agent(Shop(), name="shop", tools=[price, pay])
+    return Agent(Shop(waits), name="shop", tools=[price, pay])
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from journal._places import postgres_place
 from serving._served import Shop, approve_all, events_of, follow, make_shop, own_process, people, serving
 from trivium import Agent
 from trivium.commander import PASS_WORD, HandlerCoroutine, Job, Limits, handler, tasker
+from trivium.exceptions import ConfigurationError
 from trivium.serving import JobModule, OwnerLimits
 from trivium.testing import ScriptedModel
 
@@ -211,6 +212,96 @@ def test_an_approval_that_comes_too_late_is_refused():
         refused = client.post(f"/runs/{run}/approvals", json=decision)
         assert [refused.status_code, refused.json()["error"]["type"]] == [409, "ApprovalExpired"]
         assert client.get(f"/runs/{run}").json()["state"] == "paused"
+
+
+def test_what_cannot_be_written_as_utf_8_spoils_no_run():
+    served = {
+        "bad": Agent(ScriptedModel(lambda request: "a\ud800b")),
+        "good": Agent(ScriptedModel(lambda request: "b")),
+    }
+    with serving(served) as client:
+        runs = [start(client, "hi", model=name) for name in ("bad", "good") * 5]
+        events = [[*events_of(client, run)] for run in runs]
+        assert [each[-1]["kind"] for each in events] == ["done"] * 10
+        assert [[event["seq"] for event in each] for each in events] == [[*range(1, len(each) + 1)] for each in events]
+        assert [outcome(client, run) for run in runs[:2]] == ["a?b", "b"]
+
+
+def test_a_client_that_knows_all_is_told_the_end():
+    with serving() as client:
+        run = start(client, "hi")
+        whole = follow(client, run)
+        assert follow(client, run, len(whole)) == follow(client, run, 999) == []
+
+
+def test_decisions_at_once_count_once_and_none_after_the_end():
+    with serving() as client, ThreadPoolExecutor(6) as pool:
+        run = start(client, "buy")
+        *_, paused = events_of(client, run, '"paused"')
+        decision = {"digest": paused["approvals"][0]["digest"], "approved": True}
+        asked = [pool.submit(client.post, f"/runs/{run}/approvals", json=decision) for _ in range(6)]
+        statuses = [each.result().status_code for each in asked]
+        assert sorted(statuses) == [200, *[409] * 5]
+        assert outcome(client, run) == "You said 1."
+        run = start(client, "buy")
+        follow(client, run, until='"paused"')
+        assert client.post(f"/runs/{run}/cancel").json()["state"] == "cancelled"
+        assert client.post(f"/runs/{run}/approvals", json=decision).status_code == 409
+        assert [*events_of(client, run)][-1]["kind"] == "cancelled"
+
+
+def test_nobody_is_asked_by_a_call_that_ends_with_its_client():
+    with serving() as client:
+        answer = client.post("/chat_completion", json={"message": "buy"})
+        assert [answer.status_code, answer.json()["content"]] == [200, "You said 1."]
+
+
+def test_limits_hold_for_requests_at_once():
+    sleeper = AsyncSleeper()
+    with serving(sleeper, owner_limits=OwnerLimits(runs=2)) as client, ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(client.post, "/runs", json={"message": "go"}) for _ in range(8)]
+        statuses = [each.result().status_code for each in asked]
+        assert sorted(statuses) == [202, 202, *[429] * 6]
+        for each in client.get("/runs").json()["runs"]:
+            client.post(f"/runs/{each['id']}/cancel")
+    for name in ("runs", "tokens_per_day", "usd_per_day"):
+        given: dict[str, Any] = {name: 0}
+        with pytest.raises(ConfigurationError):
+            OwnerLimits(**given)
+
+
+def test_a_run_goes_on_with_the_module_of_the_one_before():
+    with serving({"a": Agent(ScriptedModel(["from a"])), "b": Agent(ScriptedModel(["b", "b again"]))}) as client:
+        first = start(client, "hi", model="b")
+        wait_until_done(client, first)
+        assert said(client, "more", previous_run_id=first) == "b again"
+
+
+def test_a_conversation_that_waits_for_a_decision_takes_no_further_run():
+    with serving() as client:
+        run = start(client, "buy", session_id="s")
+        follow(client, run, until='"paused"')
+        refused = client.post("/runs", json={"message": "hi", "session_id": "s"})
+        assert [refused.status_code, refused.json()["error"]["type"]] == [409, "Interrupted"]
+        approve_all(client, run)
+        wait_until_done(client, run)
+        assert said(client, "hi", session_id="s") == "You said 2."
+
+
+@pytest.mark.parametrize("path", ["/runs?limit=²", f"/runs?limit=00001{'9' * 30}", "/runs/{run}/events?after=²"])
+def test_digits_of_other_scripts_are_no_numbers(path: str):
+    with serving() as client:
+        run = start(client, "hi")
+        assert client.get(path.format(run=run)).status_code == 422
+
+
+def test_a_server_that_ends_starts_no_run_that_waits_for_its_turn(tmp_path: Path):
+    journal = tmp_path / "runs.db"
+    with serving(make_shop(waits=True), journal=journal, grace=0.1) as client:
+        runs = [start(client, "wait", session_id="s") for _ in range(3)]
+        follow(client, runs[0], until='"You "')
+    with serving(journal=journal) as client:
+        assert [outcome(client, each) for each in runs] == ["You said 1.", "You said 2.", "You said 3."]
 
 
 class Shout(Job):

@@ -68,7 +68,8 @@ class AGUIRoutes:
         name, owner = request.path_params.get("name", ""), owner_of(request)
         self._runs.module(name)
         try:
-            attempt = await self._attempt(owner, name, thread_id, run_id, messages, resume)
+            async with self._runs.alone(owner, thread_id):
+                attempt = await self._attempt(owner, name, thread_id, run_id, messages, resume)
         except Failure as failure:
             if failure.status not in (409, 410):  # of a run, not of the request
                 raise

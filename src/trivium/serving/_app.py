@@ -24,9 +24,10 @@ from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
 from trivium.serving._guard import LOOPBACK, Guard, check_tokens
 from trivium.serving._http import refuse, refuse_route
+from trivium.serving._limits import OwnerLimits
 from trivium.serving._responses import ResponseRoutes
 from trivium.serving._run_routes import RunRoutes
-from trivium.serving._runs import OwnerLimits, Runs
+from trivium.serving._runs import Runs
 from trivium.serving._store import RunStore
 from trivium.serving._wire import Failure
 
@@ -95,6 +96,7 @@ class Chosen:
 
     def __post_init__(self) -> None:
         timeout = 1.0 if self.timeout is None else self.timeout
+        positive(approval_seconds=1.0 if self.approval_seconds is None else self.approval_seconds)
         positive(timeout=timeout, max_runs=self.max_runs, max_bytes=self.max_bytes, max_sessions=self.max_sessions)
         if reserved := _RESERVED.intersection(self.keywords):
             raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")

@@ -60,7 +60,7 @@ class ChatCompletion:
             known = f"the server takes {', '.join(self._keywords) or 'none'}"
             raise Failure(422, "InvalidRequest", f"{refused[0][:100]!r} is no keyword of a call here; {known}")
         run = await self._runs.start(
-            owner_of(request), "", message, session=str(session), options=given, of_client=True
+            owner_of(request), "", message, session=str(session), options=given, of_client=True, asks=False
         )
         leave = partial(self._runs.leave, run)
         if streamed:

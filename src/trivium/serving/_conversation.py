@@ -1,16 +1,17 @@
-"""What clients say, as messages for a module."""
+"""What clients say, as messages for a module, and the names of their conversations."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import cast
 
 from trivium.agents import Agent
 from trivium.events import JSONObject
 from trivium.module import Module
 from trivium.schema import FileAttachment, Message
-from trivium.serving._wire import parse_messages
+from trivium.serving._wire import Failure, parse_messages, parse_session
 
-__all__ = ["client_messages"]
+__all__ = ["client_messages", "no_such_approval", "session_id_of", "unknown_session"]
 
 
 def client_messages(module: Module, given: object, is_conversation: bool, structured: bool) -> list[Message]:
@@ -44,3 +45,19 @@ def client_messages(module: Module, given: object, is_conversation: bool, struct
 
 def _without_text(items: list[JSONObject]) -> JSONObject:
     return {"files": [file for each in items for file in each.get("files", ())], "is_answer": False}
+
+
+def session_id_of(owner: str, session: str) -> Hashable:
+    """Return the session inside the server: each owner has separate ones."""
+    return f"{owner}:{session}" if owner else parse_session(session) or "0"  # of 0 a journal keeps nothing
+
+
+def no_such_approval(digest: str) -> Failure:
+    """Return the failure of a decision on what does not wait for one."""
+    text = f"no call {digest[:100]!r} of this run waits for a decision: it was decided, or the run has gone on"
+    return Failure(409, "NoSuchApproval", text)
+
+
+def unknown_session() -> Failure:
+    """Return the failure of a request for a conversation that does not exist."""
+    return Failure(404, "UnknownSession", "nothing was said in that session")

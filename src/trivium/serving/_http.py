@@ -15,8 +15,19 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["json_response", "objects_in", "owner_of", "read_object", "read_value", "refuse", "refuse_route"]
+__all__ = [
+    "MOST",
+    "json_response",
+    "objects_in",
+    "owner_of",
+    "read_object",
+    "read_value",
+    "refuse",
+    "refuse_route",
+    "whole_number",
+]
 
+MOST: Final = 999_999_999_999
 _OPENAI_TYPES: Final = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
 }  # fmt: skip
@@ -62,6 +73,18 @@ def objects_in(value: object) -> list[JSONObject] | None:
     """Return a list of objects; None: it is none."""
     items = cast("list[object]", value) if isinstance(value, list) else [None]
     return cast("list[JSONObject]", items) if all(isinstance(each, dict) for each in items) else None
+
+
+def whole_number(text: str, name: str, least: int, most: int) -> int:
+    """Return a whole number that a client writes.
+
+    Raises:
+        Failure: it is none, or out of its bounds; status 422.
+    """
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdigit() and len(digits) <= 18 and least <= int(text) <= most:
+        return int(text)
+    raise Failure(422, "InvalidRequest", f"{name} is a whole number from {least} to {most}")
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

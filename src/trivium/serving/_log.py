@@ -96,12 +96,12 @@ class EventLog:
         else:
             self._writer.write(self, event, request)
 
-    def resume(self, time: float, **fields: Any) -> None:
-        """Begin a further attempt."""
+    def resume(self, time: float, request: RunRequest | None = None, **fields: Any) -> None:
+        """Begin a further attempt; see `add`."""
         self._begin_attempt()
         for key in [*self._texts]:
             self.add("void", time, key=key)
-        self.add("resumed", time, None, **fields)
+        self.add("resumed", time, request, **fields)
 
     def receive(self, event: RunEvent) -> None:
         """Add an event of the run, if it is for clients and new."""
@@ -180,10 +180,15 @@ class EventLog:
                 yield event
                 if event["kind"] in until:
                     return
-            if self._is_closed:
+            if self._is_closed or (self.is_over and self._readable == len(self.events)):
                 return
             if not await self._news.wait(seconds):
                 yield None
+
+
+def _json(event: JSONObject) -> str:
+    """Return an event as JSON that can be stored and sent: a lone surrogate becomes "?", as in what is sent."""
+    return json.dumps(event, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 class EventWriter:
@@ -207,7 +212,7 @@ class EventWriter:
     async def _write(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting, []
-            events = [(log.run_id, event["seq"], json.dumps(event, ensure_ascii=False)) for log, event, _ in batch]
+            events = [(log.run_id, event["seq"], _json(event)) for log, event, _ in batch]
             requests = [request for _, _, request in batch if request is not None]
             await self._written(partial(self._store.write, events, requests))
             for log, seq in {log: event["seq"] for log, event, _ in batch}.items():

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
-from trivium.serving._http import json_response, owner_of, read_object
+from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
 from trivium.serving._log import ENDS
 from trivium.serving._openai import parse_conversation
 from trivium.serving._response_events import ResponseEvents
@@ -87,9 +87,7 @@ class ResponseRoutes:
             if not name:
                 raise Failure(422, "InvalidRequest", "model is the name of what is served: GET /v1/models lists them")
             last = earlier.id if earlier is not None else ""
-            run = await self._runs.start(
-                owner, text_field(body, "model"), said, before=last, is_conversation=True, response=kept
-            )
+            run = await self._runs.start(owner, name, said, before=last, is_conversation=True, response=kept)
             part = _Part(run, 1, 0)
         if kept["stream"]:
             return cast("Response", Streamed(_sent(part, -1)))
@@ -101,7 +99,7 @@ class ResponseRoutes:
         part = await self._find(owner, before)
         waiting = {f"mcpr_{each.digest}": each.digest for each in await self._runs.pending(part.run)}
         named = [each.get("approval_request_id") for each in decisions]
-        if part.run.log.events[-1]["kind"] != "paused" or sorted(map(str, named)) != sorted(waiting):
+        if part.run.request.state != "paused" or sorted(map(str, named)) != sorted(waiting):
             asked = ", ".join(sorted(waiting)) or "nothing"
             text = f"answer each approval request of the previous response once; {asked} waits for an answer"
             raise Failure(409, "NoSuchApproval", text)
@@ -109,9 +107,10 @@ class ResponseRoutes:
             raise Failure(422, "InvalidRequest", "approve is true or false")
         after = len(part.run.log.events)
         body = {"response": kept, "before": part.id}
-        for each in decisions:
+        reasons = [text_field(each, "reason") for each in decisions]
+        for each, reason in zip(decisions, reasons, strict=True):
             digest = waiting[each["approval_request_id"]]
-            await self._runs.decide(part.run, digest, each["approve"], text_field(each, "reason"), body)
+            await self._runs.decide(part.run, digest, each["approve"], reason, body)
         return _Part(part.run, part.number + 1, after)
 
     async def compact(self, request: Request) -> Response:
@@ -125,10 +124,8 @@ class ResponseRoutes:
         part = await self._part(request)
         if request.query_params.get("stream") != "true":
             return json_response(_object(part))
-        given = request.query_params.get("starting_after", "-1")
-        if not given.removeprefix("-").isdigit() or len(given) > 12:
-            raise Failure(422, "InvalidRequest", "starting_after is the sequence_number of an event")
-        return cast("Response", Streamed(_sent(part, int(given))))
+        after = whole_number(request.query_params.get("starting_after", "-1"), "starting_after", -1, MOST)
+        return cast("Response", Streamed(_sent(part, after)))
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a response that goes on."""
@@ -162,15 +159,16 @@ class ResponseRoutes:
     async def _find(self, owner: str, response_id: str) -> _Part:
         unknown = Failure(404, "UnknownResponse", f"you have no response {response_id[:100]!r}")
         name, _, number = response_id.removeprefix("resp_").partition("_")
-        if not response_id.startswith("resp_") or not (number or "1").isdigit():
+        if not response_id.startswith("resp_"):
             raise unknown
         try:
+            at = whole_number(number or "1", "the number of a response", 1, MOST)
             run = await self._runs.find(owner, f"run_{name}")
         except Failure:
             raise unknown from None
-        at = int(number[:6] or 1)
         starts = [0, *(each["seq"] for each in run.log.events if each["kind"] == "paused")]
-        if "response" not in run.request.body or not 1 <= at <= len(starts):
+        is_there = at == 1 or (at <= len(starts) and len(run.log.events) > starts[at - 1])
+        if "response" not in run.request.body or not is_there:
             raise unknown
         return _Part(run, at, starts[at - 1])
 
@@ -189,9 +187,8 @@ def _checked(body: JSONObject) -> JSONObject:
         if body.get(name):
             raise Failure(422, "InvalidRequest", f"{name} cannot be given: the served agent has its own")
     text = body.get("text")
-    kind = (
-        cast("JSONObject", cast("JSONObject", text).get("format") or {}).get("type") if isinstance(text, dict) else None
-    )
+    form: object = cast("JSONObject", text).get("format") if isinstance(text, dict) else None
+    kind: object = cast("JSONObject", form).get("type") if isinstance(form, dict) else form
     if kind not in (None, "text"):
         raise Failure(422, "InvalidRequest", "text.format is text: the served agent has the type of its answers itself")
     metadata = body.get("metadata")
@@ -218,9 +215,9 @@ def _events(part: _Part) -> ResponseEvents:
     kept, at = run.request.body["response"], run.request.created
     previous = run.request.before.replace("run_", "resp_") or None
     if part.number > 1:
-        resumed: JSONObject = next(each for each in later if each["kind"] == "resumed")
-        kept, at = resumed["body"].get("response", kept), resumed["time"]
-        previous = resumed["body"].get("before")
+        resumed: JSONObject = next((each for each in later if each["kind"] == "resumed"), {"time": at})
+        body: JSONObject = resumed.get("body") or {}
+        kept, at, previous = body.get("response", kept), resumed["time"], body.get("before")
     return ResponseEvents(_begun(part, kept, at, previous), calls, before)
 
 

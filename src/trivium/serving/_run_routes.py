@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from trivium.events import JSONObject
-from trivium.serving._http import json_response, owner_of, read_object
+from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
 from trivium.serving._log import ENDS
 from trivium.serving._openapi import openapi
 from trivium.serving._runs import Runs, ServedRun
@@ -80,10 +80,8 @@ class RunRoutes:
 
     async def all(self, request: Request) -> Response:
         """Return the owner's runs, the latest first."""
-        given = request.query_params.get("limit", "100")
-        if not given.isdigit() or not 0 < int(given[:5]) <= 1000:
-            raise Failure(422, "InvalidRequest", "limit is a whole number from 1 to 1000")
-        found = await self._runs.of_owner(owner_of(request), int(given))
+        most = whole_number(request.query_params.get("limit", "100"), "limit", 1, 1000)
+        found = await self._runs.of_owner(owner_of(request), most)
         return json_response({"runs": [_head(each) for each in found]})
 
     async def show(self, request: Request) -> Response:
@@ -94,9 +92,8 @@ class RunRoutes:
         """Stream the events of a run after the one that the client knows, until the run ends."""
         run = await self._run(request)
         given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-        if not given.isdigit() or len(given) > 12:
-            raise Failure(422, "InvalidRequest", "after, or Last-Event-ID, is the number of an event, as 17")
-        return cast("Response", Streamed(_lines(run, int(given))))
+        after = whole_number(given, "after, or Last-Event-ID,", 0, MOST)
+        return cast("Response", Streamed(_lines(run, after)))
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a run."""

@@ -7,7 +7,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -15,45 +15,24 @@ from uuid import uuid4
 from trivium.commander import Limits, gather
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
-from trivium.exceptions import NoSuchRequestError, RunKilledError, RunPausedError, UnknownRunError
+from trivium.exceptions import NoSuchRequestError, RunKilledError, RunPausedError, RunTakenOverError, UnknownRunError
 from trivium.journal import Journal, PendingApproval, ask_later
 from trivium.module import Module
 from trivium.schema import Usage
-from trivium.schema.lowlevel import positive
-from trivium.serving._conversation import client_messages
+from trivium.serving._conversation import client_messages, no_such_approval, session_id_of, unknown_session
+from trivium.serving._limits import OwnerLimits
 from trivium.serving._log import EventLog, EventWriter
 from trivium.serving._metrics import Metrics
 from trivium.serving._store import RunRequest, RunState, RunStore
 from trivium.serving._tasks import Background, Turns
-from trivium.serving._wire import Failure, parse_session, to_failure
+from trivium.serving._wire import Failure, to_failure
 
-__all__ = ["OwnerLimits", "Runs", "ServedRun"]
+__all__ = ["Runs", "ServedRun"]
 
 DAY_SECONDS: Final = 86_400.0
 WARM_SESSIONS: Final = 1000
 """The conversations whose messages stay in memory between their runs."""
 _log = logging.getLogger("trivium.serve")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerLimits:
-    """The most that one owner may have and spend; None: no limit.
-
-    Args:
-        runs: runs at once, those that wait for an approval not counted.
-        tokens_per_day: input and output tokens of the last 24 hours.
-        usd_per_day: US dollars of the last 24 hours.
-
-    Raises:
-        ConfigurationError: one of them is not more than 0.
-    """
-
-    runs: int | None = None
-    tokens_per_day: int | None = None
-    usd_per_day: float | None = None
-
-    def __post_init__(self) -> None:
-        positive(runs=self.runs or 1, tokens_per_day=self.tokens_per_day or 1, usd_per_day=self.usd_per_day or 1)
 
 
 class ServedRun:
@@ -153,25 +132,36 @@ class Runs:
         Raises:
             Failure: there is no such module or run, the message is invalid, or a limit is reached.
         """
-        client_messages(self.module(name), messages, is_conversation, self._structured)
-        await self._admit(owner, session)
         run_id = f"run_{uuid4().hex}"
-        if before:
-            last = (await self.find(owner, before)).request
-            if last.state != "done":
-                raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: go on when it is done")
-            latest = await run_in_worker(partial(self.store.last_of, owner, last.session))
-            session = last.session if latest is not None and latest.id == before else run_id
-        request = RunRequest(
-            id=run_id, owner=owner, name=name or next(iter(self.served)), session=session or run_id, before=before,
-            body={
-                "messages": messages, "of_client": of_client, "asks": asks, "is_conversation": is_conversation, **body
-            },
-        )  # fmt: skip
-        await run_in_worker(partial(self.store.add, request))
+        kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, **body}
+        if session.startswith("run_") or "\0" in session:
+            raise Failure(422, "InvalidRequest", "the name of a conversation does not begin with run_, and has no NUL")
+        self._reserve(owner)
+        try:
+            if before:
+                last = (await self.find(owner, before)).request
+                if last.state != "done":
+                    raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: go on when it is done")
+                latest = await run_in_worker(partial(self.store.last_of, owner, last.session))
+                session = last.session if latest is not None and latest.id == before else run_id
+                name = name or last.name
+            client_messages(self.module(name), messages, is_conversation, self._structured)
+            name = name or next(iter(self.served))
+            request = RunRequest(
+                id=run_id, owner=owner, name=name, session=session or run_id, before=before,
+                body={"messages": messages, **kept},
+            )  # fmt: skip
+            await self._left(owner)
+            await self._refuse_waiting(request)
+            async with self._turns.of(("sessions", owner)):
+                await self._check_sessions(owner, request.session)
+                await run_in_worker(partial(self.store.add, request))
+        except BaseException:
+            self._at_work[owner] -= 1
+            raise
         run = ServedRun(request, EventLog(run_id, self._writer))
         run.log.add("started", request.created, run=run_id, name=request.name, session=request.session)
-        self._begin(run)
+        self._begin(run, is_reserved=True)
         return run
 
     def module(self, name: str) -> Module:
@@ -183,7 +173,8 @@ class Runs:
             raise Failure(404, "UnknownModel", f"nothing is served as {name[:100]!r}; there are {known}")
         return self.served[name]
 
-    async def _admit(self, owner: str, session: str) -> None:
+    def _reserve(self, owner: str) -> None:
+        """Take one of the places of runs at work."""
         if self.is_draining:
             raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
         at_work, most = self._at_work.total(), self._owner_limits
@@ -193,14 +184,23 @@ class Runs:
         if most.runs is not None and self._at_work[owner] >= most.runs:
             text = f"{most.runs} of your runs are at work, as many as may be: wait until one ends, or cancel one"
             raise Failure(429, "TooManyRuns", text, "runs", most.runs)
-        is_new = session and not await run_in_worker(partial(self.store.in_session, owner, session))
+        self._at_work[owner] += 1
+
+    async def _refuse_waiting(self, request: RunRequest) -> None:
+        """Raise a Failure where another run of the conversation waits for a decision: it would not know of this one."""
+        for each in await self.in_session(request.owner, request.session):
+            if each.state == "paused" and each.id != request.id and each.created <= request.created:
+                text = f"the run {each.id} of this conversation waits for a decision: decide it, or cancel it"
+                raise Failure(409, "Interrupted", text)
+
+    async def _check_sessions(self, owner: str, session: str) -> None:
+        is_new = not session.startswith("run_") and not await self.in_session(owner, session)
         if is_new and await run_in_worker(partial(self.store.count_sessions, owner)) >= self._max_sessions:
             text = (
                 f"there are {self._max_sessions} sessions, as many as the server takes (max_sessions): forget some by "
                 "DELETE /memory"
             )
             raise Failure(429, "TooManySessions", text, "max_sessions", self._max_sessions)
-        await self._left(owner)
 
     async def _left(self, owner: str) -> Limits | None:
         """Return what a run of an owner may spend."""
@@ -208,6 +208,8 @@ class Runs:
         if most.tokens_per_day is None and most.usd_per_day is None:
             return limits
         tokens, usd = await run_in_worker(partial(self.store.spent_since, owner, time.time() - DAY_SECONDS))
+        for each in [run for run in self._runs.values() if run.request.owner == owner and run.request.is_active]:
+            tokens, usd = tokens + each.used.input_tokens + each.used.output_tokens, usd + each.used.usd
         left: dict[str, float] = {}
         for name, limit, spent, of_run in (
             ("tokens", most.tokens_per_day, tokens, limits and limits.tokens),
@@ -237,6 +239,10 @@ class Runs:
         if run is None or run.request.owner != owner:
             raise Failure(404, "UnknownRun", f"you have no run {run_id[:100]!r}")
         return run
+
+    def alone(self, owner: str, session: str) -> AbstractAsyncContextManager[None]:
+        """Have one request of a conversation after the other look what there is, as long as the block runs."""
+        return self._turns.of(("begin", owner, session))
 
     async def of_owner(self, owner: str, most: int) -> list[RunRequest]:
         """Return the runs of an owner, the latest first."""
@@ -272,29 +278,33 @@ class Runs:
         Raises:
             Failure: nothing of this digest waits; status 409.
         """
-        asked = next((each.asked_at for each in await self.pending(run) if each.digest == digest), None)
-        wait = self._approval_seconds
-        if asked is not None and wait is not None and time.time() > asked + wait:
-            text = f"nobody has decided within {wait:g} s (approval_seconds): cancel the run, and start another one"
-            raise Failure(409, "ApprovalExpired", text, "approval_seconds", wait)
-        by = run.request.owner or "user"
-        act = self.journal.approve if approved else partial(self.journal.refuse, reason=reason)
-        try:
-            await run_in_worker(partial(act, run.id, digest, by=by))
-        except (NoSuchRequestError, UnknownRunError):
-            text = f"no call {digest[:100]!r} of this run waits for a decision: it was decided, or the run has gone on"
-            raise Failure(409, "NoSuchApproval", text) from None
-        run.log.add("decided", time.time(), digest=digest, approved=approved, by=by, reason=reason)
-        waiting = await run_in_worker(partial(self.journal.pending, run.id))
-        if not waiting and run.request.state == "paused":
-            run.request = replace(run.request, state="queued")  # before another decision looks
-            run.log.resume(time.time(), body=body or {})
-            self._begin(run)
+        async with self._turns.of(("decide", run.id)):
+            if run.request.state != "paused":
+                raise no_such_approval(digest)
+            asked = next((each.asked_at for each in await self.pending(run) if each.digest == digest), None)
+            wait = self._approval_seconds
+            if approved and asked is not None and wait is not None and time.time() > asked + wait:
+                text = f"nobody has decided within {wait:g} s (approval_seconds): refuse the call, or cancel the run"
+                raise Failure(409, "ApprovalExpired", text, "approval_seconds", wait)
+            by = run.request.owner or "user"
+            act = self.journal.approve if approved else partial(self.journal.refuse, reason=reason)
+            try:
+                await run_in_worker(partial(act, run.id, digest, by=by))
+            except (NoSuchRequestError, RunTakenOverError, UnknownRunError):
+                raise no_such_approval(digest) from None
+            run.log.add("decided", time.time(), digest=digest, approved=approved, by=by, reason=reason)
+            waiting = await run_in_worker(partial(self.journal.pending, run.id))
+            if not waiting and run.request.state == "paused":
+                run.request = replace(run.request, state="queued")
+                run.log.resume(time.time(), run.request, body=body or {})
+                self._begin(run)
 
     async def cancel(self, run: ServedRun, why: str = "its owner has cancelled it") -> None:
         """Cancel a run; it has ended when this returns. One that has ended stays as it is."""
         run.is_cancelled = True
-        if run.work is not None:
+        if run.request.state == "queued":  # it waits for its turn
+            await self._end(run, "cancelled", why=why)
+        elif run.work is not None:
             run.kill(why)
             await run.work.ended()
         elif run.request.state == "paused":
@@ -314,8 +324,8 @@ class Runs:
         """
         last = await run_in_worker(partial(self.store.last_of, owner, session))
         if last is None:
-            raise _unknown_session()
-        module, session_id = self.module(last.name), _session_id(owner, session)
+            raise unknown_session()
+        module, session_id = self.module(last.name), session_id_of(owner, session)
         async with self._turn_of(module, owner, session):
             await self._remember(module, session_id, last.id)
             self._warm[session_id] = (module, last.id)
@@ -329,11 +339,11 @@ class Runs:
         """
         known = await run_in_worker(partial(self.store.in_session, owner, session))
         if not known:
-            raise _unknown_session()
+            raise unknown_session()
         for each in known:
             if each.ended:
                 await self.forget(await self.find(owner, each.id))
-        session_id = _session_id(owner, session)
+        session_id = session_id_of(owner, session)
         self._warm.pop(session_id, None)
         for module in self.served.values():
             async with self._turn_of(module, owner, session):
@@ -359,15 +369,16 @@ class Runs:
         await run_in_worker(partial(self.store.forget, run.id))
 
     # ---- the life of a run
-    def _begin(self, run: ServedRun) -> None:
+    def _begin(self, run: ServedRun, is_reserved: bool = False) -> None:
         self._runs[run.id] = run
-        self._at_work[run.request.owner] += 1
+        self._at_work[run.request.owner] += not is_reserved
         run.work = Background(partial(self._work, run))
 
     async def _work(self, run: ServedRun) -> None:
         """Work on a run until it ends, pauses, or the server shuts down."""
-        request, module = run.request, self.module(run.request.name)
+        request = run.request
         try:
+            module = self.module(request.name)
             async with self._turn_of(module, request.owner, request.session):
                 await self._attempt(run, module)
         except RunPausedError:
@@ -390,7 +401,10 @@ class Runs:
 
     async def _attempt(self, run: ServedRun, module: Module) -> None:
         request = run.request
-        session_id = _session_id(request.owner, request.session)
+        session_id = session_id_of(request.owner, request.session)
+        if run.is_cancelled or self.is_draining:
+            raise RunKilledError("it has not begun")
+        await self._refuse_waiting(request)
         last = await run_in_worker(partial(self.store.last_of, request.owner, request.session))
         await self._remember(module, session_id, request.before or ("" if last is None else last.id))
         approve = module.approve or (ask_later if request.body["asks"] else None)
@@ -437,6 +451,8 @@ class Runs:
         self._tell(run, "paused", approvals=asked, usage=to_json_value(run.used))
 
     async def _end(self, run: ServedRun, state: RunState, **fields: Any) -> None:
+        if run.log.is_over:
+            return
         run.request = replace(run.request, ended=time.time())
         self._tell(run, state, **fields)
         self.metrics.note_end(run.request, run.used)
@@ -458,6 +474,12 @@ class Runs:
                 continue
             run.log.resume(time.time())
             self._begin(run)
+        for request in await run_in_worker(self.store.paused):
+            run = await self.find(request.owner, request.id)
+            if run.request.state == "paused" and not await self.pending(run):  # all was decided before the server ended
+                run.request = replace(run.request, state="queued")
+                run.log.resume(time.time(), run.request)
+                self._begin(run)
 
     async def drain(self, grace: float) -> None:
         """Start no further runs; those that have not ended after some seconds go on after the restart.
@@ -474,12 +496,3 @@ class Runs:
         await self._writer.flush()
         for run in [*self._runs.values()]:
             run.log.close()
-
-
-def _session_id(owner: str, session: str) -> Hashable:
-    """Return the session inside the server: each owner has separate ones."""
-    return f"{owner}:{session}" if owner else parse_session(session) or "0"  # of 0 a journal keeps nothing
-
-
-def _unknown_session() -> Failure:
-    return Failure(404, "UnknownSession", "nothing was said in that session")

@@ -106,6 +106,10 @@ class RunStore:
         """Return the runs that go on after a restart, the oldest first."""
         return self._requests(" WHERE state IN (?, ?) ORDER BY created", *ACTIVE)
 
+    def paused(self) -> list[RunRequest]:
+        """Return the runs that wait for a decision, the oldest first."""
+        return self._requests(" WHERE state = 'paused' ORDER BY created")
+
     def runs_of(self, owner: str, most: int = 100) -> list[RunRequest]:
         """Return the runs of an owner, the latest first."""
         return self._requests(" WHERE owner = ? ORDER BY created DESC, id LIMIT ?", owner, most)

@@ -93,7 +93,7 @@ def parse_body(body: bytes | str) -> Any:
 
     try:
         value = json.loads(body, parse_constant=refuse)
-        json.dumps(value, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         raise Failure(422, "InvalidRequest", "the body is not JSON") from None
     if is_deeper(value, MAX_DEPTH):
