@@ -134,10 +134,10 @@ class Runs:
         """
         run_id = f"run_{uuid4().hex}"
         kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, **body}
-        if session.startswith("run_") or "\0" in session:
-            raise Failure(422, "InvalidRequest", "the name of a conversation does not begin with run_, and has no NUL")
         self._reserve(owner)
         try:
+            if "\0" in session or (session.startswith("run_") and not await self.in_session(owner, session)):
+                raise Failure(422, "InvalidRequest", "a new conversation has a name without NUL and run_")
             if before:
                 last = (await self.find(owner, before)).request
                 if last.state != "done":
