@@ -125,7 +125,8 @@ class ActionExecutor(Module):
             raise ConfigurationError(f'on_tool_error is "answer" or "raise", not {effect!r}')
         self._on_tool_error = effect
 
-    on_tool_error = property(attrgetter("_on_tool_error"), _set_on_tool_error)  # an agent reads it at each call
+    # an agent reads it at each call
+    on_tool_error: OnToolError = cast("Any", property(attrgetter("_on_tool_error"), _set_on_tool_error))
 
     def add(self, action: Any) -> BaseAction | Tool:
         """Add an action, a tool or a function under its name, and return it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from inspect import signature
 from types import FunctionType, UnionType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from trivium.actions import ActionExecutor, OnToolError, Tool, ToolMessage
 from trivium.actions.lowlevel import list_actions
@@ -169,7 +169,7 @@ def tools_of(agent: AgentNames) -> list[Any]:
 
 def set_tools(agent: AgentNames, tools: Iterable[Any]) -> None:
     """Let other tools run within an agent's call."""
-    box, effect = agent.toolbox, cast("OnToolError", agent.executor.on_tool_error)
+    box, effect = agent.toolbox, agent.executor.on_tool_error
     rest = box.enabled([box.known[name] for name in box.own], usable=False, handled=False)
     box, own = made_tools(replace(rest, own={}), tools)
     agent.executor, agent.toolbox = ActionExecutor(own, on_tool_error=effect), box
