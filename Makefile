@@ -23,7 +23,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections bench-journal clean
+.PHONY: help env dev quickstart test check wheel docs check-docs fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections bench-bfcl bench-journal bench-serving screenshots bench-web-ui clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,7 +39,7 @@ quickstart: env ## fetch a model, then extract records from the sample documents
 	$(TRIVIUM) extract $(SAMPLES) --fields "$$(cat samples/fields.txt)" \
 		--model $(QUICKSTART_MODEL) --output out/records.jsonl
 
-test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready .peers/npm/.ready ## run every test
+test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready .peers/inspect-ai/.ready .peers/npm/.ready ## run every test
 	@scripts/install-debian-packages run
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small
@@ -47,13 +47,25 @@ test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready .peers/npm/.ready ##
 	@$(PYTHON_BIN) -m compileall -q src
 	$(PYTHON_BIN) -m pytest -n 3 --dist worksteal
 
-check: dev ## lint, types, layers and dependencies
+check: dev .peers/npm/.ready ## lint, types, layers, dependencies, and whether the documentation builds
 	.venv/bin/ruff check --extend-exclude .tools,.peers .
 	.venv/bin/ruff format --check --extend-exclude .tools,.peers .
 	.venv/bin/pyright
 	.venv/bin/mypy --cache-dir=/dev/null
+	scripts/node .peers/npm/node_modules/typescript/bin/tsc -p tests/ui
 	.venv/bin/lint-imports --no-cache --no-logo
 	.venv/bin/deptry src
+	$(PYTHON_BIN) scripts/build_site.py
+
+wheel: .venv/.ready-docs ## build the package into dist/, to install it elsewhere
+	$(PYTHON_BIN) -m hatchling build -t wheel -d dist
+
+docs: .venv/.ready-docs ## build the documentation into site/
+	$(PYTHON_BIN) scripts/build_site.py
+
+check-docs: dev docs .peers/npm/.ready ## open the documentation in Chromium: accessibility, search, no network
+	@scripts/install-debian-packages test
+	$(PYTHON_BIN) scripts/check_site.py
 
 fidelity: dev ## count what the documents of Lagent, Langroid and Agere say: tested here, different on purpose, missing
 	$(PYTHON_BIN) scripts/fidelity.py $(FIDELITY_ARGS)
@@ -64,6 +76,8 @@ bench-extract: env ## measure extraction on documents whose answers are known
 bench: .venv/.ready-bench $(PEERS:%=.peers/%/.ready) ## measure trivium beside the field: docs/benchmarks.md
 	$(PYTHON_BIN) benchmarks/field $(BENCH_ARGS)
 	$(if $(BENCH_ARGS),,$(MAKE) --no-print-directory bench-journal BENCH_ARGS=beside)
+	$(if $(BENCH_ARGS),,$(MAKE) --no-print-directory bench-serving)
+	$(if $(BENCH_ARGS),,$(MAKE) --no-print-directory bench-web-ui)
 
 bench-reading: dev .peers/readers/.ready ## compare readers of PDF; BENCH_ARGS is a clone of github.com/ZUGFeRD/corpus
 	$(PYTHON_BIN) benchmarks/extract/reading.py --python .peers/readers/bin/python $(BENCH_ARGS)
@@ -83,11 +97,26 @@ bench-knowledge: dev .peers/langroid/.ready ## measure retrieval and answers on 
 bench-injections: .peers/agentdojo/.ready ## run AgentDojo's attacks with and without a policy: docs/injections.md
 	PYTHONPATH=src .peers/agentdojo/bin/python benchmarks/injections $(BENCH_ARGS)
 
+bench-bfcl: dev .peers/bfcl/.ready ## measure how the embedded models call functions, by BFCL's own checker
+	$(TRIVIUM) models fetch small
+	$(TRIVIUM) models fetch default
+	$(PYTHON_BIN) benchmarks/bfcl $(BENCH_ARGS)
+
 bench-journal: dev $(KEEPERS:%=.peers/%/.ready) ## kill, race and damage durable runs, and measure them: docs/journal-figures.md
 	$(PYTHON_BIN) benchmarks/journal --page docs/journal-figures.md $(BENCH_ARGS)
 
+bench-serving: dev .peers/agno_os/.ready ## measure open streams and many owners beside other servers: docs/serving-figures.md
+	$(PYTHON_BIN) benchmarks/serving $(BENCH_ARGS)
+
+bench-web-ui: dev ## measure the web UI with a run of 100,000 nodes: docs/web-ui.md
+	$(PYTHON_BIN) benchmarks/web_ui.py $(BENCH_ARGS)
+
+screenshots: dev .peers/npm/.ready ## write the pictures of docs/web-ui.md
+	@mkdir -p docs/web-ui
+	TRIVIUM_SCREENSHOTS=1 $(PYTHON_BIN) -m pytest -q tests/ui/test_conduct.py
+
 clean: ## remove what make made here; fetched models stay in the user's cache
-	rm -rf .venv .tools .peers out build dist .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
+	rm -rf .venv .tools .peers out build dist site .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .tools/bin/uv: scripts/get-uv
@@ -112,6 +141,11 @@ clean: ## remove what make made here; fetched models stay in the user's cache
 	@cd $(@D) && $(CURDIR)/scripts/npm ci --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
 
+# With what builds the site and the package, and no more.
+.venv/.ready-docs: uv.lock pyproject.toml | .tools/bin/uv
+	@$(SYNC) --inexact --only-group docs || $(SYNC_FAILED)
+	@touch $@
+
 # With what draws the charts.
 .venv/.ready-bench: uv.lock pyproject.toml | .tools/bin/uv
 	@$(SYNC) --inexact --no-default-groups --extra cli --extra local --extra knowledge --group bench || $(SYNC_FAILED)
@@ -121,4 +155,4 @@ clean: ## remove what make made here; fetched models stay in the user's cache
 	@$(SYNC) --all-extras --group dev || $(SYNC_FAILED)
 	@$$(scripts/find-python) -m pip --python .venv/bin/python install --quiet -r scripts/engines.txt
 	@rm -f .venv/.ready-bench
-	@touch $@ .venv/.ready
+	@touch $@ .venv/.ready .venv/.ready-docs

@@ -2,7 +2,7 @@
 
     python examples/data_visualizer.py --out charts
 
-The researcher has a browser and the charter Python with matplotlib, in a sandbox (see docs/how-to.md); one executor
+The researcher has a browser and the charter Python with matplotlib, in a sandbox (see docs/run-python.md); one executor
 runs what either calls in its text. A page of this program's own stands in for the web. It leaves `chart.png`, and what
 was said as `visualizer.json`. Numbers that the researcher has not read are sent back to it: small models make some up.
 Where no chart comes of it, the program says so and ends with 1. It takes a minute; the model "small" draws nonsense.

@@ -3,9 +3,9 @@
     python examples/math_coder.py
     python examples/math_coder.py "How many days are there from 3 March 2024 to 25 December 2024?"
 
-The code runs in a sandbox (see docs/how-to.md), and its variables live for one problem. Expect right code for one step
-of arithmetic or counting, within some ten seconds; where a problem needs an idea, a model of this size is sure of the
-wrong one. So look at the code, which is shown as it is written.
+The code runs in a sandbox (see docs/run-python.md), and its variables live for one problem. Expect right code for one
+step of arithmetic or counting, within some ten seconds; where a problem needs an idea, a model of this size is sure of
+the wrong one. So look at the code, which is shown as it is written.
 """
 
 from __future__ import annotations

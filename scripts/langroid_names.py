@@ -125,22 +125,33 @@ class _Section:
 def documented(text: str) -> list[Name]:
     """The names of the document, in order."""
     found: list[Name] = []
-    owner = ""
-    for section in _sections(text):
-        tree = section.tree()
-        if section.is_class or not owner or (tree is not None and _is_free(tree)):
-            owner = section.name if section.is_class else ""
-        path = section.name if section.is_class or not owner else f"{owner}.{section.name}"
+    for section, owner, path in _placed(text):
         group = owner or "Functions"
         found.append(Name(path, group))
         if section.arguments is not None:
             found += [Name(f"{path}({name})", group, default) for name, default in _parameters(section)]
         if section.is_class:
-            found += _class_names(section, tree)
+            found += _class_names(section, section.tree())
     if not found:
         raise BadDocumentError("the document has no heading that can be read")
     first: dict[str, Name] = {}
     return [first.setdefault(each.key, each) for each in found if each.key not in first]
+
+
+def methods(text: str) -> list[str]:
+    """The methods of the document, each behind its class and a dot."""
+    placed = _placed(text)
+    return [path for section, owner, path in placed if owner and not section.is_class and section.arguments is not None]
+
+
+def _placed(text: str) -> Iterator[tuple[_Section, str, str]]:
+    """The sections of the document, each with its class and its path."""
+    owner = ""
+    for section in _sections(text):
+        tree = section.tree()
+        if section.is_class or not owner or (tree is not None and _is_free(tree)):
+            owner = section.name if section.is_class else ""
+        yield section, owner, section.name if section.is_class or not owner else f"{owner}.{section.name}"
 
 
 def _sections(text: str) -> list[_Section]:

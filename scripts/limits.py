@@ -118,7 +118,8 @@ def of_call(call: Any, *names: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 def page() -> str:
     """The page."""
-    served = {name: getattr(Chosen(), name) for name in ("max_bytes", "max_runs", "max_sessions", "timeout")}
+    names = ("max_bytes", "max_runs", "max_sessions", "timeout", "approval_seconds", "keep_days")
+    served = {name: getattr(Chosen(), name) for name in names}
     parts = [
         table("Documents: size", "Raise with `read(path, max_bytes=…)`.", *of_call(read, "max_bytes")),
         table("Documents: time and memory", "Raise with `read(path, limits=ReadLimits(…))`.", *of_class(ReadLimits)),

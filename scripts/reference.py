@@ -199,7 +199,7 @@ def is_written_here(value: Any) -> bool:
 
 def form(owner: type, name: str, value: Any) -> str:
     """How a member is used; "" for what is neither a method nor a property."""
-    if isinstance(value, property):
+    if hasattr(value, "fget"):  # a property, or a descriptor like one
         kind = annotation(_type_of(value))
         return f"{name}: {kind}" if kind else name
     if isinstance(value, classmethod | staticmethod) or inspect.isfunction(value):

@@ -57,7 +57,7 @@ from trivium.hooks import Hook, RemovableHandle, as_returned
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import attribute, check_name, create_object, keywords_of, message_of
+from trivium.schema.lowlevel import attribute, check_content, check_name, create_object, keywords_of, message_of
 
 if TYPE_CHECKING:
     from trivium.journal import Journal
@@ -493,4 +493,4 @@ def _repeating(read: Sources, message: Message) -> Message:
 def _to_message(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
         return message_of(message)
-    return message.__deepcopy__() if isinstance(message, Message) else Message(content=message)
+    return message.__deepcopy__() if isinstance(message, Message) else Message(content=check_content(message))

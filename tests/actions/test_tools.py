@@ -178,6 +178,22 @@ def test_bad_arguments_are_named(arguments: str):
     assert error.value.tool == "later"
 
 
+def seats(count: int, prices: list[float], is_paid: bool = False) -> str:
+    """Say what was given."""
+    return f"{count} {prices} {is_paid}"
+
+
+@pytest.mark.parametrize("arguments", [{"count": True, "prices": []}, {"count": 1, "prices": [1, False]}])
+def test_a_boolean_is_no_number(arguments: dict[str, Any]):
+    with pytest.raises(
+        ToolArgumentsError,
+        match=r"seats do not fit: (count|prices: 1): (true|false) stands where a number is asked for",
+    ):
+        Tool.of(seats).validate(json.dumps(arguments))
+    good = {"count": 1, "prices": [2], "is_paid": True}
+    assert Tool.of(seats).validate(json.dumps(good)) == good
+
+
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_any_text_is_arguments_or_an_error(text: str):
     try:

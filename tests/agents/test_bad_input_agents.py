@@ -283,6 +283,7 @@ def test_a_wrong_value_works_or_is_an_error_of_ours(takes: str):
     assert failed == {}
 
 
+CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
 # Each line: what is done, the error, and what its text says.
 TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: PromptTemplate(3), ArgumentTypeError, "PromptTemplate takes text as prompt_template, not int"),  # type: ignore[arg-type]
@@ -303,6 +304,11 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Agent(ScriptedModel(lambda request: 3))("x"), ConfigurationError, "answer is a text, call_tool"),  # type: ignore[arg-type, return-value]
     (lambda: Task("x"), ArgumentTypeError, "Task takes Agent or None as agent, not str"),  # type: ignore[arg-type]
     (lambda: Task(Agent()).add_sub_task(5), ConfigurationError, r"a sub-task is a Task, not int: write Task\(agent\)"),  # type: ignore[arg-type]
+    (lambda: Agent(model())(CHAT), ArgumentTypeError, r"takes text or a Message, .* agent\.llm\.chat"),
+    (lambda: Agent(model())(CHAT[0]), ArgumentTypeError, "takes text or a Message"),
+    (lambda: ChatAgent(model()).llm_response(cast("Any", CHAT)), ArgumentTypeError, "takes text or a Message"),
+    (lambda: Task(Agent(model()), interactive=False).run(CHAT), ArgumentTypeError, "takes text or a Message"),
+    (lambda: Message("hi"), ArgumentTypeError, r"by keyword: Message\(content=…\)"),  # type: ignore[misc]  # pyright: ignore[reportCallIssue]
     (lambda: Context(3), ArgumentTypeError, "Context takes ContextModelBase as context_model, not int"),  # type: ignore[arg-type]
     (lambda: AgentList([3]), NotAgentError, "3 is no agent: give an Agent"),  # type: ignore[list-item]
     (lambda: AgentDict({"a.b": Agent()}), AgentNameError, "give text without a dot"),

@@ -93,7 +93,13 @@ def test_the_tables_of_tools_are_replaced_and_extended_as_attributes():
     made.llm_function_force = None
     assert made.toolbox.forced is None
     made.llm_tools_map = {"square": Square}  # pyright: ignore[reportAttributeAccessIssue]
-    assert dict(made.llm_tools_map) == {"square": Square}
+    assert dict(made.llm_tools_map) == made.llm_tools_map.copy() == {"square": Square}
+    assert [*(made.llm_tools_map | {"a": Square})] == ["square", "a"]
+    assert [*({"a": Square} | made.llm_tools_map)] == ["a", "square"]
+    made.llm_tools_map |= {"again": Square}  # pyright: ignore[reportAttributeAccessIssue]
+    assert [*made.llm_tools_map] == ["square", "again"]
+    made.id = "an id of its own"
+    assert (made.id, made.clone(1).id == made.id) == ("an id of its own", False)
 
 
 def test_two_classes_of_one_name_are_refused_but_for_a_class_that_was_defined_anew():
@@ -181,6 +187,38 @@ def test_a_model_whose_class_writes_its_chat_is_called_by_it(kind: type[MockLM])
     told = [LLMMessage(role="user", content="x")]  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     if kind is Sync:
         assert made.llm.chat(told).message == "x below 0"
+
+
+class Both(MockLM):
+    def chat(self, messages: Any, max_tokens: Any = 200, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return LLMResponse(message=f"chat over {super().chat(messages, max_tokens).message}")
+
+    async def achat(self, messages: Any, max_tokens: Any = 200, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return LLMResponse(message=f"achat over {(await super().achat(messages, max_tokens)).message}")
+
+
+class OverBoth(Both):
+    def chat(self, messages: Any, max_tokens: Any = 200, **given: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return super().chat(messages, max_tokens)
+
+
+def test_of_both_written_forms_of_chat_sync_calls_take_the_one_and_async_calls_the_other():
+    model = Both(MockLMConfig(default_response="mock"))
+    agent = ChatAgent(ChatAgentConfig(llm=None))
+    agent.llm = model
+    task = Task(agent, interactive=False, single_round=True)
+    sync = [agent.llm_response("a"), task.run("b"), model.chat("c"), model.generate("d")]
+    assert [getattr(each, "content", getattr(each, "message", None)) for each in sync] == ["chat over mock"] * 4
+
+    async def awaited() -> list[Any]:
+        calls = [agent.llm_response_async("a"), task.run_async("b"), model.achat("c"), model.agenerate("d")]
+        return [await each for each in calls]
+
+    told = asyncio.run(awaited())
+    assert [getattr(each, "content", getattr(each, "message", None)) for each in told] == ["achat over mock"] * 4
+    agent.llm = OverBoth(MockLMConfig(default_response="mock"))
+    assert getattr(agent.llm_response("a"), "content", None) == "chat over mock"
+    assert getattr(asyncio.run(agent.llm_response_async("a")), "content", None) == "chat over mock"
 
 
 def test_calls_of_a_written_chat_are_run():

@@ -34,7 +34,7 @@ class Server:
 def parameters():
     return SimpleNamespace(model=SimpleNamespace(), cpuparams=SimpleNamespace(), cpuparams_batch=SimpleNamespace())
 
-_engine._library = lambda: SimpleNamespace(CommonParams=parameters, Server=Server)
+_engine.load_library = lambda: SimpleNamespace(CommonParams=parameters, Server=Server)
 if "unnoticed" in sys.argv[0]:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 from trivium.cli import main

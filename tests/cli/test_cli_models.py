@@ -13,7 +13,7 @@ from trivium.cli._model import choose_model
 from trivium.llms import LocalModel
 from trivium.llms.local._catalogue import CATALOGUE
 
-from ._command import FIELDS, Command
+from ._command import Command
 from ._server import ModelServer, Reply, record_of
 
 SERVER = "openai:tiny"
@@ -236,10 +236,10 @@ def test_the_small_model_by_name_and_by_path_until_control_c(trivium: Command):
     letters = [trivium.folder / "letters" / f"{number}.txt" for number in range(20)]
     for letter in letters:
         letter.write_text("Ada pays EUR 900 since 2024-05-01.")
-    by_name = trivium.extract("letters/0.txt", model="small")
+    by_name = trivium("extract", "letters/0.txt", "--fields", "tenant", "--model", "small")
     assert by_name.status == 0
-    assert list(by_name.records[0]["fields"]) == ["tenant", "rent", "starts"]
-    process = trivium.start("extract", *map(str, letters), "--fields", FIELDS, "--model", path)
+    assert list(by_name.records[0]["fields"]) == ["tenant"]
+    process = trivium.start("extract", *map(str, letters), "--fields", "tenant", "--model", path)
     assert process.stdout is not None
     by_path = json.loads(process.stdout.readline())
     press_ctrl_c(process)

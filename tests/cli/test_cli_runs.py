@@ -93,6 +93,12 @@ def test_runs_are_listed_for_people_and_for_programs(failed: Command):
     assert told["nodes"][2]["outcome"] == "Oslo is sunny"
 
 
+def test_the_id_of_a_run_is_shown_in_full(failed: Command):
+    long = "run_8255c21a1ae543ca9cb21c54dd4a7a32-and-a-fork-of-it"
+    assert failed("fork", "order-17", long, "--at", "buyer/tool:look", "--edit", "It rains.").status == 0
+    assert long in failed("runs").out
+
+
 def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command):
     replayed = failed("replay", "order-17", "agents:buyer")
     assert (replayed.status, replayed.out) == (1, "")

@@ -58,6 +58,7 @@ def test_an_agent_of_this_folder_is_served_with_a_token_that_is_made(agents: Com
     port = port_of(line_of(process))
     token = line_of(process).removeprefix("token: ").partition(" ")[0]
     assert len(token) >= 32
+    assert line_of(process) == f"open http://127.0.0.1:{port}/#token={token} to look at runs, talk and approve\n"
     assert HTTPAgentClient(port=port, token=token)("hi").content == "hello"
     press_ctrl_c(process)
     ended = agents.end(process)
@@ -71,6 +72,7 @@ def test_a_token_that_was_given_is_not_shown(agents: Command, way: str):
         agents.environment["TRIVIUM_SERVE_TOKEN"] = "my-token"
     process = agents.start("serve", "agents:writer", "--port", "0", *options)
     port = port_of(line_of(process))
+    assert line_of(process) == f"open http://127.0.0.1:{port}/ to look at runs, talk and approve\n"
     assert HTTPAgentClient(port=port, token="my-token")("hi").content == "hello"
     process.terminate()
     ended = agents.end(process)

@@ -23,7 +23,16 @@ from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import GUARD, TOKEN, Ask, Echo, served
 
-PATHS = [("POST", "/chat_completion"), ("GET", "/memory/0"), ("DELETE", "/memory/0"), ("GET", "/"), ("POST", "/nope")]
+PATHS = [
+    ("POST", "/chat_completion"),
+    ("GET", "/memory/0"),
+    ("DELETE", "/memory/0"),
+    ("GET", "/ui/about"),
+    ("GET", "/ui/runs"),
+    ("POST", "/ui/decide"),
+    ("GET", "/uix"),
+    ("POST", "/nope"),
+]
 
 
 # ---- the token

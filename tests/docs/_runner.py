@@ -24,6 +24,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from typer.testing import CliRunner
+
+from trivium.cli._app import app
+
 from ._blocks import LANGUAGES, Block, blocks_in
 from ._program import joined_blocks
 
@@ -31,7 +35,10 @@ __all__ = ["ROOT", "Command", "Runner", "commands_in", "save"]
 
 ROOT = Path(__file__).parents[2]
 _BIN = Path(sys.executable).parent
-_COMMANDS = ("extract", "ask", "chat", "serve", "mcp", "models", "list", "fetch", "path", "remove")
+_COMMANDS = (
+    "extract", "ask", "chat", "serve", "mcp", "models", "list", "fetch", "path", "remove",
+    "runs", "show", "resume", "replay", "diff", "fork", "forget", "doctor",
+)  # fmt: skip
 _GUARD = 60
 _URL = "http://127.0.0.1:8000/v1"
 _ENDED = "\x01ended "
@@ -136,7 +143,7 @@ class Runner:
         if words[0] != "trivium":
             return
         of = [word for word in words[1:3] if word in _COMMANDS]
-        helped = self.run("trivium", *of, "--help").stdout
+        helped = CliRunner().invoke(app, [*of, "--help"]).stdout  # in this process: a start costs half a second
         for word in words:
             if word.startswith("--") and not re.search(rf"{word}\b", helped):
                 yield command.line, f"`trivium {' '.join(of)}` has no option {word}"

@@ -259,13 +259,6 @@ def test_blogger(run: Run, serve: Serve):
     assert last_of(server.asked[2]).endswith("Follow this advice:\n\nSay less about tea.")
 
 
-@pytest.mark.model
-@pytest.mark.slow
-def test_blogger_with_the_small_model(run: Run):
-    said = re.findall(r"^\[(\w+)\] \S", run("blogger.py", "green tea", "--model", "small"), re.MULTILINE)
-    assert said == ["writer", "critic", "writer"]
-
-
 def test_async_blogger(run: Run, serve: Serve):
     topics = ["tea", "bees", "trains", "maps", "soup"]
     all_are_there = threading.Barrier(len(topics))
@@ -449,10 +442,10 @@ def test_sort_letters(run: Run, serve: Serve):
 @pytest.mark.model
 @pytest.mark.slow
 def test_sort_letters_with_the_small_model(run: Run):
-    shown = run("sort_letters.py", "--letters", 40, "--model", "small")
-    assert "\n40 of 40\n" in shown
-    (right,) = re.findall(r"(\d+) of 40 right", shown)
-    assert int(right) > 30
+    shown = run("sort_letters.py", "--letters", 12, "--model", "small")
+    assert "\n12 of 12\n" in shown
+    (right,) = re.findall(r"(\d+) of 12 right", shown)
+    assert int(right) > 8
     assert "unclear" not in shown
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,15 @@ def test_broken_links(tmp_path: Path):
         "a.md:3: #no: there is no such heading",
         "a.md:4: b%20c.md#no: there is no such heading",
     ]
+
+
+def test_every_page_has_its_place_in_the_site():
+    text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    named = set(re.findall(r'"([\w-]+\.md)"', text))
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    made = {
+        "examples.md",
+        *re.findall(r': "([\w-]+\.md)"', (ROOT / "scripts/build_site.py").read_text(encoding="utf-8")),
+    }
+    assert pages <= named
+    assert named <= pages | made

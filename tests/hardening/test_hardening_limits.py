@@ -55,7 +55,7 @@ CALLS: dict[Callable[..., Any], tuple[str, ...]] = {
     database: ("max_rows", "timeout"),
     Fetcher: ("max_bytes", "timeout"),
     mcp_server: ("max_bytes", "timeout", "start_seconds"),
-    server_of: ("max_bytes", "max_runs", "max_sessions", "timeout"),
+    server_of: ("max_bytes", "max_runs", "max_sessions", "timeout", "keep_days", "approval_seconds"),
 }
 NOTHING = (math.nan, math.inf, -math.inf, -1, "9")
 

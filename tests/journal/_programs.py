@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -267,6 +268,20 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "extraction": run_extraction,
     "session": run_session,
 }
+
+
+def crash_and_resume(names: list[str], url: str = "") -> dict[str, int]:
+    """Kill programs at each place, in a process without other threads; return how often each was killed."""
+    command = [sys.executable, "-m", "journal._programs", *names]
+    environment = {**os.environ, "TRIVIUM_TEST_URL": url}
+    ran = subprocess.run(
+        command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=240, env=environment
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    killed = {name: int(times) for name, times in map(str.split, ran.stdout.splitlines())}
+    assert min(killed.values()) >= 10
+    return killed
+
 
 if __name__ == "__main__":
     url = os.environ.get("TRIVIUM_TEST_URL", "")

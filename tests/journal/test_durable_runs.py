@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from journal._programs import PROGRAMS, Stateless, agent, buy, chat, look
+from journal._programs import PROGRAMS, Stateless, agent, buy, chat, crash_and_resume, look
 from trivium import Agent, ChatAgent, Message, Module, Task, this_call
 from trivium.actions import ApprovalRequest, Denied, tool
-from trivium.commander import Limits
+from trivium.commander import Limits, driver_neutral, gather, run_sync, wait
 from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
@@ -38,8 +37,6 @@ from trivium.exceptions import (
 )
 from trivium.journal import Journal, UnclaimedEvent, ask_later, step, step_async
 from trivium.testing import ScriptedModel, call_tool
-
-TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -63,13 +60,9 @@ class Broken:
         yield from self.model.stream(request)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_that_is_killed_at_each_place_ends_as_if_it_had_not_been(name: str):
-    ran = subprocess.run(
-        [sys.executable, "-m", "journal._programs", name], cwd=TESTS, capture_output=True, text=True, timeout=240
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert int(ran.stdout.split()[1]) >= 10
+@pytest.mark.parametrize("names", [[*PROGRAMS][at::3] for at in range(3)], ids=", ".join)
+def test_a_program_that_is_killed_at_each_place_ends_as_if_it_had_not_been(names: list[str]):
+    assert crash_and_resume(names).keys() == {*names}
 
 
 def test_a_finished_run_is_repeated_without_a_model_and_without_a_tool(journal: Journal):
@@ -233,6 +226,27 @@ def test_branches_of_which_one_alone_was_recorded_start_in_any_order(journal: Jo
 
     assert asyncio.run(break_off_and_resume()) == [2, 1, 0]
     assert sorted(asked) == [0, 1, 2]
+
+
+def test_the_same_where_a_sync_program_gathers(journal: Journal):
+    is_broken_off = [True]
+
+    @driver_neutral
+    async def branch(at: int) -> int:
+        if at and is_broken_off:
+            await wait(60)
+        price = await step_async("price", int, at, effect="read")
+        assert not is_broken_off
+        return price
+
+    def attempt(*order: int) -> list[int]:
+        with journal.run("a"):
+            return run_sync(gather, *(partial(branch, at) for at in order))
+
+    with pytest.raises(AssertionError):
+        attempt(0, 1, 2)
+    is_broken_off.clear()
+    assert attempt(2, 1, 0) == [2, 1, 0]
 
 
 @pytest.mark.parametrize(

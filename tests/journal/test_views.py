@@ -24,6 +24,7 @@ from trivium.exceptions import (
     UnknownRunError,
 )
 from trivium.journal import Fork, ForkedEvent, Journal, RunNode, ask_later, step
+from trivium.journal._outline import outline_of
 from trivium.schema import ToolCall, Usage
 from trivium.testing import RecordedModel, ScriptedModel, call_tool
 
@@ -76,6 +77,34 @@ def test_the_tree_has_every_node_with_its_place_time_and_tokens(journal: Journal
     assert (run.why, run.session_id, run.forked_from) == ("", 0, None)
     assert [each.content for each in run.input or ()] == ["Go."]
     assert [each.seq for each in run.events(after=3)] == [4, 5]
+
+
+def test_an_outline_has_the_same_nodes_as_the_tree_and_describes_each(journal: Journal):
+    for program in (run_agent, run_task, run_team):
+        program(journal)
+    for name in ("order-17", "task-1", "team"):
+        view, outline = journal.view(name), journal.outline(name)
+        tree = {each.path: each for each in view.tree().walk()}
+        assert sorted(outline.paths()) == sorted(tree)
+        for at, path in enumerate(outline.paths()):
+            node = tree[path]
+            told = (outline.keys[at], outline.status[at], outline.started[at], outline.ended[at], outline.last[at])
+            assert told == (node.key, node.status, node.started, node.ended, node.last)
+            if at:
+                described = journal.describe(name, node.key)
+                assert (described["name"], described["error"]) == (node.name, node.error)
+        page = view._repr_html_()  # pyright: ignore[reportPrivateUsage] - notebooks call it
+        assert page.count("<script") == page.count("</script>") == 3
+    arguments = {each["name"]: each["asked"] for each in journal.view("task-1").as_json()["nodes"].values()}
+    assert arguments["tool:square"] == {"number": 3}
+    with pytest.raises(UnknownNodeError):
+        journal.describe("task-1", "no such key")
+
+
+def test_a_node_of_a_fork_begins_no_earlier_than_the_fork():
+    heads = [(1, "call", "a", "root", "a", 50.0, ""), (2, "end", "a", "root", "a", 60.0, "")]
+    outline = outline_of("root", 100.0, [*heads, (3, "outcome", "b", "root", "model", 101.0, "")])
+    assert [*zip(outline.started, outline.ended, strict=True)] == [(100.0, 101.0), (50.0, 60.0), (100.0, 101.0)]
 
 
 @pytest.mark.parametrize(("program", "name"), [(run_task, "task-1"), (run_team, "team")])
@@ -328,6 +357,22 @@ def test_a_session_is_forgotten_with_all_its_runs(journal: Journal):
     assert journal.forget(session_id="ada") == 2
     assert [each.id for each in journal.runs()] == ["1"]
     assert journal.forget("1") == 1
+
+
+def test_nothing_above_a_decision_seems_to_last_as_long_as_its_user_took(journal: Journal):
+    @tool(effect="once", needs_approval=True)
+    def buy(amount: int) -> str:
+        """Buy."""
+        return f"bought {amount}"
+
+    shop = Agent(Stateless(call_tool("buy", amount=3), "done"), tools=[buy], name="shop")
+    with pytest.raises(RunPausedError):
+        shop("Go.", run_id="a", journal=journal, approve=ask_later)
+    (asked,) = journal.pending("a")
+    journal.refuse("a", asked.digest, "too dear", by="ada")
+    shop("Go.", run_id="a", journal=journal, approve=ask_later)
+    (decided,) = [each.at for each in journal.entries("a") if each.kind == "decision"]
+    assert journal.view("a").node("shop/model#1").started >= decided
 
 
 def test_a_fork_asks_again_for_what_was_approved_in_the_other_run(journal: Journal):

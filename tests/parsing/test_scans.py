@@ -63,7 +63,7 @@ def test_images_are_read(tmp_path: Path, name: str) -> None:
 
 
 @needs_tesseract
-@pytest.mark.parametrize("degrees", [0, 3, -5, 90, 180, 270, 93])
+@pytest.mark.parametrize("degrees", [0, -5, 93, 180, 270])
 def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degrees: float) -> None:
     image = turned(page_image(), degrees)
     document = read_image(tmp_path, image)

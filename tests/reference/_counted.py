@@ -246,13 +246,8 @@ def _methods(system: str) -> set[str]:
     """The methods that the documents let users write: Langroid's own, and those that programs of the others write."""
     if system == "langroid":
         document = (REFERENCE / "langroid-api.md").read_text(encoding="utf-8")
-        known = [each.key for each in langroid_names.documented(document)]
-        found = [re.fullmatch(r"(Agent|ChatAgent|Task)\.(\w+)", key) for key in known]
-        return {
-            each[2]
-            for each in found
-            if each is not None and callable(getattr(getattr(trivium, each[1]), each[2], None))
-        }
+        found = [each.partition(".") for each in langroid_names.methods(document)]
+        return {name for owner, _, name in found if owner in ("Agent", "ChatAgent", "Task")}
     written = {
         each.name
         for program in _programs(system)

@@ -226,6 +226,18 @@ def test_a_task_belongs_to_its_owner_and_its_module():
         asyncio.run(look(http.base_url))
 
 
+def test_names_with_a_slash_are_served():
+    async def talk(url: str) -> None:
+        async with client_of(url) as client:
+            assert told(await sent(client, said("hi")))[-1] == "COMPLETED"
+
+    with serving({"team/shop": make_shop()}) as http:
+        asyncio.run(talk(f"{str(http.base_url).rstrip('/')}/a2a/team/shop"))
+        message = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
+        assert '"You "' in http.post("/ai-sdk/team/shop", json={"id": "c", "messages": [message]}).text
+        assert http.get("/ai-sdk/team/shop/c/stream").status_code == 204
+
+
 USER: Any = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
 WRONG: list[tuple[str, Any, int]] = [
     ("SendMessage", {}, -32602),

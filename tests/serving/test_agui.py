@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ag_ui_validate.pytest_plugin import assert_valid_agui
 
-from serving._served import Shop, people, serving
+from serving._served import Shop, follow, people, serving
 from trivium import Agent, ChatAgent
 from trivium.llms import Reasoning
 from trivium.tasks import Task
@@ -70,6 +70,15 @@ def test_an_interrupt_is_an_approval():
         assert [second[2]["content"], second[-1]["outcome"]] == ["paid 3", {"type": "success"}]
         assert run(client, "", "r3", resume=resolved(first)) == second  # asked for again: the same run
         assert run(client, "buy") == first
+
+
+def test_what_another_protocol_has_asked_in_a_thread_is_answered_here_too():
+    with serving() as client:
+        begun = client.post("/runs", json={"message": "buy", "session_id": "t"}).json()["id"]
+        approvals = json.loads(follow(client, begun, until='"paused"')[-1][1])["approvals"]
+        resume = [{"interruptId": each["digest"], "status": "resolved", "payload": {"approved": True}}
+                  for each in approvals]  # fmt: skip
+        assert run(client, "", "r2", resume=resume)[-1]["outcome"] == {"type": "success"}
 
 
 def test_a_refusal_is_read_by_the_model_and_no_answer_is_one():

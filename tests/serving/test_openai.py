@@ -118,6 +118,36 @@ def test_a_response_is_cancelled_deleted_and_says_what_was_asked():
             client.responses.retrieve(started.id)
 
 
+def test_a_response_that_is_not_stored_is_gone_when_it_was_sent():
+    with serving() as http, client_of(str(http.base_url)) as client:
+        first = client.responses.create(model="shop", input="hi")
+        given: Any = {"model": "shop", "input": "hi", "store": False, "previous_response_id": first.id}
+        answers: list[Any] = [client.responses.create(**given)]
+        with client.responses.stream(**given) as stream:
+            answers.append(stream.get_final_response())
+        for answer in answers:
+            assert answer.output_text == "You said 2."  # and the next one is the second one again
+            with pytest.raises(openai.NotFoundError):
+                client.responses.retrieve(answer.id)
+            with pytest.raises(openai.NotFoundError):
+                client.responses.create(model="shop", input="hi", previous_response_id=answer.id)
+        assert len(http.get("/runs").json()["runs"]) == 1
+        refused = client.responses.create(model="shop", input="buy", store=False)  # nobody could come back to decide
+        assert [each.type for each in refused.output] == ["mcp_call", "mcp_call", "message"]
+
+
+def test_a_response_that_is_not_stored_ends_with_its_connection():
+    sleeper = AsyncSleeper()
+    with serving(sleeper) as http:
+        body = {"model": "AsyncSleeper", "input": "go", "store": False, "stream": True}
+        with http.stream("POST", "/v1/responses", json=body) as response:
+            assert response.status_code == 200
+            assert sleeper.began.acquire(timeout=GUARD)
+        assert sleeper.ended.acquire(timeout=GUARD)
+        while http.get("/runs").json()["runs"]:
+            pass
+
+
 def test_files_reach_the_model():
     seen: list[Request] = []
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 
-from serving._served import GUARD, ask, make_shop, serving
+from serving._served import GUARD, ask, make_shop, people, serving
 from trivium.serving import AgentServer
 
 SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
@@ -34,6 +34,11 @@ def test_whatever_is_asked_is_answered_as_described():
 
 
 def test_the_numbers_of_a_server():
+    tokens = {"ada": "token-a", "bob": "token-b"}
+    with serving(token=tokens) as client, people(client, *tokens.values()) as (ada, bob):
+        ada.get(f"/runs/{ada.post('/runs', json={'message': 'hi'}).json()['id']}/events")
+        assert 'trivium_tokens_total{model="shop",kind="input"} 10' in ada.get("/metrics").text
+        assert "tokens_total{" not in bob.get("/metrics").text
     with serving() as client:
         run = client.post("/runs", json={"message": "hi"}).json()["id"]
         client.get(f"/runs/{run}/events")

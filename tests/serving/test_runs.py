@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import pytest
@@ -13,12 +15,24 @@ import pytest
 from _postgres import postgres_server
 from distributed._helpers import AsyncSleeper
 from journal._places import postgres_place
-from serving._served import Shop, approve_all, events_of, follow, make_shop, own_process, people, serving
-from trivium import Agent
+from serving._served import (
+    GUARD,
+    Shop,
+    approve_all,
+    ask,
+    events_of,
+    follow,
+    make_shop,
+    own_process,
+    people,
+    serving,
+)
+from trivium import Agent, ChatAgent
 from trivium.commander import PASS_WORD, HandlerCoroutine, Job, Limits, handler, tasker
 from trivium.exceptions import ConfigurationError
-from trivium.serving import JobModule, OwnerLimits
-from trivium.testing import ScriptedModel
+from trivium.serving import AgentServer, JobModule, OwnerLimits
+from trivium.tasks import Task
+from trivium.testing import ScriptedModel, call_tool
 
 
 def start(client: Any, message: str, **body: Any) -> str:
@@ -113,6 +127,17 @@ def test_what_is_refused_is_not_done_and_the_model_reads_why(tmp_path: Path, mon
     assert (tmp_path / "marks").read_text() == "price\n"
 
 
+def test_a_tool_that_raises_has_failed_and_its_error_stays_in_the_server():
+    def look() -> str:
+        raise ValueError("the password is 1234")
+
+    with serving(Agent(ScriptedModel([call_tool("look"), "I cannot tell."]), tools=[look])) as client:
+        kinds = {each["kind"]: each for each in events_of(client, start(client, "hi"))}
+        assert kinds["tool_failed"]["key"] == kinds["tool_call"]["key"]
+        assert kinds["tool_failed"]["error"] == "the tool failed; the server's log says why"
+        assert "tool_result" not in kinds
+
+
 @pytest.mark.parametrize(
     ("body", "status", "kind"),
     [
@@ -172,7 +197,7 @@ def test_several_are_served_by_their_names():
 def test_runs_go_on_after_their_server_was_killed_and_clients_get_the_rest(tmp_path: Path):
     marks, journal = tmp_path / "marks", tmp_path / "runs.db"
     with own_process(journal, marks=marks) as (server, client):
-        runs = [start(client, "buy", session_id=f"s{at}") for at in range(10)]
+        runs = [start(client, "buy", session_id=f"s{at}") for at in range(50)]
         known = [follow(client, each, until='"paused"') for each in runs]
         for each, events in zip(runs, known, strict=True):
             decision = {"digest": json.loads(events[-1][1])["approvals"][0]["digest"], "approved": True}
@@ -184,11 +209,11 @@ def test_runs_go_on_after_their_server_was_killed_and_clients_get_the_rest(tmp_p
             rest = follow(client, run, len(events))
             assert json.loads(rest[-1][1])["kind"] == "done"
             assert [number for number, _ in events + rest] == [*range(1, len(events) + len(rest) + 1)]
-            assert follow(client, run) == events + rest
-            assert said(client, "hi", session_id=client.get(f"/runs/{run}").json()["session_id"]) == "You said 2."
+        assert follow(client, runs[0]) == known[0] + follow(client, runs[0], len(known[0]))
+        assert said(client, "hi", session_id="s0") == "You said 2."
     done = marks.read_text().split()
-    assert done.count("price") == 10
-    assert done.count("pay") <= 10  # one that was broken off is reported to the model, not repeated
+    assert done.count("price") == 50
+    assert done.count("pay") <= 50  # one that was broken off is reported to the model, not repeated
 
 
 def test_a_server_that_is_asked_to_end_leaves_its_runs_to_the_next(tmp_path: Path):
@@ -232,6 +257,76 @@ def test_a_client_that_knows_all_is_told_the_end():
         run = start(client, "hi")
         whole = follow(client, run)
         assert follow(client, run, len(whole)) == follow(client, run, 999) == []
+
+
+def test_a_conversation_goes_on_when_it_is_too_late_for_an_approval():
+    with serving(approval_seconds=0.001) as client:
+        run = start(client, "buy", session_id="s")
+        follow(client, run, until='"paused"')
+        assert said(client, "hi", session_id="s") == "You said 1."
+        shown = client.get(f"/runs/{run}").json()
+        assert [shown["state"], "approval_seconds" in shown["why"]] == ["cancelled", True]
+
+
+def test_runs_are_kept_as_long_as_the_server_says(tmp_path: Path):
+    journal = tmp_path / "runs.db"
+    with serving(journal=journal) as client:
+        wait_until_done(client, start(client, "hi"))
+        follow(client, start(client, "buy"), until='"paused"')
+    with serving(journal=journal) as client:
+        assert sorted(each["state"] for each in client.get("/runs").json()["runs"]) == ["done", "paused"]
+    with serving(journal=journal, approval_seconds=0.001, keep_days=1e-9) as client:
+        deadline = time.monotonic() + GUARD
+        while client.get("/runs").json()["runs"] and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert client.get("/runs").json() == {"runs": []}
+        told = client.get("/openapi.json").json()["info"]["description"]
+        assert "for 1e-09 days after their end. One that waits for an approval is cancelled after 0.001 s." in told
+    for name in ("approval_seconds", "keep_days"):
+        given: dict[str, Any] = {name: 0}
+        with pytest.raises(ConfigurationError):
+            AgentServer(make_shop(), port=0, **given)
+
+
+def test_what_deleted_runs_have_spent_counts():
+    with serving(Agent(Shop()), owner_limits=OwnerLimits(tokens_per_day=15)) as client:
+        run = start(client, "hi")
+        wait_until_done(client, run)
+        assert client.delete(f"/runs/{run}").status_code == 200
+        assert client.post("/runs", json={"message": "hi"}).json()["error"]["limit"] == "tokens_per_day"
+
+
+def test_a_run_that_waits_for_its_turn_is_cancelled_at_once():
+    with serving(make_shop(waits=True), owner_limits=OwnerLimits(runs=2)) as client:
+        first = start(client, "wait", session_id="s")
+        follow(client, first, until='"You "')
+        for _ in range(3):
+            waiting = start(client, "hi", session_id="s")
+            assert client.post(f"/runs/{waiting}/cancel").json()["state"] == "cancelled"
+            assert [*events_of(client, waiting)][-1]["kind"] == "cancelled"
+        client.post(f"/runs/{first}/cancel")
+        assert said(client, "hi", session_id="s") == "You said 1."
+
+
+def test_a_paused_run_goes_on_when_the_one_before_it_was_deleted():
+    with serving() as client:
+        first = start(client, "hi")
+        wait_until_done(client, first)
+        run = start(client, "buy", previous_run_id=first)
+        follow(client, run, until='"paused"')
+        client.delete(f"/runs/{first}")
+        approve_all(client, run)
+        assert outcome(client, run) == "You said 2."
+
+
+def test_a_task_that_would_ask_at_the_servers_terminal_is_not_served():
+    agent = ChatAgent(ScriptedModel(["DONE 7"]))
+    boss = Task(agent, name="boss", interactive=False)
+    boss.add_sub_task(Task(ChatAgent(ScriptedModel(["DONE 7"])), name="clerk"))
+    with pytest.raises(ConfigurationError, match="the task clerk is interactive"):
+        AgentServer(boss, port=0)
+    agent.ask_user = lambda prompt: "yes"
+    assert repr(AgentServer(Task(agent, name="clerk"), port=0)).startswith("AgentServer(clerk, ")
 
 
 def test_decisions_at_once_count_once_and_none_after_the_end():
@@ -302,6 +397,27 @@ def test_a_server_that_ends_starts_no_run_that_waits_for_its_turn(tmp_path: Path
         follow(client, runs[0], until='"You "')
     with serving(journal=journal) as client:
         assert [outcome(client, each) for each in runs] == ["You said 1.", "You said 2.", "You said 3."]
+
+
+def test_followers_of_runs_that_a_server_leaves_to_the_next_are_told_its_end():
+    began = Semaphore(0)
+
+    def read(client: Any, run: str) -> list[str]:
+        with client.stream("GET", f"/runs/{run}/events") as response:
+            lines = response.iter_lines()
+            first = next(lines)
+            began.release()
+            return [first, *lines]  # a response that was broken off is an error
+
+    server = AgentServer(make_shop(waits=True), port=0, token="right-token", grace=0.1)
+    server.start()
+    with ask(server.url) as client, ThreadPoolExecutor(2) as pool:
+        runs = [start(client, "wait", session_id="s") for _ in range(2)]
+        follow(client, runs[0], until='"You "')
+        asked = [pool.submit(read, client, each) for each in runs]
+        assert [began.acquire(timeout=GUARD) for _ in runs] == [True, True]
+        server.close()
+        assert [each.result(GUARD)[0] for each in asked] == ["id: 1", "id: 1"]
 
 
 class Shout(Job):

@@ -66,6 +66,7 @@ TOLD = [  # a call that does not fit its tool: the model reads what was wrong
     '{"request": "move", "number": 3.5}',
     '{"request": "move", "number": {"number": 3}}',
     call_tool("move", number="three"),
+    call_tool("move", number=True),
     call_tool("move"),
     ToolCallPart(0, "call_1", "move", '{"number": '),
     ToolCallPart(0, "call_1", "move", "[3]"),
@@ -442,6 +443,18 @@ def test_a_task_is_never_below_itself():
         with pytest.raises(ConfigurationError, match=f"Below would be below itself as a sub-task of {task.name}"):
             below.add_sub_task([task])
     assert below.sub_tasks == []
+    below.sub_tasks.append(above)  # behind the back of `add_sub_task`
+    with pytest.raises(ConfigurationError, match="would be below itself"):
+        above.run("hello")
+
+
+def test_two_sub_tasks_of_one_name_are_told():
+    task, same = Task(scripted("x"), name="Above"), [Task(scripted("x"), name="Same") for _ in range(3)]
+    with pytest.warns(UserWarning, match="two sub-tasks of Above are called Same: what is for Same reaches the first"):
+        task.add_sub_task(same[:2])
+    with pytest.warns(UserWarning, match="give each a name"):
+        task.add_sub_task(same[2])
+    assert task.sub_tasks == same
 
 
 @pytest.mark.shows("Task.clone", "weak point 7")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, assert_type
 
 import pytest
@@ -19,8 +20,10 @@ from trivium.agent.task import Task as DocumentedTask
 from trivium.agent.tool_message import ToolMessage as DocumentedToolMessage
 from trivium.agents import AsyncStreamingAgent, ReAct, StreamingAgent
 from trivium.agents.special import DocChatAgent
+from trivium.evals import Case, Dataset, EvaluationReport, Score, compare, evaluate, rescore
 from trivium.events import DeltaEvent, EndedEvent, RunEvent, ToolCallEvent, ToolResultEvent, UsageEvent
 from trivium.exceptions import ArgumentTypeError
+from trivium.journal import Journal, RunView
 from trivium.schema import Answer, Usage
 from trivium.tasks import run_batch_tasks
 from trivium.testing import ScriptedModel, call_tool
@@ -300,6 +303,10 @@ def tool_messages_have_the_types_of_their_fields() -> None:
     assert_type(Square(number=3).handle(), str)
     agent = ChatAgent(ScriptedModel(["9"]))
     agent.enable_message(Square)
+    assert_type(agent.llm_tools_map["square"], type[ToolMessage])
+    agent.llm_tools_usable = {"square"}
+    agent.llm_tools_usable.discard("square")
+    assert (len(agent.llm_tools_usable), "square" in agent.llm_tools_handled) == (0, True)
 
 
 # ---- configs
@@ -312,6 +319,29 @@ def a_config_refuses_what_is_no_model() -> None:
 def a_keyword_that_does_not_exist_is_refused() -> None:
     with pytest.raises(TypeError):
         Limits(turn=3)  # type: ignore[call-arg]
+
+
+# ---- evaluations
+def the_types_of_cases_reach_reports() -> None:
+    def exact(case: Case[City, int], message: Message, run: RunView) -> bool:
+        return bool(message.content == case.expected)
+
+    async def anything(case: Case[object, object], message: Message, run: RunView) -> Score:
+        return Score(0.5, "anything goes")
+
+    dataset = Dataset([Case("rome", ROME, 2_800_000)], [exact, anything])
+    assert_type(dataset, Dataset[City, int])
+    assert_type(dataset[0].expected, int)
+    with TemporaryDirectory() as folder:
+        dataset.save(folder + "/cities.jsonl")
+        assert_type(Dataset.load(folder + "/cities.jsonl", input_type=City, expected_type=int), Dataset[City, int])
+        journal = Journal(folder + "/runs.db")
+        report = evaluate(Agent(model()), dataset, "first", journal)
+        assert_type(report, EvaluationReport[City, int])
+        assert_type(report.results[0].case.input, City)
+        assert_type(compare(report, rescore(dataset, "first", journal), "anything").p, float)
+        journal.close()
+    Dataset([Case("rome", "Rome", 2_800_000)], [exact])  # type: ignore[list-item]
 
 
 # ---- documented paths

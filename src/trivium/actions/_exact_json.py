@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 __all__ = ["read_exact_json", "refuse_booleans"]
 
@@ -20,18 +21,23 @@ def read_exact_json(text: str) -> Any:
     return json.loads(text, object_pairs_hook=_with_each_key_once, parse_float=_finite, parse_constant=_finite)
 
 
-def refuse_booleans(adapter: TypeAdapter[Any], value: Any) -> None:
-    """Refuse a value that has booleans where its type has numbers: pydantic takes them for 1 and 0.
+def refuse_booleans(validate_json: Callable[..., object], text: str) -> None:
+    """Refuse JSON that has booleans where its type has numbers: pydantic takes them for 1 and 0.
+
+    Args:
+        validate_json: the method of the type.
+        text: the JSON; a text without the words true and false need not be looked at.
 
     Raises:
         ValueError: it has one.
     """
     try:
-        adapter.validate_json(json.dumps(value), strict=True)
+        validate_json(text, strict=True)
     except ValidationError as error:
         for each in error.errors(include_url=False):
             if isinstance(each["input"], bool) and each["type"] in ("int_type", "float_type"):
-                raise ValueError(f"{json.dumps(each['input'])} stands where a number is asked for") from None
+                place = "".join(f"{part}: " for part in each["loc"])
+                raise ValueError(f"{place}{json.dumps(each['input'])} stands where a number is asked for") from None
 
 
 def _finite(text: str) -> float:

@@ -91,7 +91,8 @@ class RecipientTool(ToolMessage):
         """
         schema: Any = {"enum": [*recipients]}
         field: Any = (str, Field(default or ..., json_schema_extra=schema))
-        made = create_model(cls.__name__, __base__=cls, __module__=cls.__module__, intended_recipient=field)
+        name = f"{cls.__name__}Restricted"
+        made = create_model(name, __base__=cls, __module__=cls.__module__, intended_recipient=field)
         made.__doc__ = cls.__doc__
         made.allowed_recipients, made.default_recipient = [*recipients], default
         return made

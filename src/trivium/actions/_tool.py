@@ -27,6 +27,7 @@ import jiter
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
+from trivium.actions._exact_json import refuse_booleans
 from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_json_object, strict_schema
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import Sink, SourceKind
@@ -408,6 +409,8 @@ class Validator:
             if arguments.__class__ is WrittenArguments:
                 self._check_exactly(text)
             found = self._from_json(text)
+            if "true" in text or "false" in text:
+                refuse_booleans(self._from_json, text)
             jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)  # pydantic takes both
             return found
         except ValidationError as error:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trivium.actions._cut import cut_text
+from trivium.actions._exact_json import refuse_booleans
 from trivium.actions._strict import drop_nulls, is_json_object, strict_schema
 from trivium.actions._tool import (
     Arguments,
@@ -325,6 +326,8 @@ class ToolMessage(OlderNames):
         """
         try:
             values = cls._read(arguments) if isinstance(arguments, str) else dict(arguments)
+            if isinstance(arguments, str) and ("true" in arguments or "false" in arguments):
+                refuse_booleans(cls.model_validate_json, unfenced(arguments))
         except ValueError as error:
             raise ToolArgumentsError(f"the arguments of {cls.name()} do not fit: {error}", cls.name()) from None
         return cls._made_of(values, is_exact=isinstance(arguments, WrittenArguments))

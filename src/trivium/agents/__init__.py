@@ -29,17 +29,11 @@ __all__ = [
 ]  # fmt: skip
 
 # Where the names live that stand on the core; they are imported when used.
+_STREAMING = ("AsyncStreamingAgent", "AsyncStreamingSequential", "StreamingAgent", "StreamingSequential")
 _HOMES = {
-    "AgentDict": "_containers",
-    "AgentList": "_containers",
-    "AsyncReAct": "react",
-    "AsyncSequential": "_containers",
-    "AsyncStreamingAgent": "_streaming",
-    "AsyncStreamingSequential": "_streaming",
-    "ReAct": "react",
-    "Sequential": "_containers",
-    "StreamingAgent": "_streaming",
-    "StreamingSequential": "_streaming",
+    **dict.fromkeys(("AgentDict", "AgentList", "AsyncSequential", "Sequential"), "_containers"),
+    **dict.fromkeys(("AsyncReAct", "ReAct"), "react"),
+    **dict.fromkeys(_STREAMING, "_streaming"),
 }
 
 lazy_names(__name__, _HOMES, __all__, rest="stream")

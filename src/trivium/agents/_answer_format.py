@@ -82,12 +82,11 @@ class AnswerFormat:
             found = read_exact_json(unfenced(text))
             if self.is_wrapped and isinstance(found, dict) and list(cast("dict[str, Any]", found)) == ["value"]:
                 found = cast("dict[str, Any]", found)["value"]
+            if "true" in text or "false" in text:
+                refuse_booleans(self._adapter.validate_json, json.dumps(found))
             if is_class(self.kind, ToolMessage):
                 return self.kind.parse(cast("Mapping[str, Any]", found))
-            value = self._adapter.validate_python(found)
-            if "true" in text or "false" in text:
-                refuse_booleans(self._adapter, found)
-            return value
+            return self._adapter.validate_python(found)
         except ValidationError as error:
             raise AnswerFormatError(describe_errors("the answer", error), text) from error
         except (ValueError, TypeError, RecursionError) as error:

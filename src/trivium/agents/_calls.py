@@ -14,15 +14,15 @@ from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander.lowlevel import current
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import Message, Origin, ToolCall
-from trivium.schema.lowlevel import linked
+from trivium.schema.lowlevel import check_content, linked
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
     from trivium.agents._toolbox import ToolClass
 
 __all__ = [
-    "READERS", "as_message", "calls_in", "class_of", "find_handled", "handled_by", "handles_tool", "is_empty",
-    "overrides", "parse_call", "read_calls", "recipient_of",
+    "READERS", "as_message", "calls_in", "class_of", "find_all", "find_handled", "handled_by", "handles_tool",
+    "is_empty", "overrides", "parse_call", "read_calls", "recipient_of",
 ]  # fmt: skip
 
 READERS: Final = ("get_json_tool_messages", "get_formatted_tool_messages")
@@ -123,6 +123,11 @@ def find_handled(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMe
     return (*found, *[tool for tool in message.tool_messages if handles_tool(agent, tool)])
 
 
+def find_all(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolMessage]:
+    """Return the calls and tool messages in a message, whoever handles them."""
+    return (*message.tool_messages, *calls_in(agent, message))
+
+
 def handles(agent: AgentNames, name: str) -> bool:
     """Return whether the agent handles the tool of this name: one that is enabled, or that steers tasks."""
     box = agent.toolbox
@@ -144,9 +149,8 @@ def as_message(message: Message | str, said_by_program: bool = False) -> Message
     """
     if isinstance(message, Message):
         return message
-    if said_by_program and current.get() is None:
-        return Message(content=message, origin=_PROGRAM)
-    return Message(content=message)
+    made = Message(content=check_content(message))
+    return made.replace(origin=_PROGRAM) if said_by_program and current.get() is None else made
 
 
 def recipient_of(arguments: str) -> str:

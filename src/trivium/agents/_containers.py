@@ -8,7 +8,7 @@ from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from trivium.agents._agent import Agent
-from trivium.exceptions import AgentNameError, ConfigurationError, NotAgentError
+from trivium.exceptions import AgentNameError, ArgumentTypeError, ConfigurationError, NotAgentError
 from trivium.module import AsyncModule, Module, overridable
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
@@ -176,7 +176,7 @@ class Sequential(Agent):
         agents = self._agents.data
         try:
             return agents[key] if isinstance(key, str) else list(agents.values())[key]
-        except LookupError:
+        except (LookupError, TypeError):
             raise AgentNameError(f"there is no agent {key!r}; there are {', '.join(agents)}", str(key)) from None
 
     @overridable
@@ -190,7 +190,7 @@ class Sequential(Agent):
         """
         last = len(self) - 1 if exit_at is None else exit_at
         if not isinstance(last, int) or last < 0:  # type: ignore[unnecessary] - users pass anything
-            raise ConfigurationError(f"exit_at={exit_at!r} is no position: count from 0")
+            raise ArgumentTypeError(f"exit_at={exit_at!r} is no position: count from 0", "exit_at")
         for agent in islice(cycle(list(self._agents.values())), last + 1):
             message = (await agent.acall(*message, **kwargs),)
         return message[0]

@@ -18,7 +18,7 @@ from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._described import writes_calls_as_text
-from trivium.agents._numbers import count_tokens, usage_of_response
+from trivium.agents._numbers import CHARACTERS_PER_TOKEN, usage_of_response
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
@@ -56,7 +56,6 @@ class AgentNames(Module):
     toolbox: Toolbox = attribute(Module.__init__, "toolbox", as_toolbox)
     _toolbox: Toolbox = Toolbox()
     template: Any = None
-    _id: str | None = None
     indent: str = ""
     """The text before the agent's displayed responses, to make levels visible."""
     lock: Any = contextlib.nullcontext()
@@ -215,7 +214,7 @@ class AgentNames(Module):
         """Return a copy that has an id and hooks of its own; all else is shared."""
         _ = self.vecdb  # one that is in memory must be the same for both
         new = copy.copy(self)
-        new._id = None
+        vars(new).pop("id", None)
         new._hooks = self._hooks and dict(self._hooks)
         return new
 
@@ -239,14 +238,13 @@ class AgentNames(Module):
     ask_agent = sync_method(ask_agent_async)
 
     # ---- identity
-    @property
+    @cached_property
     def id(self) -> str:
         """The agent's id, made when it is first asked for; by it `from_id` finds the agent."""
-        if self._id is None:
-            self._id = ObjectRegistry.new_id()
-            if self.options.add_to_registry:
-                ObjectRegistry.registry[self._id] = self
-        return self._id
+        made = ObjectRegistry.new_id()
+        if self.options.add_to_registry:
+            ObjectRegistry.registry[made] = self
+        return made
 
     from_id, delete_id = staticmethod(ObjectRegistry.get), staticmethod(ObjectRegistry.remove)
 
@@ -341,7 +339,9 @@ class AgentNames(Module):
 
     def num_tokens(self, prompt: str | Sequence[LLMMessage]) -> int:
         """Return the tokens of a text or of messages: counted by the model where it can, else estimated."""
-        return count_tokens(self.llm, prompt)
+        text = prompt if isinstance(prompt, str) else "\n".join(each.content or "" for each in prompt)
+        count = getattr(self.llm, "count_tokens", None)
+        return -(-len(text) // CHARACTERS_PER_TOKEN) if count is None else count(text)
 
     def update_token_usage(
         self, response: Any, prompt: Any, stream: bool, chat: bool = True, print_response_stats: bool = True
@@ -373,8 +373,7 @@ class AgentNames(Module):
             return []
         message = reading.as_message(msg, said_by_program=True)
         self.tool_error = False
-        every = (*message.tool_messages, *reading.calls_in(self, message)) if all_tools else ()
-        wanted = every if all_tools else reading.find_handled(self, message)
+        wanted = reading.find_all(self, message) if all_tools else reading.find_handled(self, message)
         try:
             found = [reading.parse_call(self, each) if isinstance(each, ToolCall) else each for each in wanted]
         except ToolArgumentsError:
@@ -418,8 +417,7 @@ class AgentNames(Module):
         if msg is None:
             return False
         message = reading.as_message(msg, said_by_program=True)
-        has_any = bool(reading.calls_in(self, message) or message.tool_messages)
-        return has_any and not reading.handled_by(self, message)
+        return bool(reading.find_all(self, message)) and not reading.handled_by(self, message)
 
     def can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether it is of use to ask this agent: not where all tools of the message are somebody else's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from trivium.agents._calls import overrides
@@ -15,16 +15,9 @@ if TYPE_CHECKING:
     from trivium.agents._chat_agent import ChatAgent
     from trivium.agents._names import AgentNames
 
-__all__ = ["ask_as_written", "count_tokens", "usage_of_response"]
+__all__ = ["CHARACTERS_PER_TOKEN", "ask_as_written", "usage_of_response"]
 
 CHARACTERS_PER_TOKEN = 4
-
-
-def count_tokens(llm: Any, prompt: str | Sequence[LLMMessage]) -> int:
-    """Return the tokens of a text or of messages: counted by the model where it can, else estimated."""
-    text = prompt if isinstance(prompt, str) else "\n".join(each.content or "" for each in prompt)
-    count = getattr(llm, "count_tokens", None)
-    return -(-len(text) // CHARACTERS_PER_TOKEN) if count is None else count(text)
 
 
 class CountedResponse(LLMResponse):

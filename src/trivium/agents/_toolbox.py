@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, MutableSet, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, MutableSet, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import classes_by_name, refuse_twins
@@ -159,11 +159,20 @@ class HasToolbox(Protocol):
     toolbox: Toolbox
 
 
-class ToolProperty(property):
+V = TypeVar("V", bound="NameSet | ToolTable")
+
+
+class ToolProperty(Generic[V]):
     """A documented table of an agent's tools, as a view of its toolbox, which is filled anew where the table is set."""
 
+    def __init__(self, view: Callable[[Any], V]) -> None:
+        self.fget, self.__doc__ = view, view.__doc__
+
+    def __get__(self, agent: Any, owner: type | None = None) -> V:
+        return cast("V", self) if agent is None else self.fget(agent)
+
     def __set__(self, agent: Any, given: Any) -> None:
-        self.__get__(agent).fill(given)
+        self.fget(agent).fill(given)
 
 
 class NameSet(MutableSet[str]):
@@ -288,6 +297,16 @@ class ToolTable(MutableMapping[str, ToolClass]):
 
     def __delitem__(self, name: str) -> None:
         self.fill({each: kind for each, kind in self.items() if each != name})
+
+    def __or__(self, other: Mapping[str, ToolClass]) -> dict[str, ToolClass]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, ToolClass]) -> dict[str, ToolClass]:
+        return {**other, **self}
+
+    def copy(self) -> dict[str, ToolClass]:
+        """Return the tool messages as a dict."""
+        return dict(self)
 
     def __repr__(self) -> str:
         return repr(dict(self))

@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -56,7 +56,8 @@ class SQLiteConnections:
         import sqlite3
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        with suppress(FileExistsError):  # to close a file that is open elsewhere here drops the locks of SQLite on it
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         database = sqlite3.connect(self.path, self._busy_seconds, isolation_level=None, check_same_thread=False)
         try:
             self._write_ahead(database)

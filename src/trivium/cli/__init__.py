@@ -20,6 +20,10 @@ def main() -> None:
     except KeyboardInterrupt:  # loading takes a moment
         sys.exit(_INTERRUPTED)
     except ImportError as error:
+        if sys.argv[1:2] == ["doctor"]:  # it tells what is missing, so it needs nothing of it
+            from trivium.cli._doctor import run_doctor
+
+            sys.exit(run_doctor("--json" in sys.argv))
         if error.name not in ("rich", "typer"):
             raise
         from trivium.exceptions import MissingExtraError

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from trivium import __version__
-from trivium.cli._run_commands import COMMANDS, RUNS_EXAMPLES
+from trivium.cli._run_commands import COMMANDS, EVAL_EXAMPLES, RUNS_EXAMPLES, eval_command
 from trivium.cli._screen import as_error, one_line, prepare, silence, write_line
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
@@ -58,11 +58,14 @@ Examples:
   trivium serve agents:make_writer --port 0 --allow temperature
   trivium serve agents:writer checker=agents:critic --journal runs.db
 \b
-Clients send POST /chat_completion with "Authorization: Bearer TOKEN" and
-  {"message": "…", "session_id": "ada", "stream": true}, or use
-  trivium.distributed.HTTPAgentClient.
+Clients send "Authorization: Bearer TOKEN". OpenAI's take URL/v1 as base_url;
+  POST /runs takes {"message": "…", "session_id": "ada"}, and GET
+  /runs/ID/events streams what comes of it. AG-UI, the AI SDK, A2A:
+  docs/serving.md.
 Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
 _ACCESS = "The token of clients; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users can see arguments."
+_SERVED = "Where runs are written down, to go on after a restart: an SQLite file or the URL of a PostgreSQL database."
+_WAIT = "Seconds that a run waits for an approval; else no limit."
 _ORIGIN = "A web origin whose pages may call it; may be repeated."
 _ALLOW = "A keyword that clients may send to the agent; may be repeated."
 
@@ -109,6 +112,8 @@ Examples:
   trivium mcp serve agents:writer --http --port 0
 \b
 Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
+
+_DOCTOR_EPILOG = "Exit status: 0; 1 if something that is installed or set does not work."
 
 mcp = typer.Typer(help="MCP: show a server's tools, serve your own.", no_args_is_help=True)
 app.add_typer(mcp, name="mcp")
@@ -292,19 +297,22 @@ def _serve_command(
     ],
     host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8090,
-    journal: Annotated[str | None, _option("Where runs are written down, to go on after a restart.", "FILE")] = None,
+    journal: Annotated[str | None, _option(_SERVED, "FILE")] = None,
     token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
     origin: Annotated[list[str] | None, _option(_ORIGIN, "URL")] = None,
     allow: Annotated[list[str] | None, _option(_ALLOW, "NAME")] = None,
     timeout: Annotated[float | None, _option("Seconds that a run may take; else no limit.", "S", min=0.001)] = None,
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
     max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Remembered sessions of a user.")] = 10_000,
+    approval_seconds: Annotated[float | None, _option(_WAIT, "S", min=0.001)] = None,
+    keep_days: Annotated[float | None, _option("Days that runs are kept; else no limit.", "N", min=0.001)] = None,
 ) -> None:
     """Serve MODULE:OBJECT over HTTP; modules of this folder are found. Of several, each is a model by its name."""
     from trivium.cli import _serve
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
     options |= {"max_runs": max_runs, "max_sessions": max_sessions}
+    options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
     _serve.serve_agents(references, host, port, token, options)
 
 
@@ -413,6 +421,18 @@ def _mcp_serve(
     _mcp.serve_references(references, "http" if http else "stdio", host, port, token)
 
 
+@app.command("doctor", short_help="Show what is installed and works, and mend the rest.", epilog=_DOCTOR_EPILOG)
+def _doctor_command(json: _AsJson = False) -> int:
+    """Show what is installed and works here, and the command that mends what does not.
+
+    Names of keys are shown, never their values; nothing goes over the network.
+    """
+    from trivium.cli import _doctor
+
+    return _doctor.run_doctor(json)
+
+
+app.command("eval", short_help="Evaluate an agent.", epilog=EVAL_EXAMPLES, no_args_is_help=True)(eval_command)
 for _name, (_command, _text) in COMMANDS.items():
     _needs = _name not in ("runs", "forget")
     app.command(_name, short_help=_text, epilog=RUNS_EXAMPLES, no_args_is_help=_needs)(_command)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-__all__ = ["COMMANDS", "RUNS_EXAMPLES"]
+__all__ = ["COMMANDS", "EVAL_EXAMPLES", "RUNS_EXAMPLES", "eval_command"]
 
 RUNS_EXAMPLES: Final = """\b
 Examples:
   trivium runs --status failed
+  trivium runs --open
   trivium show order-17
   trivium resume order-17 agents:buyer
   trivium fork order-17 order-17b --at buyer/tool:look --edit "It rains."
@@ -23,6 +25,17 @@ PATH is that of a node as `trivium show` has it: BUYER/model#1 is the second
   answer of BUYER's model.
 Exit status: 0; 3 if two runs differ; 1 if it fails; 2 for a wrong option;
   130 after Ctrl-C."""
+
+EVAL_EXAMPLES: Final = """\b
+Examples:
+  trivium eval cases:refunds agents:support --experiment monday
+  trivium eval cases:refunds agents:support --experiment tuesday --against monday
+  trivium eval cases:refunds --experiment monday --report monday.html
+\b
+An evaluation that was broken off goes on by the same command. Without an
+  agent the recorded answers are scored again.
+Exit status: 0; 1 if a case has no score or it fails; 2 for a wrong option;
+  3 if it is worse than --against or below --fail-under; 130 after Ctrl-C."""
 
 _Journal = Annotated[
     str, typer.Option("--journal", metavar="FILE", envvar="TRIVIUM_JOURNAL", help="The journal of the runs.")
@@ -39,24 +52,40 @@ def _runs(
     status: Annotated[
         str | None, typer.Option(metavar="STATUS", help="running, done, failed, stopped, paused or killed.")
     ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Look at them in a browser, until Ctrl-C.")] = False,
+    report: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="With --open: show this page of `trivium extract` too.")
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="PORT", help="The port for --open; 0: any free one.")] = 0,
     journal: _Journal = _DEFAULT,
     json: _AsJson = False,
 ) -> None:
-    """List the durable runs of a journal, the latest first."""
+    """List the durable runs of a journal, the latest first; or look at them in a browser."""
     from trivium.cli import _runs as runs
 
-    runs.list_runs(runs.open_journal(journal), status, json)
+    opened = runs.open_journal(journal)
+    if open_:
+        from trivium.cli._serve import browse_runs
+
+        browse_runs(opened, port, report or ())
+    else:
+        runs.list_runs(opened, status, json)
 
 
 def _show(
     run: _Run,
     content: Annotated[bool, typer.Option("--content", help="Show what models and tools answered.")] = False,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it as an HTML page that needs no network.")
+    ] = None,
     journal: _Journal = _DEFAULT,
     json: _AsJson = False,
 ) -> None:
     """Show a run: why it failed, and its tree with times, tokens and dollars."""
     from trivium.cli import _runs as runs
 
+    if page is not None:
+        runs.write_page(runs.open_journal(journal), run, page)
     runs.show_run(runs.open_journal(journal), run, json, content)
 
 
@@ -130,6 +159,54 @@ def _forget(
     from trivium.cli import _runs as runs
 
     runs.forget_runs(runs.open_journal(journal), run or [], session)
+
+
+def eval_command(
+    dataset: Annotated[str, typer.Argument(metavar="MODULE:DATASET", help="A Dataset, or a function that makes one.")],
+    agent: Annotated[
+        str | None, typer.Argument(metavar="MODULE:AGENT", help="The agent, or a function that makes one.")
+    ] = None,
+    experiment: Annotated[
+        str, typer.Option(metavar="NAME", help="The name of what is tried; a changed agent needs another.")
+    ] = "first",
+    against: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Compare with this earlier experiment.", show_default=False)
+    ] = None,
+    scorer: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Compare by this scorer.", show_default=False)
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each case.")] = 1,
+    at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at the same time.")] = 8,
+    max_usd: Annotated[
+        float | None, typer.Option(min=0.0, metavar="USD", help="Dollars that all runs may cost.", show_default=False)
+    ] = None,
+    fail_under: Annotated[
+        float | None, typer.Option(metavar="MEAN", help="End with status 3 below this mean.", show_default=False)
+    ] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.", show_default=False)] = None,
+    inspect: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a log (.json) for `inspect view`.", show_default=False)
+    ] = None,
+    journal: _Journal = _DEFAULT,
+    json: _AsJson = False,
+) -> int:
+    """Run an agent on the cases of a dataset, score its answers, and compare; modules of this folder are found."""
+    from trivium.cli import _eval
+
+    options = _eval.EvalOptions(
+        experiment=experiment,
+        against=against,
+        scorer=scorer,
+        repeat=repeat,
+        at_once=at_once,
+        max_usd=max_usd,
+        fail_under=fail_under,
+        journal=journal,
+        report=report,
+        inspect=inspect,
+        json=json,
+    )
+    return _eval.evaluate_agent(dataset, agent, options)
 
 
 COMMANDS: Final[dict[str, tuple[Callable[..., Any], str]]] = {

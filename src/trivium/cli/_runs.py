@@ -8,8 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -19,8 +17,9 @@ from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal, RunInfo, RunNode, RunView
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
+from trivium.ui import run_page
 
-__all__ = ["diff_runs", "forget_runs", "fork_run", "list_runs", "open_journal", "repeat_run", "show_run"]
+__all__ = ["diff_runs", "forget_runs", "fork_run", "list_runs", "open_journal", "repeat_run", "show_run", "write_page"]
 
 DIFFERENT = 3
 """The exit status of a comparison that found a difference."""
@@ -50,16 +49,18 @@ def list_runs(journal: Journal, status: str | None, as_json: bool) -> None:
         for each in runs:
             _write_json(_info_json(each))
         return
-    table = Table("run", "of", "status", "began", "took", "attempts", "why", box=box.HORIZONTALS, border_style="dim")
-    for each in runs:
+    screen = stdout()
+    wide = max((len(one_line(each.id)) for each in runs), default=0)
+    for each in runs:  # no table: an id that is cut short cannot be given to the other commands
         took = "" if each.ended is None else format_seconds(each.ended - each.started)
-        status_text = Text(each.status, style=_COLOURS.get(each.status, "red"))
+        status_text = (f"{each.status:<9}", _COLOURS.get(each.status, "red"))
         began = datetime.fromtimestamp(each.started).strftime("%Y-%m-%d %H:%M:%S")
-        table.add_row(
-            Text(one_line(each.id)), Text(one_line(each.root)), status_text, began, took, str(each.epoch),
-            Text(one_line(each.why)),
-        )  # fmt: skip
-    stdout().print(table)
+        tries = f"{each.epoch} attempts" if each.epoch > 1 else ""
+        rest = ", ".join(filter(None, (one_line(each.root), took, tries)))
+        line = Text.assemble(f"{one_line(each.id):<{wide}}  ", status_text, f"{began}  {rest}")
+        screen.print(line, soft_wrap=True)
+        if each.why:
+            screen.print(Text(f"  {one_line(each.why)}", style="red"), soft_wrap=True)
 
 
 def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> None:
@@ -82,6 +83,20 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> Non
     if run.forked_from is not None:
         screen.print(Text(f"forked from {one_line(run.forked_from.run_id)}", style="dim"))
     screen.print(_tree(top, content))
+
+
+def write_page(journal: Journal, run_id: str, page: Path) -> None:
+    """Write a run as a page of one file.
+
+    Raises:
+        ConfigurationError: the file cannot be written.
+    """
+    text = run_page(journal.view(run_id).as_json())
+    try:
+        page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{one_line(str(page))} cannot be written: {error.strerror}") from None
+    write_line(f"wrote {one_line(str(page))}")
 
 
 def _tree(top: RunNode, content: bool) -> Tree:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
+import webbrowser
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
 from trivium.cli._objects_at import import_agent
 from trivium.cli._screen import one_line, write_line
 from trivium.exceptions import ConfigurationError
+from trivium.journal import Journal
 from trivium.module import Module
 from trivium.serving import AgentServer, ServeOptions
 from trivium.serving.lowlevel import HTTPServing, is_loopback
 
-__all__ = ["report_ready", "serve_agents"]
+__all__ = ["browse_runs", "report_ready", "serve_agents"]
 
 
 def serve_agents(references: list[str], host: str, port: int, token: str | None, options: ServeOptions) -> None:
@@ -27,7 +34,35 @@ def serve_agents(references: list[str], host: str, port: int, token: str | None,
             raise ConfigurationError(f"two agents would be served as {name!r}: name one, as other={reference}")
         served[name] = agent
     server = AgentServer(served, host, port, token=token, **options)
-    server.serve(lambda: report_ready(server, ", ".join(served), server.url, host))
+
+    def ready() -> None:
+        report_ready(server, ", ".join(served), server.url, host)
+        token = f"#token={server.token}" if server.token_is_made else ""  # a browser sends no fragment
+        write_line(f"open {server.url}/{token} to look at runs, talk and approve")
+
+    server.serve(ready)
+
+
+def browse_runs(journal: Journal, port: int, reports: Collection[Path]) -> None:
+    """Show the runs of a journal in a browser, and pages of `trivium extract`, until a signal comes.
+
+    Raises:
+        ConfigurationError: the port cannot be used, or there is no such page.
+    """
+    for each in reports:
+        if not each.is_file():
+            raise ConfigurationError(f"there is no report {one_line(str(each))}: `trivium extract --report` writes one")
+    server = AgentServer({}, port=port, token=secrets.token_urlsafe(32), journal=journal, reports=reports)
+
+    def ready() -> None:
+        address = f"{server.url}/#token={server.token}"
+        write_line(f"open {address}; Ctrl-C ends it")
+        with suppress(webbrowser.Error):
+            found = webbrowser.get()
+            if type(found) is not webbrowser.GenericBrowser:  # which takes the terminal
+                found.open(address)
+
+    server.serve(ready)
 
 
 def report_ready(server: HTTPServing, what: str, where: str, host: str) -> None:

@@ -149,7 +149,7 @@ def pair_forms(cls: type, pairs: Mapping[str, str]) -> None:
         pairs: the names of sync methods with those of their coroutine methods, beside those by `sync_method`.
     """
     mro = cls.__mro__
-    made = {name: mark for each in mro for name, value in vars(each).items() if (mark := _mark_of(value))}
+    made = {name: mark for each in reversed(mro) for name, value in vars(each).items() if (mark := _mark_of(value))}
     for name, core in {**pairs, **made}.items():
         owner = next(each for each in mro if name in vars(each) or core in vars(each))
         forms = vars(owner)

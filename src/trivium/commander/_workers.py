@@ -72,11 +72,16 @@ def wait_slices(seconds: float | None) -> Iterator[float]:
     yield seconds
 
 
-def get_item(inbox: queue.SimpleQueue[T]) -> T:
-    """Return the next item of a queue, after any time; Ctrl-C ends the wait."""
-    while True:
+def get_item(inbox: queue.SimpleQueue[T], seconds: float | None = None) -> T:
+    """Return the next item of a queue; Ctrl-C ends the wait.
+
+    Raises:
+        TimeoutError: none came in that many seconds; None: no limit.
+    """
+    for piece in wait_slices(seconds):
         with suppress(queue.Empty):
-            return inbox.get(timeout=POLL_SECONDS)
+            return inbox.get(timeout=piece)
+    raise TimeoutError(f"nothing came in {seconds:g} seconds")
 
 
 def submit(work: Callable[[], object]) -> None:

@@ -290,7 +290,9 @@ from trivium.exceptions._tools import (
     XMLFormatError,
 )
 
-LangroidImportError, InfiniteLoopException, XMLException = MissingExtraError, InfiniteLoopError, AnswerFormatError
+LangroidImportError = MissingExtraError
+InfiniteLoopException = InfiniteLoopError
+XMLException = AnswerFormatError
 
 __all__ = [
     "AgentChangedError",

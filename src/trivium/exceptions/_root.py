@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Self
 
+from trivium.exceptions._install import install_command
+
 __all__ = [
     "AgentNameError",
     "AnswerTypeError",
@@ -62,7 +64,7 @@ class LimitError(TriviumError):
 
 
 class MissingExtraError(TriviumError, ImportError):
-    """An optional package is missing; the text gives the install line. `extra` is "" where none brings it.
+    """An optional package is missing; `command` installs it where trivium is. `extra` is "" where none brings it.
 
     Args:
         package: what is missing.
@@ -76,15 +78,10 @@ class MissingExtraError(TriviumError, ImportError):
     ) -> None:
         names = extra if isinstance(extra, str) else ",".join(extra or ())
         what = (error or f"{package or 'a package'} is not installed").rstrip(" .\n")
-        if names:
-            text = (
-                f"{what}: it comes with the extra '{names}': pip install \"trivium[{names}]\". "
-                f"From a checkout of trivium: pip install -e '.[{names}]'"
-            )
-        else:
-            text = f"{what}, and no extra of trivium brings it" + (f": pip install {package}" if package else "")
-        super().__init__(text, *args)
-        self.package, self.extra = package or "", names
+        whence = f": it comes with the extra '{names}'" if names else ", and no extra of trivium brings it"
+        command = install_command(package, names) if package or names else ""
+        super().__init__(f"{what}{whence}" + (f": {command}" if command else ""), *args)
+        self.package, self.extra, self.command = package or "", names, command
 
 
 class ConfigurationError(TriviumError, ValueError):
@@ -125,7 +122,7 @@ class FieldsError(ConfigurationError):
     """A list of fields or a schema cannot be read."""
 
 
-class NotInteractiveError(ConfigurationError):
+class NotInteractiveError(ConfigurationError, EOFError):
     """A person was to answer, and there is no terminal, pipe or notebook to ask at."""
 
 

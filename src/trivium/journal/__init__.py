@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
     from trivium.journal._forks import Divergence
     from trivium.journal._journal import Journal, step, step_async
+    from trivium.journal._outline import RunOutline
     from trivium.journal._run import DurableRun
     from trivium.journal._store import Entry, RunInfo
     from trivium.journal._tree import RunNode
@@ -27,6 +28,7 @@ __all__ = [
     "PendingApproval",
     "RunInfo",
     "RunNode",
+    "RunOutline",
     "RunView",
     "UnclaimedEvent",
     "ask_later",
@@ -45,6 +47,7 @@ _HOMES = {
     "ForkedEvent": "_events",
     "UnclaimedEvent": "_events",
     "Journal": "_journal",
+    "RunOutline": "_outline",
     "RunInfo": "_store",
     "RunNode": "_tree",
     "RunView": "_views",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import Any, NamedTuple, cast
 
 from trivium.commander.lowlevel import current, scope_of
@@ -38,7 +39,7 @@ class PendingApproval(NamedTuple):
 
     Args:
         run_id: the run.
-        digest: stands for the call: a decision names this digest, and nothing else of the call.
+        digest: stands for this call, also beside an equal one: a decision names it, and nothing else of the call.
         name: the tool's name.
         arguments: the arguments of the call.
         asked_at: when it was asked, in seconds since the epoch.
@@ -96,5 +97,6 @@ def pending_in(run_id: str, entries: Iterable[Entry]) -> list[PendingApproval]:
     found: list[PendingApproval] = []
     for entry in waiting.values():
         name, arguments = json.loads(entry.body)
-        found.append(PendingApproval(run_id, entry.digest, name, arguments, entry.at, entry))
+        digest = sha256(f"{entry.digest}/{entry.node}".encode()).hexdigest()[:32]
+        found.append(PendingApproval(run_id, digest, name, arguments, entry.at, entry))
     return found

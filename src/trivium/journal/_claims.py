@@ -9,7 +9,16 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import cast
 
-from trivium.commander.lowlevel import CallNode, TaskNode, claim_key, key_of, node_name, parent_of, place_of_caller
+from trivium.commander.lowlevel import (
+    CallNode,
+    TaskNode,
+    claim_key,
+    key_of,
+    lender,
+    node_name,
+    parent_of,
+    place_of_caller,
+)
 from trivium.exceptions import DivergedError
 from trivium.journal._codec import notes_in
 from trivium.journal._fingerprints import changed_lines
@@ -151,7 +160,10 @@ class Claims:
         task, above = place_of_caller()[1], parent_of(node)
         while above is not None and key_of(above) not in self.started:
             above = parent_of(above)
-        return above is not None and 0 != task != self.started[key_of(above)] != 0
+        if above is None or not task:
+            return False
+        before = self.started[key_of(above)]
+        return task != before if before else lender.get() is None  # a sync caller lends its thread, but not to `gather`
 
     def _diverged(self, node: TaskNode, record: Record, asked: object) -> DivergedError:
         path = node.path if isinstance(node, CallNode) else node_name(node)

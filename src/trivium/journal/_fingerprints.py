@@ -6,15 +6,18 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import unified_diff
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from trivium.exceptions import AgentChangedError
 from trivium.journal._store import Part, chain_of
 
-__all__ = ["Fingerprint", "Fingerprints", "changed_lines"]
+__all__ = ["Changes", "Fingerprint", "Fingerprints", "changed_lines"]
 
 Fingerprint: TypeAlias = Mapping[str, Any]
 """The parts of an agent by their names, as JSON's own values: its instruction, model, tools and output."""
+
+Changes: TypeAlias = Literal["accept", "check", "refuse"]
+"""An agent that was changed may go on; or may use recorded answers, but ask for nothing new; or not even that."""
 
 _MOST_LINES: Final = 40
 
@@ -28,12 +31,11 @@ class Fingerprints:
     Args:
         run_id: the run.
         parts: returns what is stored under a digest.
-        accepts: whether an agent that was changed goes on.
-
+        changes: the treatment of an agent that was changed.
     """
 
-    def __init__(self, run_id: str, parts: Callable[[str], Sequence[Part]], accepts: bool) -> None:
-        self.accepts = accepts
+    def __init__(self, run_id: str, parts: Callable[[str], Sequence[Part]], changes: Changes) -> None:
+        self.changes: Changes = changes
         self._change: AgentChangedError | None = None
         self._run_id, self._parts = run_id, parts
         self._known = defaultdict[str, list[str]](list)
@@ -58,6 +60,9 @@ class Fingerprints:
             name: the agent's name.
             is_recorded: whether its answer is taken from the journal.
             make: returns what the agent is made of.
+
+        Raises:
+            AgentChangedError: it was changed, and may not even use recorded answers.
         """
         if call in self._calls:
             return
@@ -67,9 +72,11 @@ class Fingerprints:
         digest = chain[-1].digest
         if digest in known:
             return
-        if known and is_recorded and not self.accepts:
+        if known and is_recorded and self.changes != "accept":
             before = json.loads(self._parts(known[-1])[-1].body)
             self._change = self._change or self._changed(name, before, now)
+            if self.changes == "refuse":
+                raise self._change
             return
         known.append(digest)
         self._new[name] = chain

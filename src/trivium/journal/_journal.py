@@ -25,16 +25,21 @@ from trivium.commander.lowlevel import (
 from trivium.commander.lowlevel import (
     step as node_of,
 )
+from trivium.events import JSONObject
 from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
     NestedRunError,
     NoSuchRequestError,
     RunInputError,
+    UnknownNodeError,
 )
 from trivium.journal._approvals import Decided, PendingApproval, pending_in
 from trivium.journal._codec import Codec
+from trivium.journal._detail import MOST_BEFORE, describe_node, read_input
 from trivium.journal._digests import Digests
+from trivium.journal._fingerprints import Changes
+from trivium.journal._outline import RunOutline, outline_of
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 from trivium.journal._sqlite import SQLiteRunStore
 from trivium.journal._store import Caller, Entry, RunInfo, Store, Writing
@@ -80,11 +85,17 @@ class Journal:
     """
 
     def __init__(self, place: str | PathLike[str] | Store, *, types: tuple[type, ...] = ()) -> None:
-        self._codec, self._accepts_changes, self._digests = Codec(*types), False, Digests()
+        self._codec, self._digests = Codec(*types), Digests()
+        self._changes: Changes = "check"
         self._store = _store_at(place) if isinstance(place, str | PathLike) else place
 
     def __repr__(self) -> str:
         return f"Journal({self._store.place!r})"
+
+    @property
+    def place(self) -> str:
+        """The file, or the URL of the database without its password."""
+        return self._store.place
 
     def attempt(self, run_id: str) -> DurableRun:
         """Return a new attempt of a run, which begins with the first call in whose scope it is.
@@ -101,7 +112,7 @@ class Journal:
                 f"the run {run_id!r} would begin within the run {outer.id!r}: leave its run_id out",
                 run_id,
             )
-        return DurableRun(self._store, self._codec, run_id, self._accepts_changes, self._digests)
+        return DurableRun(self._store, self._codec, run_id, self._changes, self._digests)
 
     def accepting_changes(self) -> Journal:
         """Return this journal, but so that runs go on with agents that were changed since they began.
@@ -110,9 +121,19 @@ class Journal:
         was answered before stays as it was, and the new agent is asked for the rest. The run notes it: further attempts
         need not accept it again.
         """
-        accepting = copy(self)
-        accepting._accepts_changes = True
-        return accepting
+        return self._with("accept")
+
+    def refusing_changes(self) -> Journal:
+        """Return this journal, but so that agents that were changed may not use recorded answers either.
+
+        So the result of a run that is done is that of the agent that is given.
+        """
+        return self._with("refuse")
+
+    def _with(self, changes: Changes) -> Journal:
+        made = copy(self)
+        made._changes = changes
+        return made
 
     def run(self, run_id: str, name: str = "run") -> RunBlock:
         """Make any code a durable run: `with journal.run("order-17"):`, and `async with` in async code.
@@ -166,7 +187,7 @@ class Journal:
             NoSuchRequestError: nothing of this digest waits.
             RunTakenOverError: the run has been resumed meanwhile.
         """
-        self._decide(run_id, digest, Decided(True, by, "", None if seconds is None else time.time() + seconds))
+        self.decide(run_id, {digest: Decided(True, by, "", None if seconds is None else time.time() + seconds)})
 
     def refuse(self, run_id: str, digest: str, reason: str = "", *, by: str) -> None:
         """Refuse a call that waits; the model reads the reason when the run is resumed.
@@ -175,20 +196,34 @@ class Journal:
             NoSuchRequestError: nothing of this digest waits.
             RunTakenOverError: the run has been resumed meanwhile.
         """
-        self._decide(run_id, digest, Decided(False, by, reason or "it was refused; go on without it"))
+        self.decide(run_id, {digest: Decided(False, by, reason)})
 
-    def _decide(self, run_id: str, digest: str, decided: Decided) -> None:
+    def decide(self, run_id: str, decisions: Mapping[str, Decided]) -> None:
+        """Decide on several calls that wait, on all of them or on none.
+
+        Args:
+            run_id: the run.
+            decisions: what is decided, by the digests of the calls.
+
+        Raises:
+            NoSuchRequestError: nothing waits of one of the digests.
+            RunTakenOverError: the run has been resumed meanwhile.
+        """
         info, entries = self.info(run_id), self.entries(run_id)
-        asked = next((each.entry for each in pending_in(run_id, entries) if each.digest == digest), None)
-        if asked is None or info.status != "paused":
+        waiting = pending_in(run_id, entries) if info.status == "paused" else ()
+        asked = {each.digest: each.entry for each in waiting}
+        if (unknown := next((each for each in decisions if each not in asked), None)) is not None:
             raise NoSuchRequestError(
-                f"no call {digest!r} of the run {run_id!r} waits for a decision: journal.pending() shows those that do",
+                f"no call {unknown!r} of the run {run_id!r} waits for a decision: see journal.pending()",
                 run_id,
             )
-        last = entries[-1]
-        body = json.dumps(decided._asdict(), ensure_ascii=False)
-        made = asked._replace(seq=last.seq + 1, kind="decision", body=body, at=time.time()).linked(last.link)
-        self._store.append(run_id, info.epoch, Writing([made]), is_durable=True)
+        made = list[Entry]()
+        for digest, decided in decisions.items():
+            last = made[-1] if made else entries[-1]
+            body = json.dumps(decided._asdict(), ensure_ascii=False)
+            entry = asked[digest]._replace(seq=last.seq + 1, kind="decision", body=body, at=time.time())
+            made.append(entry.linked(last.link))
+        self._store.append(run_id, info.epoch, Writing(made), is_durable=True)
 
     def view(self, run_id: str) -> RunView:
         """Return a run as it is at this moment: its tree, costs and error, and what can be made of it.
@@ -199,6 +234,41 @@ class Journal:
         """
         info = self.info(run_id)
         return RunView(self, self._store, info, self._store.entries(run_id), self._codec)
+
+    def outline(self, run_id: str) -> RunOutline:
+        """Return the nodes of a run in columns: their places, times and status, for trees of any size.
+
+        Unlike `view` it does not check that nobody has changed the records.
+
+        Raises:
+            UnknownRunError: there is no run of this id.
+        """
+        info = self.info(run_id)
+        found = outline_of(info.root, info.started, self._store.heads(run_id))
+        found.status[0], found.ended[0] = info.root_status, max(found.ended[0], info.ended or 0.0)
+        return found
+
+    def inputs(self, run_ids: Sequence[str]) -> dict[str, JSONObject]:
+        """Return the inputs of runs, by their ids: `text`, the first message's content, and `session`; JSON values.
+
+        Runs of other code, `with journal.run(…)`, have none.
+        """
+        return {run_id: read_input(body) for run_id, body in self._store.first_bodies(run_ids).items()}
+
+    def describe(self, run_id: str, key: str) -> JSONObject:
+        """Return a node of a run as JSON values: what it was asked and answered, and what was answered before it.
+
+        Args:
+            run_id: the run.
+            key: the key of the node, as an outline has it.
+
+        Raises:
+            UnknownNodeError: there is none.
+        """
+        found = self._store.near(run_id, key, MOST_BEFORE)
+        if not found:
+            raise UnknownNodeError(f"the run {run_id!r} has no records of the node {key!r}", run_id, key)
+        return describe_node(key, found, self._codec, self._store.parts)
 
     def add_run(
         self, run_id: str | None, origin: RunInfo, digest: str, begun: Mapping[str, Any], entries: Sequence[Entry]

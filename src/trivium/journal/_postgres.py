@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, LiteralString, cast
+from typing import TYPE_CHECKING, Any, Final, LiteralString
 from uuid import uuid4
 from weakref import finalize
 
-from trivium.exceptions import (
-    ConfigurationError,
-    JournalDamagedError,
-    JournalError,
-    MissingExtraError,
-)
+from trivium.exceptions import JournalError
+from trivium.journal._outline import Head
+from trivium.journal._postgres_connections import PostgresConnections
 from trivium.journal._store import (
+    BRIEF,
     VERSION,
     Caller,
     Entry,
@@ -45,17 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresRunStore"]
 
-_DEFAULTS: Final = {"connect_timeout": 10, "tcp_user_timeout": 30_000, "application_name": "trivium"}
-_SETTINGS: Final = {
-    # A commit outlasts this process at once, and a failure of the server after a moment; see `append`.
-    "synchronous_commit": "off",
-    "statement_timeout": "30s",
-    # The lease of a machine that is gone is free after half a minute, and that of a long act is not lost.
-    "tcp_keepalives_idle": "15",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-    "idle_session_timeout": "0",
-}
+_SETTINGS: Final = {"synchronous_commit": "off"}
+"""A commit outlasts this process at once, and a failure of the server after a moment; see `append`."""
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS trivium_journal (version INTEGER);
 CREATE TABLE IF NOT EXISTS trivium_run (
@@ -95,6 +81,14 @@ SELECT id, root, CASE WHEN status = 'running' AND NOT EXISTS (
 _ENTRIES: Final = """
 SELECT seq, kind, node, parent, name, digest, body, at, link FROM trivium_entry WHERE run = %s ORDER BY seq
 """
+_HEADS: Final = f"SELECT seq, kind, node, parent, name, at, {BRIEF} FROM trivium_entry WHERE run = %s ORDER BY seq"  # noqa: S608
+_NEAR: Final = """
+SELECT seq, kind, node, parent, name, digest, body, at, link FROM trivium_entry WHERE run = %(run)s AND (
+    node = %(node)s OR node = (SELECT parent FROM trivium_entry WHERE run = %(run)s AND node = %(node)s LIMIT 1)
+    OR seq BETWEEN (SELECT min(seq) FROM trivium_entry WHERE run = %(run)s AND node = %(node)s) - %(most)s
+    AND (SELECT min(seq) FROM trivium_entry WHERE run = %(run)s AND node = %(node)s)
+) ORDER BY seq
+"""
 _BEGIN: Final = """
 INSERT INTO trivium_run VALUES (%s, %s, %s, 'running', %s, %s, %s, NULL, '', '') ON CONFLICT (id)
 DO UPDATE SET status = 'running', epoch = excluded.epoch, owner = excluded.owner, ended = NULL, why = ''
@@ -127,27 +121,23 @@ class PostgresRunStore:
     """
 
     def __init__(self, url: str) -> None:
-        self._parameters: dict[str, Any] = {**_DEFAULTS, **_parsed(url)}
+        self._connections = PostgresConnections(url, _prepare, _SETTINGS)
         self._leases, self._token = Leases["Connection[Any]"](), uuid4().hex
-        self._idle = _Idle()
-        finalize(self, self._idle.close).atexit = False
+        finalize(self, self._connections.close).atexit = False
 
     @property
     def place(self) -> str:
         """The URL of the database, without the password."""
-        given = self._parameters
-        user = f"{given['user']}@" if "user" in given else ""
-        port = f":{given['port']}" if "port" in given else ""
-        return f"postgresql://{user}{given.get('host', '')}{port}/{given.get('dbname', '')}"
+        return self._connections.place
 
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
-        self._idle.close()
+        self._connections.close()
 
     def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
         """Begin a run, or go on with one; see `Store.begin`."""
         owner = own_process(self._token, caller)
-        with self._using(run_id, is_kept=True) as connection, connection.transaction():
+        with self._connections.use(run_id, is_kept=True) as connection, connection.transaction():
             is_free = connection.execute(f"SELECT pg_try_advisory_lock({_KEY})", (run_id,)).fetchone() == (True,)
             query = "SELECT root, digest, epoch, owner, head FROM trivium_run WHERE id = %s FOR UPDATE"
             row = connection.execute(query, (run_id,)).fetchone()
@@ -159,7 +149,7 @@ class PostgresRunStore:
                 entries = self._entries(connection, run_id, row and row[4])
                 connection.execute(_BEGIN, (run_id, root, digest, epoch, owner, time.time()))
         if not is_free:
-            self._idle.put(connection)
+            self._connections.release(connection)
             raise Owner.parse(row and row[3]).error(run_id, caller)
         self._leases.add(run_id, epoch, connection)
         return epoch, entries
@@ -205,7 +195,7 @@ class PostgresRunStore:
     def _connected(self, run_id: str, epoch: int) -> Generator[Connection[Any]]:
         """The connection that holds the lease of an attempt, or an unused one where the attempt is over."""
         held = self._leases.find(run_id, epoch)
-        with self._using(run_id) if held is None else self._typed_errors(run_id) as unheld:
+        with self._connections.use(run_id) if held is None else self._connections.typed_errors(run_id) as unheld:
             connection = held or unheld
             assert connection is not None
             yield connection
@@ -228,16 +218,16 @@ class PostgresRunStore:
         connection = self._leases.remove(run_id, epoch)
         if connection is None:
             return
-        with suppress(JournalError), self._typed_errors(run_id):
+        with suppress(JournalError), self._connections.typed_errors(run_id):
             connection.execute(f"SELECT pg_advisory_unlock({_KEY})", (run_id,))
-            self._idle.put(connection)
+            self._connections.release(connection)
             return
         connection.close()  # which gives it back too
 
     def runs(self, run_id: str | None = None) -> list[RunInfo]:
         """Return the runs, the latest first; or the one of an id; see `Store.runs`."""
         where, values = ("", ()) if run_id is None else (" WHERE id = %s", (run_id,))
-        with self._using(run_id or "") as connection:
+        with self._connections.use(run_id or "") as connection:
             rows = connection.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
         if run_id is not None and not rows:
             raise unknown_run(self.place, run_id)
@@ -245,24 +235,41 @@ class PostgresRunStore:
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run after the one of a number; see `Store.entries`."""
-        with self._using(run_id) as connection:
+        with self._connections.use(run_id) as connection:
             row = connection.execute("SELECT head FROM trivium_run WHERE id = %s", (run_id,)).fetchone()
             return self._entries(connection, run_id, row and row[0])[after:]
 
+    def heads(self, run_id: str) -> list[Head]:
+        """Return the heads of the records of a run; see `Store.heads`."""
+        with self._connections.use(run_id) as connection:
+            return connection.execute(_HEADS, (run_id,)).fetchall()
+
+    def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
+        """Return the bodies of the first records of runs; see `Store.first_bodies`."""
+        query = "SELECT run, body FROM trivium_entry WHERE seq = 1 AND run = ANY(%s)"
+        with self._connections.use("") as connection:
+            return dict(connection.execute(query, ([*run_ids],)).fetchall())
+
+    def near(self, run_id: str, node: str, most: int) -> list[Entry]:
+        """Return the records of a node, of the one above it, and those before it; see `Store.near`."""
+        with self._connections.use(run_id) as connection:
+            found = connection.execute(_NEAR, {"run": run_id, "node": node, "most": most})
+            return [*map(Entry._make, found)]
+
     def parts(self, digest: str) -> list[Part]:
         """Return the part of a digest and those before it; see `Store.parts`."""
-        with self._using("") as connection:
+        with self._connections.use("") as connection:
             return checked_parts([*map(Part._make, connection.execute(_PARTS, (digest,)))], digest)
 
     def share(self, run_id: str, other: str) -> None:
         """Have a run refer to all that another one refers to."""
-        with self._using(run_id) as connection:
+        with self._connections.use(run_id) as connection:
             query = "INSERT INTO trivium_head SELECT %s, part FROM trivium_head WHERE run = %s ON CONFLICT DO NOTHING"
             connection.execute(query, (run_id, other))
 
     def forget(self, run_id: str) -> None:
         """Delete a run and its records, and the parts that no other run refers to."""
-        with self._using(run_id) as connection, connection.transaction():
+        with self._connections.use(run_id) as connection, connection.transaction():
             connection.execute("LOCK TABLE trivium_head IN SHARE ROW EXCLUSIVE MODE")
             if connection.execute("DELETE FROM trivium_head WHERE run = %s", (run_id,)).rowcount:
                 connection.execute(_SWEEP)
@@ -272,137 +279,26 @@ class PostgresRunStore:
     def _entries(self, connection: Connection[Any], run_id: str, head: str | None) -> list[Entry]:
         return checked_entries(map(Entry._make, connection.execute(_ENTRIES, (run_id,))), head, run_id)
 
-    # ---- connections
-    @contextmanager
-    def _using(self, run_id: str, *, is_kept: bool = False) -> Generator[Connection[Any]]:
-        """A connection for this thread alone; it is closed where the block fails, and else unused again."""
-        with self._typed_errors(run_id):
-            connection = self._idle.take() or self._opened()
-            try:
-                yield connection
-            except BaseException:
-                connection.close()
-                raise
-        if not is_kept:
-            self._idle.put(connection)
-
-    def _opened(self) -> Connection[Any]:
-        import psycopg
-
-        connection: Connection[Any] = psycopg.connect(autocommit=True, **self._parameters)
-        try:
-            connection.execute(
-                "SELECT set_config(name, value, false) FROM jsonb_each_text(%s::jsonb) AS new (name, value) "
-                "WHERE name IN (SELECT name FROM pg_settings)",
-                (json.dumps(_SETTINGS),),
-            )
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _prepare(self, connection: Connection[Any]) -> None:
-        """Create the tables, if there are none, and check their version.
-
-        Raises:
-            JournalVersionError: a newer version of trivium has made them.
-        """
-        if connection.execute("SELECT to_regclass('trivium_journal') IS NULL").fetchone() == (True,):
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
-                connection.execute(_TABLES)
-                connection.execute(
-                    "INSERT INTO trivium_journal SELECT %s WHERE NOT EXISTS (SELECT FROM trivium_journal)", (VERSION,)
-                )
-        row = connection.execute("SELECT max(version) FROM trivium_journal").fetchone()
-        version = row[0] if row else 0
-        if version > VERSION:
-            raise newer_version(version)
-
-    @contextmanager
-    def _typed_errors(self, run_id: str) -> Generator[None]:
-        """Turn the errors of the server and of the connection into `JournalError`."""
-        import psycopg
-
-        try:
-            yield
-        except psycopg.Error as error:
-            said = str(error).strip().partition("\n")[0]
-            if password := self._parameters.get("password"):
-                said = said.replace(str(password), "…")
-            state = error.sqlstate or ""
-            if state in _DAMAGED:
-                raise JournalDamagedError(
-                    f"the journal {self.place} is damaged ({said}): restore it from a copy, or give another database",
-                    run_id,
-                ) from error
-            advice = next((each for start, each in _ADVICE.items() if state.startswith(start)), _ADVICE[""])
-            raise JournalError(f"the journal {self.place} cannot be used ({said}): {advice}", run_id) from error
-
 
 def _known_of(connection: Connection[Any], digests: list[str]) -> set[str]:
     rows = connection.execute("SELECT digest FROM trivium_part WHERE digest = ANY(%s)", (digests,))
     return {row[0] for row in rows}
 
 
-class _Idle:
-    """Unused connections. A child process has none; psycopg leaves those of its parent alone."""
+def _prepare(connection: Connection[Any]) -> None:
+    """Create the tables, if there are none, and check their version.
 
-    def __init__(self) -> None:
-        self._lock, self._pid = Lock(), os.getpid()
-        self._connections: list[Connection[Any]] = []
-
-    def take(self) -> Connection[Any] | None:
-        """Return one that the server has not closed."""
-        while True:
-            with self._own():
-                connection = self._connections.pop() if self._connections else None
-            if connection is None:
-                return None
-            with suppress(Exception):
-                connection.pgconn.consume_input()
-                if not connection.closed:
-                    return connection
-            connection.close()
-
-    def put(self, connection: Connection[Any]) -> None:
-        with self._own():
-            self._connections.append(connection)
-
-    def close(self) -> None:
-        while (connection := self.take()) is not None:
-            connection.close()
-
-    @contextmanager
-    def _own(self) -> Generator[None]:
-        if self._pid != os.getpid():  # a new child has one thread; the lock may have been held at the fork
-            self._lock, self._pid, self._connections = Lock(), os.getpid(), []
-        with self._lock:
-            yield
-
-
-_DAMAGED: Final = ("XX001", "XX002", "42P01", "42703")
-_ADVICE: Final = {
-    "53100": "its disk is full: make room there, then resume the run",
-    "25006": "it can only be read: give the URL of the primary server",
-    "42501": "give this user the right to create tables and write them in the first schema of its search path",
-    "57014": "it took too long: see what the server does, then resume the run",
-    "22": "the ids of runs, and the names of modules and steps, are text without NUL characters",
-    "": "check the URL, see that it runs and has a connection free for each run, then resume the run",
-}
-
-
-def _parsed(url: str) -> dict[str, Any]:
-    """Return the parameters for libpq; an invalid URL is not in the error, because it may hold a password."""
-    try:
-        from psycopg import ProgrammingError
-        from psycopg.conninfo import conninfo_to_dict
-    except ImportError:
-        raise MissingExtraError("psycopg", "postgres") from None
-    with suppress(ProgrammingError):
-        return cast("dict[str, Any]", conninfo_to_dict(url))
-    raise ConfigurationError(
-        "the URL of the journal is not valid: give postgresql://user:password@host:5432/name, with special characters "
-        "of the password percent-encoded"
-    )
+    Raises:
+        JournalVersionError: a newer version of trivium has made them.
+    """
+    if connection.execute("SELECT to_regclass('trivium_journal') IS NULL").fetchone() == (True,):
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
+            connection.execute(_TABLES)
+            connection.execute(
+                "INSERT INTO trivium_journal SELECT %s WHERE NOT EXISTS (SELECT FROM trivium_journal)", (VERSION,)
+            )
+    row = connection.execute("SELECT max(version) FROM trivium_journal").fetchone()
+    version = row[0] if row else 0
+    if version > VERSION:
+        raise newer_version(version)

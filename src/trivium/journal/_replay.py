@@ -10,8 +10,10 @@ from pydantic import BaseModel
 from trivium.commander.lowlevel import CallNode, driver_neutral
 from trivium.exceptions import NotRecordedError, RunInputError
 from trivium.journal._codec import Codec
+from trivium.journal._detail import entries_near
 from trivium.journal._fingerprints import Fingerprint
 from trivium.journal._journal import Journal
+from trivium.journal._outline import Head
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 from trivium.journal._store import Caller, Entry, RunInfo, RunStatus, Store, Writing
 
@@ -69,6 +71,18 @@ class _ReplayStore:
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records."""
         return [each for each in self._kept if each.seq > after]
+
+    def heads(self, run_id: str) -> list[Head]:
+        """Return the heads of the records."""
+        return [each.head for each in self._kept]
+
+    def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
+        """Return the body of the first record."""
+        return {self._info.id: self._kept[0].body} if self._kept else {}
+
+    def near(self, run_id: str, node: str, most: int) -> list[Entry]:
+        """Return the records of a node, of the one above it, and those before it."""
+        return entries_near(self._kept, node, most)
 
     def share(self, run_id: str, other: str) -> None:
         """Do nothing."""

@@ -39,7 +39,7 @@ from trivium.journal._claims import Claims
 from trivium.journal._codec import Codec, Notes, digest_of_messages, notes_in, with_notes
 from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
-from trivium.journal._fingerprints import Fingerprint, Fingerprints
+from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, chains_of, restore
 from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing
 from trivium.journal._tree import tree_of
@@ -70,15 +70,15 @@ class DurableRun:
         store: where the records are.
         codec: the form of values.
         run_id: the run.
-        accepts_changes: whether agents may have been changed since the run began.
+        changes: the treatment of agents that were changed since the run began.
         digests: what is known of conversations of other runs.
     """
 
     def __init__(
-        self, store: Store, codec: Codec, run_id: str, accepts_changes: bool = False, digests: Digests | None = None
+        self, store: Store, codec: Codec, run_id: str, changes: Changes = "check", digests: Digests | None = None
     ) -> None:
         self.id, self.epoch, self._root = run_id, 0, ""
-        self._fingerprints = Fingerprints(run_id, store.parts, accepts_changes)
+        self._fingerprints = Fingerprints(run_id, store.parts, changes)
         self._chains: list[list[Part]] = []
         """What the records that wait refer to."""
         self._store, self._codec = store, codec
@@ -133,11 +133,13 @@ class DurableRun:
         is_new = state is not None and self._is_new(node, state)
         if not self.epoch:
             await self.begin(node, digest)
-            with self.until_end(node, state):
+            with self.until_end(node, state) as ending:
                 self._restore(node, state, self._begun)
                 if self._begun is None:
                     self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
-                return await act()
+                result = await act()
+                ending.append(result)
+                return result
         record = self._claims.claim(node, digest, lambda: encoded)
         if record is None:
             self._waiting.append(
@@ -199,7 +201,7 @@ class DurableRun:
                 raise
         fork = None if self._begun is None else json.loads(self._begun).get("fork")
         if fork is not None:
-            self._fingerprints.accepts = True
+            self._fingerprints.changes = "accept"
             emit(node, ForkedEvent, Fork(*fork))
 
     def _begin(self, name: str, digest: str, caller: Caller) -> None:
@@ -208,10 +210,14 @@ class DurableRun:
             self._read(entry)
 
     @contextmanager
-    def until_end(self, node: CallNode, state: HasState | None = None) -> Generator[None]:
-        """End the run with the block, which is that of its node; record what is remembered then of its session."""
+    def until_end(self, node: CallNode, state: HasState | None = None) -> Generator[list[object]]:
+        """End the run with the block, which is that of its node.
+
+        Of a run with a session it records what is remembered, and the result, which the block puts into the list.
+        """
+        results: list[object] = []
         try:
-            yield
+            yield results
         except BaseException as error:
             ended = "stopped" if not isinstance(error, Exception) else "failed"
             self._end("paused" if isinstance(error, RunPausedError) else ended, error)
@@ -219,7 +225,8 @@ class DurableRun:
         if keys := self._claims.unclaimed():
             self._report(node, keys)
         if state is not None and node.session_id != 0:
-            self._waiting.append(self._entry("end", node, "", json.dumps(self._saved(node, state))))
+            body = {"result": [self._codec.encode(each) for each in results], **self._saved(node, state)}
+            self._waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
         self._end("done")
 
     def _report(self, node: CallNode, keys: list[str]) -> None:

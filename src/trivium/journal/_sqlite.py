@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,9 @@ from trivium.exceptions import (
     JournalError,
 )
 from trivium.journal._acts import ActNotes
+from trivium.journal._outline import Head
 from trivium.journal._store import (
+    BRIEF,
     VERSION,
     Caller,
     Entry,
@@ -59,6 +61,14 @@ COMMIT;
 """
 _RUNS: Final = "SELECT id, root, status, started, ended, why, epoch, owner FROM run"
 _ENTRIES: Final = "SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? ORDER BY seq"
+_HEADS: Final = f"SELECT seq, kind, node, parent, name, at, {BRIEF} FROM entry WHERE run = ? ORDER BY seq"  # noqa: S608
+_NEAR: Final = """
+SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = :run AND (
+    node = :node OR node = (SELECT parent FROM entry WHERE run = :run AND node = :node LIMIT 1)
+    OR seq BETWEEN (SELECT min(seq) FROM entry WHERE run = :run AND node = :node) - :most
+    AND (SELECT min(seq) FROM entry WHERE run = :run AND node = :node)
+) ORDER BY seq
+"""
 _PARTS: Final = """
 WITH RECURSIVE chain (digest, before, body, place) AS (
     SELECT digest, before, body, 0 FROM part WHERE digest = ?
@@ -222,6 +232,24 @@ class SQLiteRunStore:
         with _typed_errors(self.path, run_id), self._connections.use() as database:
             row = database.execute("SELECT head FROM run WHERE id = ?", (run_id,)).fetchone()
             return self._entries(database, run_id, row and row[0])[after:]
+
+    def heads(self, run_id: str) -> list[Head]:
+        """Return the heads of the records of a run; see `Store.heads`."""
+        with _typed_errors(self.path, run_id), self._connections.use() as database:
+            return database.execute(_HEADS, (run_id,)).fetchall()
+
+    def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
+        """Return the bodies of the first records of runs; see `Store.first_bodies`."""
+        marks = ", ".join("?" * len(run_ids))
+        query = f"SELECT run, body FROM entry WHERE seq = 1 AND run IN ({marks})"  # noqa: S608 - marks for values
+        with _typed_errors(self.path, ""), self._connections.use() as database:
+            return dict(database.execute(query, [*run_ids]).fetchall())
+
+    def near(self, run_id: str, node: str, most: int) -> list[Entry]:
+        """Return the records of a node, of the one above it, and those before it; see `Store.near`."""
+        with _typed_errors(self.path, run_id), self._connections.use() as database:
+            found = database.execute(_NEAR, {"run": run_id, "node": node, "most": most})
+            return [*map(Entry._make, found)]
 
     def parts(self, digest: str) -> list[Part]:
         """Return the part of a digest and those before it; see `Store.parts`."""

@@ -19,15 +19,19 @@ from trivium.exceptions import (
     RunTakenOverError,
     UnknownRunError,
 )
+from trivium.journal._outline import Head, NodeStatus
 
 __all__ = [
-    "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "Part", "RunInfo", "RunStatus", "Store",
+    "BRIEF", "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "Part", "RunInfo", "RunStatus", "Store",
     "UndoneError", "Writing", "chain_of", "check_input", "checked_entries", "checked_parts", "damaged",
     "missing_parts", "newer_version", "own_process", "taken_over", "unknown_run",
 ]  # fmt: skip
 
 T = TypeVar("T")
 VERSION: Final = 2
+
+BRIEF: Final = "CASE WHEN kind = 'error' OR (kind = 'outcome' AND name = 'model') THEN body ELSE '' END"
+"""The body of a head, in SQL."""
 
 RunStatus: TypeAlias = Literal["running", "done", "failed", "stopped", "paused", "killed"]
 """The status of a run; one that is paused waits for a decision. The process of one that was killed has ended without a
@@ -64,6 +68,11 @@ class Entry(NamedTuple):
     body: str
     at: float
     link: str = ""
+
+    @property
+    def head(self) -> Head:
+        """The head of the record; its body whatever it is."""
+        return self.seq, self.kind, self.node, self.parent, self.name, self.at, self.body
 
     def linked(self, before: str) -> Entry:
         """Return the record with the digest that links it to the one before."""
@@ -160,6 +169,13 @@ class RunInfo:
     why: str
     epoch: int
 
+    @property
+    def root_status(self) -> NodeStatus:
+        """The status of its root: one that waits for a decision is open."""
+        if self.status == "done":
+            return "done"
+        return "failed" if self.why and self.status != "paused" else "open"
+
 
 class Store(Protocol):
     """Keeps the runs of a journal and their records, for any number of threads and processes at once.
@@ -248,6 +264,24 @@ class Store(Protocol):
 
         Raises:
             JournalDamagedError: a record was changed, or is missing.
+        """
+        ...
+
+    def heads(self, run_id: str) -> list[Head]:
+        """Return the heads of the records of a run; that nobody has changed them is not checked."""
+        ...
+
+    def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
+        """Return the bodies of the first records of runs, which hold their inputs, by the ids of the runs."""
+        ...
+
+    def near(self, run_id: str, node: str, most: int) -> list[Entry]:
+        """Return the records of a node, of the one above it, and those before it, in their order; they are not checked.
+
+        Args:
+            run_id: the run.
+            node: the key of the node.
+            most: how many of those before it.
         """
         ...
 

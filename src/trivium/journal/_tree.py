@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 from trivium.journal._codec import Codec, without_notes
+from trivium.journal._outline import NodeStatus, outline_of
 from trivium.journal._store import Entry
 from trivium.schema import Usage
 
-__all__ = ["NodeStatus", "RunNode", "tree_of"]
-
-NodeStatus: TypeAlias = Literal["done", "failed", "open"]
-"""The status of a node; one that is open has begun, and nothing says that it has ended."""
+__all__ = ["RunNode", "tree_of"]
 
 
 @dataclass(slots=True, eq=False)
@@ -76,29 +73,26 @@ class RunNode:
             todo.extend(reversed(node.children))
 
     def read(self, entry: Entry, codec: Codec) -> None:
-        """Accept a record of this node."""
-        self.last, self.ended = entry.seq, max(self.ended, entry.at)
+        """Accept what a record of this node holds."""
         match entry.kind:
             case "call" | "intent":
                 body = json.loads(entry.body)
                 self.asked = body["asked"] if entry.kind == "call" else body
                 self.digest, self.is_effect = entry.digest, entry.kind == "intent"
-                self.status, self.error = "open", None
+                self.error = None
             case "outcome":
                 value = codec.load(entry.body)
-                self.status, self.error, self.outcome = "done", None, without_notes(entry.body)
+                self.error, self.outcome = None, without_notes(entry.body)
                 self.digest, self.is_effect = entry.digest, True
                 usage = cast("dict[str, Any]", value).get("usage") if isinstance(value, dict) else None
                 if self.name == "model" and isinstance(usage, Usage):
                     self.usage += usage
             case "decision":
-                self.status, self.outcome = "done", json.loads(entry.body)
+                self.outcome = json.loads(entry.body)
             case "error":
                 found = codec.load(entry.body)
-                self.status, self.error = "failed", f"{found['kind']}: {found['text']}"
+                self.error = f"{found['kind']}: {found['text']}"
                 self.digest, self.is_effect = entry.digest, True
-            case "end":
-                self.status = "done"
             case _:
                 pass
 
@@ -112,36 +106,18 @@ def tree_of(root: str, began: float, entries: Sequence[Entry], codec: Codec) -> 
         entries: the records.
         codec: reads what they hold.
     """
-    top = RunNode(root, root, f"{root}#0", began, began)
-    nodes, parents = {root: top}, dict[str, str]()
+    outline = outline_of(root, began, [each.head for each in entries])
+    nodes = list[RunNode]()
+    for at, path in enumerate(outline.paths()):
+        nodes.append(
+            RunNode(
+                outline.keys[at], outline.names[at], path, outline.started[at], outline.ended[at], outline.status[at],
+                first=outline.first[at], last=outline.last[at],
+            )
+        )  # fmt: skip
+        if at:
+            nodes[outline.parents[at]].children.append(nodes[at])
+    index = {each.key: each for each in nodes}
     for entry in entries:
-        if entry.node not in nodes:
-            nodes[entry.node], parents[entry.node] = RunNode(entry.node, entry.name), entry.parent
-    latest = {root: began}
-    counts = Counter[tuple[str, str]]()
-    for entry in entries:
-        above = parents.get(entry.node, root)
-        for node in _newly_reached(entry.node, nodes, parents):
-            parent = nodes.get(parents[node.key], top)
-            node.path = f"{parent.path}/{node.name}#{counts[parent.key, node.name]}"
-            counts[parent.key, node.name] += 1
-            has_begun_here = node.key == entry.node and entry.kind in ("call", "intent", "node")
-            node.started = entry.at if has_begun_here else latest.get(parent.key, parent.started)
-            node.ended, node.first = node.started, entry.seq
-            parent.children.append(node)
-        nodes[entry.node].read(entry, codec)
-        latest[above if above in nodes else root] = entry.at
-    for node in reversed([*top.walk()]):
-        node.ended = max([node.ended, *(each.ended for each in node.children)])
-        if not node.is_effect and node.asked is None and all(each.status != "open" for each in node.children):
-            node.status = "done"
-    return top
-
-
-def _newly_reached(key: str, nodes: dict[str, RunNode], parents: dict[str, str]) -> list[RunNode]:
-    """Return the node of a key and those above it that have no place in the tree so far, the highest first."""
-    found: list[RunNode] = []
-    while key in parents and not nodes[key].path:
-        found.append(nodes[key])
-        key = parents[key]
-    return found[::-1]
+        index[entry.node].read(entry, codec)
+    return nodes[0]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, UnknownNodeError
 from trivium.journal._codec import Codec, digest_of_messages
+from trivium.journal._detail import MOST_BEFORE, describe_node
 from trivium.journal._events import Fork
 from trivium.journal._forks import KEEP, Divergence, entries_before, first_divergence
 from trivium.journal._memories import HasState, restore
+from trivium.journal._outline import outline_of
 from trivium.journal._store import Entry, RunInfo, Store
 from trivium.journal._tree import RunNode, tree_of
 from trivium.schema import Message, Usage
@@ -31,6 +34,7 @@ class RunView:
 
     Attributes:
         info: the run's status and times.
+        journal: the journal.
 
     Example:
         >>> import tempfile
@@ -57,9 +61,9 @@ class RunView:
     """
 
     def __init__(self, journal: Journal, store: Store, info: RunInfo, entries: Sequence[Entry], codec: Codec) -> None:
-        self.info = info
+        self.info, self.journal = info, journal
         self._store = store
-        self._journal, self._entries, self._codec = journal, tuple(entries), codec
+        self._entries, self._codec = tuple(entries), codec
         has_begun = bool(entries) and entries[0].kind == "begin"
         self._begun: dict[str, Any] = json.loads(entries[0].body) if has_begun else {}
 
@@ -75,6 +79,16 @@ class RunView:
     def input(self) -> list[Message] | None:
         """The messages that the run began with; None for a run of other code, `with journal.run(…)`."""
         return self._codec.decode(self._begun["asked"]) if "asked" in self._begun else None
+
+    @property
+    def result(self) -> Message | None:
+        """The message that it ended with; None where it had none, is not done, or had no session of its own.
+
+        A typed output comes back as itself if the journal knows its class: `Journal(…, types=(Order,))`.
+        """
+        end = self._end()
+        results: list[Message | None] = self._codec.decode(json.loads(end.body).get("result", [])) if end else []
+        return results[0] if results else None
 
     @property
     def session_id(self) -> Hashable:
@@ -96,6 +110,21 @@ class RunView:
         """Dollars of all answers that are recorded; 0 for models whose price is not known."""
         return self.usage.usd
 
+    def called(self, name: str, times: int | None = None) -> bool:
+        """Return whether a tool, or else an agent or a step, of this name was called; or was called so many times."""
+        number = len(self._calls(name))
+        return number > 0 if times is None else number == times
+
+    def order(self, *names: str) -> bool:
+        """Return whether all of these were called, for the first time in this order; see `called`."""
+        calls = [self._calls(name) for name in names]
+        first = [each[0].first for each in calls if each]
+        return len(first) == len(calls) and first == sorted(first)
+
+    def _calls(self, name: str) -> list[RunNode]:
+        nodes = [*self.tree().walk()]
+        return [each for each in nodes if each.name == f"tool:{name}"] or [each for each in nodes if each.name == name]
+
     def events(self, after: int = 0) -> list[Entry]:
         """Return the records after the one of a number, which a follower has seen last."""
         return [each for each in self._entries if each.seq > after]
@@ -103,7 +132,7 @@ class RunView:
     def tree(self) -> RunNode:
         """Return the root of its nodes."""
         top = tree_of(self.info.root, self.info.started, self._entries, self._codec)
-        top.status = "done" if self.info.status == "done" else "failed" if self.info.why else "open"
+        top.status = self.info.root_status
         top.ended = max(top.ended, self.info.ended or 0.0)
         top.error = self.info.why or None
         return top
@@ -127,6 +156,34 @@ class RunView:
         causes = [each for each in self._entries if each.kind == "retry"]
         where = f"{self._path_of(causes[-1].node)}: " if causes and causes[-1].seq == self._entries[-1].seq else ""
         return f"{where}{self.info.why}{unknown}"
+
+    def as_json(self, most: int = 2_000) -> JSONObject:
+        """Return the run as JSON values: `run`, `outline` (its nodes in columns), and `nodes`, what these hold.
+
+        Args:
+            most: the most nodes of which it has what they were asked and answered.
+        """
+        info = self.info
+        outline = outline_of(info.root, info.started, [each.head for each in self._entries])
+        outline.status[0], outline.ended[0] = info.root_status, max(outline.ended[0], info.ended or 0.0)
+        own = defaultdict[str, list[Entry]](list)
+        for entry in self._entries:
+            own[entry.node].append(entry)
+        nodes: JSONObject = {}
+        for key in outline.keys[1 : most + 1]:
+            at, parent = own[key][0].seq, own[key][0].parent
+            near = {*own[key], *own.get(parent, ()), *self._entries[max(0, at - 1 - MOST_BEFORE) : at]}
+            described = describe_node(key, sorted(near), self._codec, self._store.parts)
+            nodes[key] = {**described, "before": None}  # which stands in the others
+        text = _said(self.input)
+        run = {"id": self.id, "root": info.root, "state": info.status, "why": self.why, "text": text, "message": None}
+        return {"run": run, "outline": outline.as_json(), "nodes": nodes}
+
+    def _repr_html_(self) -> str:
+        """Return the run as notebooks show it: its tree with times, and what each node was asked and answered."""
+        from trivium.ui import run_element
+
+        return run_element(self.as_json())
 
     def node(self, place: str) -> RunNode:
         """Return a node by its key or its path; the numbers that are 0 may be left out of a path.
@@ -159,7 +216,7 @@ class RunView:
             AgentChangedError: an agent was changed meanwhile.
             DivergedError: the program asks something else than is recorded.
         """
-        journal = self._journal.accepting_changes() if accept_changes else self._journal
+        journal = self.journal.accepting_changes() if accept_changes else self.journal
         return self._call(program, journal, options)
 
     def replay(self, program: Callable[..., T], **options: Any) -> T:
@@ -189,14 +246,19 @@ class RunView:
         Raises:
             ConfigurationError: the run has not ended well, or had no session of its own.
         """
-        ends = [each for each in self._entries if each.kind == "end" and each.node == self.info.root]
-        if not ends or self.info.status != "done":
+        end = self._end()
+        if end is None:
             raise ConfigurationError(
                 f"the run {self.id!r} has no session that could be restored: it has not ended well (resume it), or "
                 "was called without session_id="
             )
         into = self.session_id if session_id is None else session_id
-        restore(module, into, ends[-1].body, self._codec, self._store)
+        restore(module, into, end.body, self._codec, self._store)
+
+    def _end(self) -> Entry | None:
+        """Return the record of the end of a run that is done."""
+        ends = [each for each in self._entries if each.kind == "end" and each.node == self.info.root]
+        return ends[-1] if ends and self.info.status == "done" else None
 
     def as_journal(self) -> Journal:
         """Return a journal of this run alone, which writes nothing and performs nothing: to replay any code with.
@@ -245,7 +307,7 @@ class RunView:
         node = None if at is None else self.node(at)
         kept = self._entries if node is None else entries_before(self._entries, node, edit, self._codec, self.id)
         begun = {**self._begun, "fork": (self.id, "" if node is None else node.key)}
-        return self._journal.add_run(run_id, self.info, self.digest(), begun, kept)
+        return self.journal.add_run(run_id, self.info, self.digest(), begun, kept)
 
     def diff(self, other: RunView) -> Divergence | None:
         """Return the first difference to another run, such as a fork or an earlier run with the same input.

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from trivium.journal._codec import Codec, digest_of
     from trivium.journal._journal import attempt_of
     from trivium.journal._postgres import PostgresRunStore
+    from trivium.journal._postgres_connections import PostgresConnections
     from trivium.journal._reads import recorded_read
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Store, Writing
 
 __all__ = [
     "Codec",
+    "PostgresConnections",
     "PostgresRunStore",
     "SQLiteRunStore",
     "Store",
@@ -27,6 +29,7 @@ __all__ = [
 
 _HOMES = {
     "Codec": "_codec",
+    "PostgresConnections": "_postgres_connections",
     "PostgresRunStore": "_postgres",
     "SQLiteRunStore": "_sqlite",
     "Store": "_store",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from trivium.commander.lowlevel import is_async
+from trivium.commander import driver_neutral
+from trivium.commander.lowlevel import invoke
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms import Delta, Finish, Reasoning, Request, ToolCallPart
 from trivium.llms.lowlevel import SILENT
@@ -15,7 +16,7 @@ from trivium.schema import LLMFunctionSpec, LLMMessage, LLMResponse, OpenAIToolC
 if TYPE_CHECKING:
     from trivium.language_models.base import LanguageModel
 
-__all__ = ["Below", "stream_by"]
+__all__ = ["Below", "stream_by_chat"]
 
 Stream = Callable[[Any, Request], Any]
 
@@ -36,23 +37,9 @@ class Below:
         return self._stream(self._model, request)
 
 
-def stream_by(name: str, chat: Callable[..., Any]) -> Stream:
-    """Return the `stream` of a class that writes `chat` or `achat`: the answer comes in one piece."""
-
-    def stream(model: Any, request: Request) -> Any:
-        call = _call(getattr(model, name), request)
-        if is_async(chat):
-
-            async def awaited() -> Iterable[Delta]:
-                return _deltas(await call())
-
-            return awaited()
-        return (delta for _ in range(1) for delta in _deltas(call()))  # called when the first delta is read
-
-    return stream
-
-
-def _call(chat: Callable[..., Any], request: Request) -> Callable[[], Any]:
+@driver_neutral
+async def stream_by_chat(model: LanguageModel, request: Request) -> AsyncGenerator[Delta]:
+    """Yield the answer of a model whose class writes `chat` or `achat`: one piece. Of both, the driver's is called."""
     messages = [LLMMessage.model_validate(_as_message(each)) for each in request.messages]
     given: dict[str, Any] = {}
     if "max_tokens" in request.parameters:
@@ -61,7 +48,8 @@ def _call(chat: Callable[..., Any], request: Request) -> Callable[[], Any]:
         specs = [LLMFunctionSpec(name=each.name, description=each.description, parameters=dict(each.parameters))
                  for each in request.tools]  # fmt: skip
         given |= {"tools": [OpenAIToolSpec(function=each) for each in specs], "tool_choice": request.tool_choice}
-    return lambda: chat(messages, **given)
+    for delta in _deltas(await invoke(model.chat, messages, **given)):
+        yield delta
 
 
 def _as_message(chat: Any) -> dict[str, Any]:

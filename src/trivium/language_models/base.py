@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 from pydantic import ConfigDict, Field
 
 from trivium.commander import driver_neutral, sync_method
+from trivium.commander.lowlevel import invoke, pair_forms
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
 from trivium.llms import ChatModel, ModelProtocol, Pricing, PublishedPrice, Request
@@ -165,13 +166,13 @@ class LanguageModel(ChatModel):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        own = vars(cls)
-        name = next((each for each in ("achat", "chat") if each in own), None)
-        if name is not None and "stream" not in own:
-            from trivium.language_models._own_chat import stream_by  # few classes write it
+        writes = vars(cls).keys() & {"chat", "achat", "stream"}
+        pair_forms(cls, {})
+        if writes and "stream" not in writes:
+            from trivium.language_models._own_chat import stream_by_chat  # few classes write it
 
             cls._below = cls._below or cls.stream
-            cls.stream = stream_by(name, own[name])  # type: ignore[method-assign]  # pyright: ignore[reportAttributeAccessIssue]
+            cls.stream = stream_by_chat  # type: ignore[method-assign]  # pyright: ignore[reportAttributeAccessIssue]
 
     def __init__(self, config: LLMConfig | None = None) -> None:
         self.config = LLMConfig() if config is None else config.model_copy()
@@ -241,14 +242,15 @@ class LanguageModel(ChatModel):
             usage=LLMTokenUsage.from_usage(reply.usage or Usage()),
         )
 
-    chat = sync_method(achat)  # pyright: ignore[reportAssignmentType] - the documents' `chat`, which gives more than text
+    chat = sync_method(achat, is_late=False)  # pyright: ignore[reportAssignmentType] - the documents' `chat`, which gives more than text
 
     @driver_neutral
     async def agenerate(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
         """Call the model with a text; see `achat`."""
-        return await LanguageModel.achat(self, prompt, max_tokens)
+        response: LLMResponse = await invoke(self.chat, prompt, max_tokens)
+        return response
 
-    generate = sync_method(agenerate)
+    generate = sync_method(agenerate, is_late=False)
 
     def __call__(self, prompt: str, max_tokens: int | None = 200) -> LLMResponse:
         """The same as `generate`."""

@@ -25,7 +25,8 @@ from trivium.schema.lowlevel import checked
 __all__ = ["OpenAIModel", "request_openai"]
 
 OPENAI_URL = PROFILES["openai"].url
-OPENAI_PATH, OPENAI_RESPONSES_PATH = "/chat/completions", "/responses"
+OPENAI_PATH = "/chat/completions"
+OPENAI_RESPONSES_PATH = "/responses"
 
 
 class OpenAIModel(ProviderModel):

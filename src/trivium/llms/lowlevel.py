@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trivium.llms._provider_model import key_headers, keys_for
     from trivium.llms._wrapped import WrappedModel, deltas_of
     from trivium.llms.local._catalogue import CATALOGUE
-    from trivium.llms.local._engine import limit_openmp_spinning, physical_cores
+    from trivium.llms.local._engine import limit_openmp_spinning, load_library, physical_cores
 
 __all__ = [
     "CATALOGUE",
@@ -37,6 +37,7 @@ __all__ = [
     "key_headers",
     "keys_for",
     "limit_openmp_spinning",
+    "load_library",
     "model_node",
     "physical_cores",
     "priced",
@@ -61,6 +62,7 @@ _HOMES = {
     "key_headers": "_provider_model",
     "keys_for": "_provider_model",
     "limit_openmp_spinning": "local._engine",
+    "load_library": "local._engine",
     "model_node": "_call",
     "physical_cores": "local._engine",
     "priced": "_prices",

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from weakref import finalize
 
 from trivium.actions import as_text
 from trivium.exceptions import ToolArgumentsError
 from trivium.journal import Journal
-from trivium.mcp._asking import Asking, RequestContext, can_ask_later, elicitation, is_accepted, user_of
+from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, can_ask_later, elicitation, is_accepted, user_of
 from trivium.mcp._blocks import DeclaredOutput, failure
 from trivium.module import Module
 from trivium.serving import OwnerLimits
-from trivium.serving.lowlevel import Failure, Runs, RunStore, ServedRun
+from trivium.serving.lowlevel import ENDS, STOPS, Failure, Runs, RunStore, ServedRun, Verdict, place_for
 
 if TYPE_CHECKING:
     from mcp import types
 
 __all__ = ["AgentCalls"]
 
-_ENDS: Final = ("done", "failed", "cancelled")
-_STOPS: Final = ("paused", *_ENDS)
 _MOST_SESSIONS: Final = 1_000_000
 """Connections have conversations of their own, and nobody tells which of them will come back."""
 _REFUSED: Final = "the user has refused it; go on without it"
@@ -53,13 +48,12 @@ class AgentCalls:
         owner_limits: OwnerLimits | None = None,
         max_runs: int = 100,
     ) -> None:
-        place = journal or Path(tempfile.mkdtemp(prefix="trivium-mcp-"), "runs.db")
-        if not journal:
-            finalize(self, shutil.rmtree, Path(place).parent, ignore_errors=True)
+        place = place_for(journal, self, "trivium-mcp-")
         self._outputs = outputs
         self._make = partial(
             Runs, served, Journal(place), RunStore(place),
             timeout=timeout, most=max_runs, owner_limits=owner_limits, max_sessions=_MOST_SESSIONS,
+            approval_seconds=STATE_SECONDS,
         )  # fmt: skip
         self._runs = self._make()
 
@@ -107,11 +101,11 @@ class AgentCalls:
                         return _pause(run, seq, questions)
                     answers = await Asking(ctx, {}).send(questions)
                     await self._decide(run, list(questions), answers)
-                async for event in run.log.follow(seq, _STOPS):
+                async for event in run.log.follow(seq, STOPS):
                     if event is None:
                         continue
                     seq = event["seq"]
-                    if event["kind"] in _ENDS:
+                    if event["kind"] in ENDS:
                         is_over = True
                         return await self._outcome(run, event)
                     if wants and (text := _progress_of(event)):
@@ -132,10 +126,10 @@ class AgentCalls:
     async def _decide(self, run: ServedRun, asked: list[str], answers: Mapping[str, types.InputResponse]) -> None:
         """Decide on the calls that were asked about and answered; what was decided before stays as it was."""
         waiting = await self._waiting(run)
-        for digest in asked:
-            if digest in waiting and digest in answers:
-                approved = is_accepted(answers[digest])
-                await self._runs.decide(run, digest, approved, "" if approved else _REFUSED)
+        approved = {each: is_accepted(answers[each]) for each in asked if each in waiting and each in answers}
+        decisions = {each: Verdict(yes, "" if yes else _REFUSED) for each, yes in approved.items()}
+        if decisions:
+            await self._runs.decide(run, decisions, is_part=True)
 
     async def _outcome(self, run: ServedRun, event: Mapping[str, Any]) -> types.CallToolResult:
         from mcp.types import CallToolResult, TextContent

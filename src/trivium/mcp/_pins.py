@@ -6,7 +6,9 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
@@ -78,6 +80,21 @@ def is_entry(value: object) -> bool:
     return is_json_array(tools) and all(is_json_object(tool) and "name" in tool for tool in tools)
 
 
+@contextmanager
+def _locked(folder: Path) -> Generator[None]:
+    """Lock a folder between threads and processes: servers that are pinned at once would lose each other's pins."""
+    if sys.platform == "win32":  # pragma: no cover - a folder cannot be locked there
+        yield
+        return
+    import fcntl
+
+    with ExitStack() as stack:
+        with suppress(OSError):  # a folder that cannot be read: the file says so
+            stack.callback(os.close, place := os.open(folder, os.O_RDONLY))
+            fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+
+
 class Pins:
     """The definitions that the tools of one server must have.
 
@@ -102,15 +119,18 @@ class Pins:
             now = f"it offers {', '.join(definitions) or 'no tools'}"
             hint = f"look at them with `trivium mcp tools`; if they are right, give pin={actual!r}"
             self._refuse(f"{now}; {hint}", "", self.pin, actual)
-        if self.path is None:
-            return
-        known = self._read(self.path)
+        if self.path is not None:
+            with _locked(self.path.parent):
+                self._check_file(self.path, definitions, actual)
+
+    def _check_file(self, path: Path, definitions: Mapping[str, Definition], actual: str) -> None:
+        known = self._read(path)
         before = known.get(self.server)
         if before is None:
-            self._write(self.path, {**known, self.server: {"pin": actual, "tools": [*definitions.values()]}})
+            self._write(path, {**known, self.server: {"pin": actual, "tools": [*definitions.values()]}})
         elif before.get("pin") != actual:
             tools = {each["name"]: each for each in before.get("tools", ())}
-            hint = f"if that is right, remove the entry {self.server!r} from {self.path}"
+            hint = f"if that is right, remove the entry {self.server!r} from {path}"
             self._refuse(hint, difference(tools, definitions), before.get("pin", ""), actual)
 
     def _refuse(self, hint: str, diff: str, expected: str, actual: str) -> None:

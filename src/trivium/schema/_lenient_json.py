@@ -49,10 +49,8 @@ def read_json(text: str, quotes: str = QUOTES) -> Any:
         fault = error
     try:
         return _decoder.decode(_as_json(text, quotes))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{fault}; {error.msg}") from None
     except ValueError as error:
-        raise ValueError(f"{fault}; {error}") from None
+        raise ValueError(f"{fault}; {error.msg if isinstance(error, json.JSONDecodeError) else error}") from None
 
 
 def _as_json(text: str, quotes: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast, get_args, overload
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
-from typing_extensions import TypeVar, deprecated
+from typing_extensions import TypeVar
 
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
 from trivium.policies import NOTHING, Source, Sources, as_sources, sources_within
@@ -27,6 +27,8 @@ MessageExtra = Literal[
 """The values of a message beside its seven fields; any other is an error, so that typing errors are seen."""
 
 _USER = Origin.USER  # a member is slow to look up
+_FOR_MODELS = """a call takes text or a Message, not messages with role and content: a model takes those, as \
+agent.llm.chat(…). An agent remembers what was said, by session_id; as data give them as Message(content=…)"""
 _EXTRA = get_args(MessageExtra)
 _ANY = ("content", "formatted", "extra_info")  # the fields that can hold what changes
 _UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "sources", "usage")
@@ -100,7 +102,9 @@ stream_state=<AgentStatusCode.END: 0>)
         ) -> None: ...
     else:
 
-        def __init__(self, **values):
+        def __init__(self, *given, **values):
+            if given:
+                raise ArgumentTypeError("a message takes its values by keyword: Message(content=…)", "content")
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
             if values.get("sources") is not None:
                 values["sources"] = as_sources(values["sources"])
@@ -258,11 +262,6 @@ stream_state=<AgentStatusCode.END: 0>)
 
     __replace__ = replace
 
-    @deprecated("write message.replace(…)")
-    def but(self, **changes: Any) -> Message:
-        """Return `replace(…)`; the name that it had in the first version."""
-        return self.replace(**changes)
-
     def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """A copy, deep or shallow, with some of its values replaced."""
         new = copy.deepcopy(self) if deep else _copy(self)
@@ -360,6 +359,18 @@ def message_of(
     _set_extra(new, extra)
     _set_links(new, None)
     return new
+
+
+def check_content(given: Any) -> Any:
+    """Return what is given for a message's content.
+
+    Raises:
+        ArgumentTypeError: it is messages as models take them.
+    """
+    many = cast("list[Any]", given if isinstance(given, list) else [given])
+    if many and all(isinstance(each, dict) and {"role", "content"} <= each.keys() for each in many):
+        raise ArgumentTypeError(_FOR_MODELS, "message")
+    return cast("Any", given)
 
 
 def _copy(message: Message, memo: dict[int, Any] | None = None) -> Message:

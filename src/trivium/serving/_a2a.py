@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import quote
@@ -21,29 +21,28 @@ from trivium.serving._a2a_messages import (
     spoken,
 )
 from trivium.serving._http import json_response, owner_of, read_value
-from trivium.serving._log import ENDS
+from trivium.serving._log import STOPS
 from trivium.serving._openai import parse_conversation
+from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
-from trivium.serving._runs import Runs, ServedRun
-from trivium.serving._store import RunRequest
-from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
+from trivium.serving._runs import Runs
+from trivium.serving._served_run import ServedRun
+from trivium.serving._store import TaskFilter
+from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
 from trivium.serving._wire import Failure, parse_session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
 __all__ = ["A2ARoutes"]
 
-_UNTIL: Final = (*ENDS, "paused")
 _VERSION: Final = "1.0"
-_MOST_TASKS: Final = 1000
-"""The latest tasks of an owner, from which pages are made."""
+_ENDED_AS: Final = {state: ended for ended, state in END_STATES.items()}
 _CODES: Final = {
     "TaskNotFound": -32001, "TaskNotCancelable": -32002, "PushNotificationNotSupported": -32003,
     "UnsupportedOperation": -32004, "ContentTypeNotSupported": -32005, "VersionNotSupported": -32009,
-    "InvalidPayload": -32700, "InvalidCall": -32600, "MethodNotFound": -32601,
+    "NoSuchApproval": -32602, "InvalidPayload": -32700, "InvalidCall": -32600, "MethodNotFound": -32601,
 }  # fmt: skip
 _CODES_OF_STATUS: Final = {404: -32001, 409: -32004, 422: -32602}
 _MODES: Final = ("text/plain", "application/json", "image/*", "application/pdf")
@@ -61,7 +60,7 @@ class _Call(NamedTuple):
         return {"jsonrpc": "2.0", "id": self.id, "result": result}
 
 
-class A2ARoutes:
+class A2ARoutes(Routes):
     """`/a2a`, for the first of the served modules, and `/a2a/{name}`, each with its agent card.
 
     Args:
@@ -70,22 +69,21 @@ class A2ARoutes:
     """
 
     def __init__(self, runs: Runs, max_bytes: int) -> None:
-        self._runs, self._max_bytes = runs, max_bytes
+        super().__init__(runs, max_bytes)
         self._methods: Mapping[str, Callable[[_Call], Awaitable[JSONObject | Response]]] = {
             "SendMessage": self._send, "SendStreamingMessage": self._stream, "GetTask": self._get,
             "ListTasks": self._list, "CancelTask": self._cancel, "SubscribeToTask": self._subscribe,
         }  # fmt: skip
 
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        from starlette.routing import Route
-
+    def handled(self) -> Sequence[Handled]:
+        """Return the routes of the protocol."""
         card = "/.well-known/agent-card.json"
         return [
-            Route(card, self.card, methods=["GET"]),
-            Route(f"/a2a/{{name}}{card}", self.card, methods=["GET"]),
-            Route("/a2a", self.call, methods=["POST"]),
-            Route("/a2a/{name}", self.call, methods=["POST"]),
+            ("GET", card, self.card),
+            ("GET", f"/a2a/{{name:path}}{card}", self.card),
+            ("POST", f"/a2a/{{name:path}}{card}", self.refuse),
+            ("POST", "/a2a", self.call),
+            ("POST", "/a2a/{name:path}", self.call),
         ]
 
     async def card(self, request: Request) -> Response:
@@ -106,6 +104,10 @@ class A2ARoutes:
         }  # fmt: skip
         mark = sha256(json.dumps(card).encode()).hexdigest()[:32]
         return json_response(card, headers={"cache-control": "private, max-age=60", "etag": f'"{mark}"'})
+
+    async def refuse(self, request: Request) -> Response:
+        """Refuse a call of a card, which needs no token."""
+        raise Failure(405, "InvalidRequest", "a card is read by GET, and called is the address that it tells")
 
     async def call(self, request: Request) -> Response:
         """Answer a call of JSON-RPC."""
@@ -144,7 +146,7 @@ class A2ARoutes:
             return {"task": cut_task(_events(run, after).task(), messages)}
 
         async def ended() -> Response:
-            async for _ in run.log.follow(after, _UNTIL):
+            async for _ in run.log.follow(after, STOPS):
                 pass
             return json_response(call.wrap({"task": cut_task(_events(run).task(), messages)}))
 
@@ -166,7 +168,9 @@ class A2ARoutes:
             return run, len(run.log.events)
         session = str(parse_session(message["contextId"])) if message["contextId"] else ""
         said = parse_conversation([{"role": "user", "content": spoken(message)}], "message")
-        run = await self._runs.start(call.owner, call.name, said, session=session, is_conversation=True, a2a=message)
+        run = await self._runs.start(
+            call.owner, call.name, said, session=session, is_conversation=True, protocol="a2a", a2a=message
+        )
         return run, 1
 
     async def _decide(self, run: ServedRun, message: JSONObject) -> None:
@@ -176,9 +180,7 @@ class A2ARoutes:
         if request.state != "paused":
             text = f"the task is {request.state}, and takes no message: begin another one with its contextId"
             raise Failure(409, "UnsupportedOperation", text)
-        waiting = [each.digest for each in await self._runs.pending(run)]
-        for decision in parse_decisions(message, waiting):
-            await self._runs.decide(run, *decision, {"a2a": message})
+        await self._runs.decide(run, parse_decisions(message), {"a2a": message})
 
     # ---- tasks
     async def _get(self, call: _Call) -> JSONObject:
@@ -186,28 +188,25 @@ class A2ARoutes:
 
     async def _list(self, call: _Call) -> JSONObject:
         query = TaskQuery.parse(call.params)
-        if query.context:
-            known = await self._runs.in_session(call.owner, query.context)
-        else:
-            known = await self._runs.of_owner(call.owner, _MOST_TASKS)
-        found = [await self._place(call.owner, each) for each in known if _is_task(each, call.name)]
-        fit = [each for each in found if each[0] >= query.since and query.state in ("", each[2])]
-        fit.sort(reverse=True)
-        rest = [each for each in fit if query.before is None or each[:2] < query.before]
+        wanted = TaskFilter(
+            owner=call.owner, protocol="a2a", name=call.name, session=query.context,
+            state=_ENDED_AS.get(query.state, query.state), since=query.since, before=query.before, size=query.size + 1,
+        )  # fmt: skip
+        ended, going, count = await self._runs.tasks(wanted)
+        found = [(each.ended, each.id) for each in ended]
+        for each in going:
+            events = _events(await self._runs.find(call.owner, each.id))
+            if events.status_time >= query.since and query.state in ("", events.status["state"]):
+                count += 1
+                found.append((events.status_time, each.id))
+        rest = sorted((each for each in found if query.before is None or each < query.before), reverse=True)
         page = rest[: query.size]
-        runs = [await self._runs.find(call.owner, task_id) for _, task_id, _ in page]
+        runs = [await self._runs.find(call.owner, task_id) for _, task_id in page]
         return {
             "tasks": [cut_task(_events(run).task(), query.messages, query.with_artifacts) for run in runs],
             "nextPageToken": f"{page[-1][0]!r}_{page[-1][1]}" if len(rest) > len(page) else "",
-            "pageSize": query.size, "totalSize": len(fit),
+            "pageSize": query.size, "totalSize": count,
         }  # fmt: skip
-
-    async def _place(self, owner: str, request: RunRequest) -> tuple[float, str, str]:
-        """Return the time of a task's status, its id and its state: the tasks are listed in this order."""
-        if request.ended:
-            return request.ended, request.id, END_STATES[request.state]
-        events = _events(await self._runs.find(owner, request.id))
-        return events.status_time, request.id, events.status["state"]
 
     async def _cancel(self, call: _Call) -> JSONObject:
         run = await self._find(call)
@@ -229,14 +228,9 @@ class A2ARoutes:
             run = await self._runs.find(call.owner, task_id)
         except Failure:
             run = None
-        if run is None or not _is_task(run.request, call.name):
+        if run is None or (run.request.protocol, run.request.name) != ("a2a", call.name):
             raise Failure(404, "TaskNotFound", f"you have no task {task_id[:100]!r}")
         return run
-
-
-def _is_task(request: RunRequest, name: str) -> bool:
-    """Return whether a run is a task of a module: those that began by other protocols are none."""
-    return request.name == name and "a2a" in request.body
 
 
 def _events(run: ServedRun, until: int | None = None) -> A2AEvents:
@@ -255,12 +249,8 @@ def _streamed(call: _Call, run: ServedRun, after: int, messages: int | None = No
     async def pieces() -> AsyncGenerator[bytes]:
         events = _events(run, after)
         yield server_event(call.wrap({"task": cut_task(events.task(), messages)}))
-        async for event in run.log.follow(after, _UNTIL, PING_SECONDS):
-            if event is None:
-                yield PING
-                continue
-            for each in events.read(event):
-                yield server_event(call.wrap(each))
+        async for piece in follow_as(run.log, after, events.read, frame=lambda each: server_event(call.wrap(each))):
+            yield piece
 
     return cast("Response", Streamed(pieces()))
 

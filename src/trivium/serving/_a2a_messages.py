@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, NamedTuple, cast
 
 from trivium.events import JSONObject
+from trivium.serving._approvals import Verdict
 from trivium.serving._http import objects_in
 from trivium.serving._run_routes import text_field
 from trivium.serving._wire import Failure
@@ -74,24 +75,19 @@ def _read(part: JSONObject) -> JSONObject:
             raise Failure(422, "InvalidParams", "a part has one of text, data, raw and url")
 
 
-def parse_decisions(message: JSONObject, waiting: list[str]) -> list[tuple[str, bool, str]]:
-    """Return what a message decides on the calls that wait: for each the digest, whether it runs, and why not.
-
-    Args:
-        message: the message.
-        waiting: the digests.
+def parse_decisions(message: JSONObject) -> dict[str, Verdict]:
+    """Return what a message decides on calls that wait, by their digests.
 
     Raises:
-        Failure: it does not decide on each of them.
+        Failure: it decides nothing.
     """
     data: list[object] = [part.get("data") for part in message["parts"]]
     given = [cast("JSONObject", each).get("approvals") for each in data if isinstance(each, dict)]
     found = [decision for each in given for decision in objects_in(each) or [{}]]
-    named = sorted(text_field(each, "digest") for each in found)
-    if named != sorted(waiting) or not all(isinstance(each.get("approved"), bool) for each in found):
-        text = f"the task waits for {', '.join(waiting)}: decide on each of them, in a part whose data is {_FORM}"
+    if not found or not all(isinstance(each.get("approved"), bool) for each in found):
+        text = f"the task waits for approvals: decide on each of them, in a part whose data is {_FORM}"
         raise Failure(422, "InvalidParams", text)
-    return [(each["digest"], each["approved"], text_field(each, "reason")) for each in found]
+    return {text_field(each, "digest"): Verdict(each["approved"], text_field(each, "reason")) for each in found}
 
 
 # ---- tasks

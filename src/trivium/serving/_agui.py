@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._agui_events import AGUIEvents
+from trivium.serving._approvals import Verdict
 from trivium.serving._http import objects_in, owner_of, read_object
-from trivium.serving._log import ENDS
 from trivium.serving._openai import parse_conversation
+from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
-from trivium.serving._runs import Runs, ServedRun
-from trivium.serving._streams import PING, PING_SECONDS, Streamed, server_event
+from trivium.serving._served_run import ServedRun
+from trivium.serving._streams import Streamed, follow_as, server_event
 from trivium.serving._wire import Failure, parse_session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
 __all__ = ["AGUIRoutes"]
-
-_UNTIL: Final = (*ENDS, "paused")
 
 
 class _Attempt(NamedTuple):
@@ -35,27 +33,18 @@ class _Attempt(NamedTuple):
     run_id: str
 
 
-class AGUIRoutes:
+class AGUIRoutes(Routes):
     """`/ag-ui`, for the first of the served modules, and `/ag-ui/{name}`.
 
     A POST with the id of a run that the thread has streams this run again from its beginning: so a client that lost
     its connection reads the rest.
-
-    Args:
-        runs: the runs.
-        max_bytes: the largest body of a request.
     """
 
-    def __init__(self, runs: Runs, max_bytes: int) -> None:
-        self._runs, self._max_bytes = runs, max_bytes
-
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        from starlette.routing import Route
-
+    def handled(self) -> Sequence[Handled]:
+        """Return the routes of the protocol."""
         return [
-            Route("/ag-ui", self.run, methods=["POST"]),
-            Route("/ag-ui/{name:path}", self.run, methods=["POST"]),
+            ("POST", "/ag-ui", self.run),
+            ("POST", "/ag-ui/{name:path}", self.run),
         ]
 
     async def run(self, request: Request) -> Response:
@@ -80,12 +69,10 @@ class AGUIRoutes:
         self, owner: str, name: str, thread_id: str, run_id: str, messages: list[JSONObject], resume: list[JSONObject]
     ) -> _Attempt:
         session = str(parse_session(thread_id))
-        known = [await self._runs.find(owner, each.id) for each in await self._runs.in_session(owner, session)]
-        attempts = [each for run in known for each in _attempts_of(run)]
-        found = next((each for each in attempts if each.run_id == run_id), None)
-        if found is not None:
-            return found
-        waiting = next((run for run in reversed(known) if run.request.state == "paused"), None)
+        found = await self._runs.labelled(owner, session, run_id)
+        if found is not None and (not found[1] or len(found[0].log.events) > found[1]):  # else it was not decided yet
+            return _Attempt(*found, run_id)
+        waiting = await self._runs.waiting_in(owner, session)
         if resume:
             if waiting is None:
                 raise Failure(409, "NoSuchApproval", "nothing of this thread waits for an answer")
@@ -96,37 +83,31 @@ class AGUIRoutes:
         new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
         run = await self._runs.start(
             owner, name, parse_conversation(new, "messages"), session=session, is_conversation=True,
-            agui={"run": run_id, "messages": messages},
+            label=run_id, agui={"run": run_id, "messages": messages},
         )  # fmt: skip
         return _Attempt(run, 0, run_id)
 
     async def _resume(self, run: ServedRun, run_id: str, resume: list[JSONObject]) -> _Attempt:
-        waiting = [each.digest for each in await self._runs.pending(run)]
-        if sorted(str(each.get("interruptId")) for each in resume) != sorted(waiting):
-            text = f"answer each interrupt of the thread once; {', '.join(waiting)} wait for an answer"
-            raise Failure(409, "NoSuchApproval", text)
-        decided: list[tuple[str, bool, str]] = []
+        decided: dict[str, Verdict] = {}
+        waiting = {each.digest for each in await self._runs.pending(run)}
         for each in resume:
             payload: object = each.get("payload")
             decision = cast("JSONObject", payload) if isinstance(payload, dict) else {}
             if each.get("status") == "cancelled":
                 decision = {"approved": False, "reason": "nobody has answered"}
             approved: object = decision.get("approved")
-            if not isinstance(approved, bool):
+            if not isinstance(approved, bool) and each.get("interruptId") in waiting:
                 raise Failure(409, "InvalidDecision", 'the payload is {"approved": true} or {"approved": false}')
-            decided.append((each["interruptId"], approved, text_field(decision, "reason")))
+            decided[text_field(each, "interruptId")] = Verdict(approved is True, text_field(decision, "reason"))
         after = len(run.log.events)
-        for digest, approved, reason in decided:
-            await self._runs.decide(run, digest, approved, reason, {"agui": run_id})
+        await self._runs.decide(run, decided, {"agui": run_id}, label=run_id)
         return _Attempt(run, after, run_id)
 
 
 def _attempts_of(run: ServedRun) -> list[_Attempt]:
     """Return the attempts of a run by the names that its client gave them."""
-    given: JSONObject | None = run.request.body.get("agui")
-    if given is None:
-        return []
-    found, after = [_Attempt(run, 0, given["run"])], 0
+    given: JSONObject = run.request.body.get("agui", {})  # another protocol may have begun it
+    found, after = [_Attempt(run, 0, given.get("run", run.id))], 0
     for event in run.log.events:
         if event["kind"] == "paused":
             after = event["seq"]
@@ -137,7 +118,8 @@ def _attempts_of(run: ServedRun) -> list[_Attempt]:
 
 async def _sent(thread_id: str, attempt: _Attempt) -> AsyncGenerator[bytes]:
     log, request = attempt.run.log, attempt.run.request
-    before = AGUIEvents(thread_id, "", [*request.body["agui"]["messages"]])
+    given: JSONObject = request.body.get("agui", {})
+    before = AGUIEvents(thread_id, "", [*given.get("messages", ())])
     for each in _attempts_of(attempt.run):
         if each.after >= attempt.after:
             break
@@ -151,12 +133,8 @@ async def _sent(thread_id: str, attempt: _Attempt) -> AsyncGenerator[bytes]:
     at = request.created if not attempt.after else log.events[attempt.after - 1]["time"]
     for each in events.begin(at):
         yield server_event(each)
-    async for event in log.follow(attempt.after, _UNTIL, PING_SECONDS):
-        if event is None:
-            yield PING
-            continue
-        for each in events.read(event):
-            yield server_event(each)
+    async for piece in follow_as(log, attempt.after, events.read):
+        yield piece
 
 
 async def _refused(thread_id: str, run_id: str, failure: Failure) -> AsyncGenerator[bytes]:

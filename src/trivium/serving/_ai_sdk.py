@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
 from trivium.serving._ai_sdk_events import AISDKEvents
+from trivium.serving._approvals import Verdict
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._log import ENDS
 from trivium.serving._openai import parse_conversation
+from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
-from trivium.serving._runs import Runs, ServedRun
+from trivium.serving._served_run import ServedRun
 from trivium.serving._streams import PING, PING_SECONDS, Streamed, server_event
 from trivium.serving._wire import Failure, parse_session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
 __all__ = ["AISDKRoutes"]
 
 _HEADERS: Final = {"x-vercel-ai-ui-message-stream": "v1"}
 
 
-class AISDKRoutes:
-    """`/ai-sdk`, for the first of the served modules, and `/ai-sdk/{name}`: the `api` of a `DefaultChatTransport`.
+class AISDKRoutes(Routes):
+    """`/ai-sdk`, for the first of the served modules, and `/ai-sdk/{name}`: the `api` of a `DefaultChatTransport`."""
 
-    Args:
-        runs: the runs.
-        max_bytes: the largest body of a request.
-    """
-
-    def __init__(self, runs: Runs, max_bytes: int) -> None:
-        self._runs, self._max_bytes = runs, max_bytes
-
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        from starlette.routing import Route
-
+    def handled(self) -> Sequence[Handled]:
+        """Return the routes of the protocol."""
         return [
-            Route("/ai-sdk", self.send, methods=["POST"]),
-            Route("/ai-sdk/{name}", self.send, methods=["POST"]),
-            Route("/ai-sdk/{chat}/stream", self.reconnect, methods=["GET"]),
-            Route("/ai-sdk/{name}/{chat}/stream", self.reconnect, methods=["GET"]),
+            ("POST", "/ai-sdk", self.send),
+            ("POST", "/ai-sdk/{name:path}", self.send),
+            ("GET", "/ai-sdk/{chat}/stream", self.reconnect),
+            ("GET", "/ai-sdk/{name:path}/{chat}/stream", self.reconnect),
         ]
 
     async def send(self, request: Request) -> Response:
@@ -57,8 +48,7 @@ class AISDKRoutes:
         if body.get("trigger") == "regenerate-message":
             raise Failure(422, "InvalidRequest", "an answer is not made anew here: send the message again")
         owner, session = owner_of(request), str(parse_session(chat))
-        known = [await self._runs.find(owner, each.id) for each in await self._runs.in_session(owner, session)]
-        waiting = next((run for run in reversed(known) if run.request.state == "paused"), None)
+        waiting = await self._runs.waiting_in(owner, session)
         if waiting is not None:
             after = len(waiting.log.events)
             await self._decide(waiting, messages[-1])
@@ -70,26 +60,25 @@ class AISDKRoutes:
         return cast("Response", Streamed(_sent(run, 0), _HEADERS))
 
     async def _decide(self, run: ServedRun, message: JSONObject) -> None:
-        waiting = [each.digest for each in await self._runs.pending(run)]
+        waiting = {each.digest for each in await self._runs.pending(run)}
         parts = objects_in(message.get("parts")) or []
         given = [cast("JSONObject", each["approval"]) for each in parts if isinstance(each.get("approval"), dict)]
-        answers = {str(each.get("id")): each for each in given if isinstance(each.get("approved"), bool)}
-        if any(each not in answers for each in waiting):
-            text = "the chat waits for a decision: approve or refuse each tool that has asked for it"
-            raise Failure(409, "Interrupted", text)
-        for digest in waiting:
-            answer = answers[digest]
-            await self._runs.decide(run, digest, answer["approved"], text_field(answer, "reason"))
+        decisions = {
+            each["id"]: Verdict(each["approved"], text_field(each, "reason"))
+            for each in given if each.get("id") in waiting and isinstance(each.get("approved"), bool)
+        }  # fmt: skip
+        await self._runs.decide(run, decisions)
 
     async def reconnect(self, request: Request) -> Response:
-        """Stream the run of a chat that goes on, from its beginning; 204 where none does."""
+        """Stream the message that the run of a chat goes on with, from its beginning; 204 where none does."""
         from starlette.responses import Response as Empty
 
         owner, session = owner_of(request), str(parse_session(request.path_params["chat"]))
-        active = [each for each in await self._runs.in_session(owner, session) if each.is_active]
-        if not active:
+        run = await self._runs.unfinished_in(owner, session)
+        if run is None:
             return Empty(status_code=204)
-        return cast("Response", Streamed(_sent(await self._runs.find(owner, active[-1].id), 0), _HEADERS))
+        pauses = [each["seq"] for each in run.log.events[:-1] if each["kind"] == "paused"]
+        return cast("Response", Streamed(_sent(run, pauses[-1] if pauses else 0), _HEADERS))
 
 
 def _content(message: JSONObject) -> list[JSONObject]:

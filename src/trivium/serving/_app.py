@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
-from weakref import finalize
 
 from trivium.commander import Limits, ThreadEvent
-from trivium.exceptions import ConfigurationError, MissingExtraError
+from trivium.exceptions import ConfigurationError, MissingExtraError, NoSuchRequestError, UnknownNodeError
 from trivium.journal import Journal
 from trivium.module import Module
 from trivium.schema.lowlevel import positive
@@ -28,7 +25,8 @@ from trivium.serving._limits import OwnerLimits
 from trivium.serving._responses import ResponseRoutes
 from trivium.serving._run_routes import RunRoutes
 from trivium.serving._runs import Runs
-from trivium.serving._store import RunStore
+from trivium.serving._store import RunStore, place_for
+from trivium.serving._ui import UIRoutes
 from trivium.serving._wire import Failure
 
 if TYPE_CHECKING:
@@ -62,10 +60,17 @@ class ServeOptions(TypedDict, total=False):
             `DELETE /memory/{session}`. Default 10,000.
         structured: accept contents that are not text; default False. An executor among the agents runs such a content
             as a call, so it stays off unless the agents are made for it.
-        approval_seconds: seconds for which a call waits for an approval; default None: no limit.
+        approval_seconds: seconds for which a call waits for an approval; its run is then cancelled. Default None: no
+            limit.
+        keep_days: days for which runs are kept after their end, with all that was written of them; default None: until
+            they are deleted.
+        inspectors: the users who may look into their runs in the web UI: instructions, what models and tools were asked
+            and answered, errors. Default: whoever has the token where there is one for all, and nobody where each user
+            has one.
+        reports: pages that `trivium extract --report` has written; the web UI shows them to inspectors.
     """
 
-    journal: str | Path
+    journal: str | Path | Journal
     origins: Collection[str]
     keywords: Collection[str]
     timeout: float | None
@@ -76,13 +81,16 @@ class ServeOptions(TypedDict, total=False):
     max_sessions: int
     structured: bool
     approval_seconds: float | None
+    keep_days: float | None
+    inspectors: Collection[str]
+    reports: Collection[str | Path]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
     """The same with their defaults."""
 
-    journal: str | Path = ""
+    journal: str | Path | Journal = ""
     origins: Collection[str] = ()
     keywords: Collection[str] = ()
     timeout: float | None = None
@@ -93,10 +101,14 @@ class Chosen:
     max_sessions: int = 10_000
     structured: bool = False
     approval_seconds: float | None = None
+    keep_days: float | None = None
+    inspectors: Collection[str] = ("",)
+    reports: Collection[str | Path] = ()
 
     def __post_init__(self) -> None:
         timeout = 1.0 if self.timeout is None else self.timeout
-        positive(approval_seconds=1.0 if self.approval_seconds is None else self.approval_seconds)
+        given = {"approval_seconds": self.approval_seconds, "keep_days": self.keep_days}
+        positive(**{name: value for name, value in given.items() if value is not None})
         positive(timeout=timeout, max_runs=self.max_runs, max_bytes=self.max_bytes, max_sessions=self.max_sessions)
         if reserved := _RESERVED.intersection(self.keywords):
             raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")
@@ -145,14 +157,18 @@ class Service:
         if unknown:
             raise ConfigurationError(f"there is no option {unknown[0]!r}; there are {', '.join(known)}")
         chosen = self.options = Chosen(**options)
-        place = chosen.journal or Path(tempfile.mkdtemp(prefix="trivium-runs-"), "runs.db")
-        if not chosen.journal:
-            finalize(self, shutil.rmtree, Path(place).parent, ignore_errors=True)
+        given, prefix = chosen.journal, "trivium-runs-"
+        if isinstance(given, Journal):  # whose address, of a database, has no password
+            journal, place = given, place_for("" if "://" in given.place else given.place, self, prefix)
+        else:
+            place = place_for(given, self, prefix)
+            journal = Journal(place)
         self.runs = Runs(
-            agent if isinstance(agent, Mapping) else {agent.name: agent}, Journal(place), RunStore(place),
+            agent if isinstance(agent, Mapping) else {agent.name: agent}, journal,
+            RunStore(place),
             limits=chosen.limits, timeout=chosen.timeout, most=chosen.max_runs, owner_limits=chosen.owner_limits,
             max_sessions=chosen.max_sessions, structured=chosen.structured,
-            approval_seconds=chosen.approval_seconds,
+            approval_seconds=chosen.approval_seconds, keep_days=chosen.keep_days,
         )  # fmt: skip
         self.app = self.build(check_tokens(token), hosts)
 
@@ -172,7 +188,8 @@ class Service:
         guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=options.max_bytes)
         no_route = partial(refuse_route, text="there is no such route")
         no_method = partial(refuse_route, text="this route does not take that method")
-        handlers: dict[Any, Any] = {404: no_route, 405: no_method, Failure: refuse, Exception: refuse}
+        known = dict.fromkeys((Failure, UnknownNodeError, NoSuchRequestError, Exception), refuse)
+        handlers: dict[Any, Any] = {404: no_route, 405: no_method, **known}
         return Starlette(
             routes=[
                 *ChatCompletion(runs, options.keywords, options.max_bytes).routes(),
@@ -182,6 +199,7 @@ class Service:
                 *AGUIRoutes(runs, options.max_bytes).routes(),
                 *AISDKRoutes(runs, options.max_bytes).routes(),
                 *A2ARoutes(runs, options.max_bytes).routes(),
+                *UIRoutes(runs, options.max_bytes, options.inspectors, options.reports).routes(),
             ],
             middleware=[cors, guard] if origins else [guard],
             exception_handlers=handlers,

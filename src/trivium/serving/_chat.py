@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -11,21 +11,22 @@ from trivium.events import JSONObject
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import ENDS
 from trivium.serving._openai import content_text, is_answer, model_list, parse_conversation
-from trivium.serving._runs import Runs, ServedRun
+from trivium.serving._routes import Handled, Routes
+from trivium.serving._runs import Runs
+from trivium.serving._served_run import ServedRun, done, ended
 from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
 from trivium.serving._wire import Failure
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
-__all__ = ["ChatRoutes", "end_of"]
+__all__ = ["ChatRoutes"]
 
 _DECLINED: Final = ("tools", "functions", "audio", "modalities")
 
 
-class ChatRoutes:
+class ChatRoutes(Routes):
     """`/v1/chat/completions` and `/v1/models`.
 
     Args:
@@ -34,16 +35,15 @@ class ChatRoutes:
     """
 
     def __init__(self, runs: Runs, max_bytes: int) -> None:
-        self._runs, self._max_bytes, self._created = runs, max_bytes, int(time())
+        super().__init__(runs, max_bytes)
+        self._created = int(time())
 
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        from starlette.routing import Route
-
+    def handled(self) -> Sequence[Handled]:
+        """Return the routes of the protocol."""
         return [
-            Route("/v1/chat/completions", self.complete, methods=["POST"]),
-            Route("/v1/models", self.models, methods=["GET"]),
-            Route("/v1/models/{name:path}", self.model, methods=["GET"]),
+            ("POST", "/v1/chat/completions", self.complete),
+            ("GET", "/v1/models", self.models),
+            ("GET", "/v1/models/{name:path}", self.model),
         ]
 
     async def models(self, request: Request) -> Response:
@@ -77,26 +77,8 @@ class ChatRoutes:
         return cast("Response", Awaited(partial(_completion, run)))
 
 
-async def end_of(run: ServedRun) -> JSONObject:
-    """Return the message and the usage of a run when it has ended.
-
-    Raises:
-        Failure: it has failed, or was cancelled, or the server shuts down.
-    """
-    last: JSONObject = {"kind": ""}
-    async for event in run.log.follow():
-        last = event or last
-    if last["kind"] == "done":
-        return last
-    if last["kind"] == "failed":
-        raise Failure(last["status"], last["error"]["type"], last["error"]["message"])
-    if last["kind"] == "cancelled":
-        raise Failure(503, "Cancelled", "the run was cancelled")
-    raise Failure(503, "ShuttingDown", "the server is shutting down; the run goes on after the restart")
-
-
 async def _completion(run: ServedRun) -> Response:
-    last = await end_of(run)
+    last = await ended(run)
     message: JSONObject = {
         "role": "assistant",
         "content": content_text(last["message"]),
@@ -120,16 +102,19 @@ async def _chunks(run: ServedRun, with_usage: bool) -> AsyncGenerator[bytes]:
     async for event in run.log.follow(seconds=PING_SECONDS):
         if event is None:
             yield PING
-        elif event["kind"] in ENDS and event["kind"] != "done":
-            error = event.get("error") or {"type": "Cancelled", "message": "the run was cancelled"}
-            yield server_event({"error": {**error, "code": error["type"], "type": "server_error", "param": None}})
-            return
-        elif text := parts.read(event):
+            continue
+        if text := parts.read(event):
             yield chunk({"content": text})
-        if event is not None and event["kind"] == "done":
+        if event["kind"] in ENDS:
+            try:
+                used = _usage(done(event)["usage"])
+            except Failure as failure:
+                told = failure.body()["error"]
+                yield server_event({"error": {**told, "code": failure.kind, "type": "server_error", "param": None}})
+                return
             yield chunk({}, "stop")
             if with_usage:
-                yield server_event({**head, "choices": [], "usage": _usage(event["usage"])})
+                yield server_event({**head, "choices": [], "usage": used})
     yield b"data: [DONE]\n\n"
 
 

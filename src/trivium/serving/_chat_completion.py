@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, cast
 
-from trivium.events import JSONObject
-from trivium.exceptions import RunKilledError
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import ENDS
-from trivium.serving._runs import Runs, ServedRun
+from trivium.serving._routes import Handled, Routes
+from trivium.serving._runs import Runs
+from trivium.serving._served_run import ServedRun, done, ended
 from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
-from trivium.serving._wire import Failure, parse_session, to_failure
+from trivium.serving._wire import Failure, parse_session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
 __all__ = ["ChatCompletion"]
 
 
-class ChatCompletion:
+class ChatCompletion(Routes):
     """`/chat_completion`, `/memory/{session}` and `/health_check`.
 
     Args:
@@ -33,16 +32,15 @@ class ChatCompletion:
     """
 
     def __init__(self, runs: Runs, keywords: Collection[str], max_bytes: int) -> None:
-        self._runs, self._keywords, self._max_bytes = runs, sorted(keywords), max_bytes
+        super().__init__(runs, max_bytes)
+        self._keywords = sorted(keywords)
 
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        from starlette.routing import Route
-
+    def handled(self) -> Sequence[Handled]:
+        """Return the routes of the protocol."""
         return [
-            Route("/health_check", self.health_check, methods=["GET"]),
-            Route("/chat_completion", self.call, methods=["POST"]),
-            Route("/memory/{session_id:path}", self.memory, methods=["GET", "DELETE"]),
+            ("GET", "/health_check", self.health_check),
+            ("POST", "/chat_completion", self.call),
+            ("GET DELETE", "/memory/{session_id:path}", self.memory),
         ]
 
     async def health_check(self, request: Request) -> Response:
@@ -60,7 +58,7 @@ class ChatCompletion:
             known = f"the server takes {', '.join(self._keywords) or 'none'}"
             raise Failure(422, "InvalidRequest", f"{refused[0][:100]!r} is no keyword of a call here; {known}")
         run = await self._runs.start(
-            owner_of(request), "", message, session=str(session), options=given, of_client=True, asks=False
+            owner_of(request), "", message, session=session, options=given, of_client=True, asks=False
         )
         leave = partial(self._runs.leave, run)
         if streamed:
@@ -78,11 +76,7 @@ class ChatCompletion:
 
 
 async def _outcome(run: ServedRun) -> Response:
-    async for event in run.log.follow():
-        if event is not None and event["kind"] in ENDS:
-            status, body = _last(event)
-            return json_response(body, status)
-    raise Failure(503, "ShuttingDown", "the server is shutting down")
+    return json_response((await ended(run))["message"])
 
 
 async def _events(run: ServedRun) -> AsyncGenerator[bytes]:
@@ -90,9 +84,10 @@ async def _events(run: ServedRun) -> AsyncGenerator[bytes]:
         if event is None:
             yield PING
         elif event["kind"] in ENDS:
-            status, body = _last(event)
-            done = {"type": "message", "message": body}
-            yield server_event(done if status == 200 else {"type": "error", "status": status, **body})
+            try:
+                yield server_event({"type": "message", "message": done(event)["message"]})
+            except Failure as failure:
+                yield server_event({"type": "error", "status": failure.status, **failure.body()})
         elif event["kind"] in ("delta", "reasoning"):
             yield server_event({"type": event["kind"], **event, "kind": "delta", "node": "model"})
         elif "path" in event and event["kind"] != "answered":
@@ -100,13 +95,3 @@ async def _events(run: ServedRun) -> AsyncGenerator[bytes]:
                 {"type": event["kind"], **event, "node": event["path"].rpartition("/")[2].partition("#")[0]}
             )
     yield b"data: [DONE]\n\n"
-
-
-def _last(event: JSONObject) -> tuple[int, JSONObject]:
-    """Return the status and the body for the end of a run."""
-    if event["kind"] == "done":
-        return 200, event["message"]
-    if event["kind"] == "failed":
-        return event["status"], {"error": event["error"]}
-    stopped = to_failure(RunKilledError(""))
-    return stopped.status, stopped.body()

@@ -14,11 +14,13 @@ from typing import Any, Final, Protocol
 
 from trivium.schema.lowlevel import positive
 
-__all__ = ["ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
+__all__ = ["MOST_WAITING", "ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
 
 _SPARE_FILES: Final = 64
 """Descriptors that are left to the program itself."""
 _MOST_FAULTS: Final = 1000
+MOST_WAITING: Final = 2048
+"""The connections that may wait to be accepted: beyond these, a client tries again after a second or more."""
 _LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
 _REFUSED: Final = b"HTTP/1.1 %b\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
@@ -59,8 +61,8 @@ class ConnectionLimits:
         return max(1, min(self.total, most_files() // 2))
 
     def backlog(self) -> int:
-        """Return the number of connections that may wait to be accepted; asyncio accepts all in one turn."""
-        return max(16, min(2048, (most_files() - self.most() - _SPARE_FILES) // 2))
+        """Return the number of connections that asyncio may accept in one turn; more wait at the socket."""
+        return max(16, min(MOST_WAITING, (most_files() - self.most() - _SPARE_FILES) // 2))
 
 
 def most_files() -> int:

@@ -6,12 +6,15 @@ from collections.abc import Hashable
 from typing import cast
 
 from trivium.agents import Agent
+from trivium.agents.lowlevel import overrides
 from trivium.events import JSONObject
+from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 from trivium.schema import FileAttachment, Message
 from trivium.serving._wire import Failure, parse_messages, parse_session
+from trivium.tasks import Task
 
-__all__ = ["client_messages", "no_such_approval", "session_id_of", "unknown_session"]
+__all__ = ["check_unattended", "client_messages", "session_id_of", "unknown_session"]
 
 
 def client_messages(module: Module, given: object, is_conversation: bool, structured: bool) -> list[Message]:
@@ -47,15 +50,25 @@ def _without_text(items: list[JSONObject]) -> JSONObject:
     return {"files": [file for each in items for file in each.get("files", ())], "is_answer": False}
 
 
+def check_unattended(module: Module) -> None:
+    """Raise a ConfigurationError where a task would ask its user at the server's terminal: nobody is there."""
+    if not isinstance(module, Module):  # type: ignore[unnecessary] - users pass anything
+        raise ConfigurationError(f"{module!r} cannot be served: give an agent, a task or another Module")
+    for _, each in module.named_modules():
+        if not isinstance(each, Task) or not each.interactive or each.default_human_response is not None:
+            continue
+        agent = each.agent
+        given = (agent.default_human_response, agent.ask_user, agent.own_callbacks)
+        if all(one is None for one in given) and not overrides(agent, "user_response", "user_response_async"):
+            raise ConfigurationError(
+                f"the task {each.name} is interactive, and nobody is at the server's terminal: give it "
+                "interactive=False, or its agent an ask_user function"
+            )
+
+
 def session_id_of(owner: str, session: str) -> Hashable:
     """Return the session inside the server: each owner has separate ones."""
     return f"{owner}:{session}" if owner else parse_session(session) or "0"  # of 0 a journal keeps nothing
-
-
-def no_such_approval(digest: str) -> Failure:
-    """Return the failure of a decision on what does not wait for one."""
-    text = f"no call {digest[:100]!r} of this run waits for a decision: it was decided, or the run has gone on"
-    return Failure(409, "NoSuchApproval", text)
 
 
 def unknown_session() -> Failure:

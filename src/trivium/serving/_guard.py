@@ -17,8 +17,9 @@ __all__ = ["LOOPBACK", "Guard", "check_tokens", "is_loopback"]
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 """The names of the own machine."""
-_OPEN = re.compile(r"/health_check|(/a2a/[^/]+)?/\.well-known/agent-card\.json")
-"""The paths that need no token: clients of A2A read in a card that they need one."""
+_OPEN = re.compile(r"/|/ui/(files|report)/.*|/health_check|(/a2a/.+)?/\.well-known/agent-card\.json")
+"""The paths that need no token: the UI's page asks for it, paths of reports are secret, and clients of A2A read in a
+card that they need one."""
 _PORT = re.compile(r":\d+$")
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]

@@ -7,22 +7,24 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from trivium.commander import wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
-from trivium.exceptions import JournalError, ToolError, ToolNotApprovedError
+from trivium.exceptions import JournalError, RunKilledError, RunPausedError, ToolNotApprovedError
 from trivium.serving._store import RunRequest, RunStore
 from trivium.serving._tasks import Background, News
 
 if TYPE_CHECKING:
     from trivium.events import RunEvent
 
-__all__ = ["EventLog", "EventWriter"]
+__all__ = ["ENDS", "STOPS", "EventLog", "EventWriter"]
 
 ENDS: Final = ("done", "failed", "cancelled")
 """The kinds of the last event of a run."""
+STOPS: Final = (*ENDS, "paused")
+"""The kinds after which nothing follows until a client acts."""
 RETRY_SECONDS: Final = 1.0
 _log = logging.getLogger("trivium.serve")
 
@@ -108,13 +110,15 @@ class EventLog:
         if event.kind == "ended":
             if event.name == "model":
                 self._end_answer(event)
-            elif event.name.startswith("tool:") and isinstance(event.data, ToolError):
+            elif event.name.startswith("tool:") and _has_failed(event.data):
                 self._end_tool(event.key, event.path, event.time, event.data)
         elif event.is_for_clients():
             found = event.as_json(content=True)
             fields = {name: value for name, value in found.items() if name not in ("kind", "time", "type", "node")}
             kind = "reasoning" if found.get("type") == "reasoning" else event.kind
             if kind in ("delta", "reasoning"):
+                if self._again[event.key, "answered"] > 0:  # the answer is whole already
+                    return
                 fields = {"key": event.key, "path": event.path, "agent": event.caller, "text": found["text"]}
                 self.add(kind, event.time, None, **fields)
             elif not self._was_logged(event.key, kind):
@@ -137,7 +141,7 @@ class EventLog:
             self.add("delta", event.time, key=key, path=event.path, agent=event.caller, text=rest)
         self.add("answered", event.time, key=key, path=event.path, agent=event.caller, text=text)
 
-    def _end_tool(self, key: str, path: str, time: float, error: ToolError) -> None:
+    def _end_tool(self, key: str, path: str, time: float, error: Exception) -> None:
         """Add that a tool has no result; its error is told only where a user has refused the call."""
         if not self._was_logged(key, "tool_failed"):
             told = (
@@ -184,6 +188,11 @@ class EventLog:
                 return
             if not await self._news.wait(seconds):
                 yield None
+
+
+def _has_failed(error: object) -> TypeGuard[Exception]:
+    """Return whether a tool has failed by an error; one that waits, or whose run is stopped, has not."""
+    return isinstance(error, Exception) and not isinstance(error, RunPausedError | RunKilledError)
 
 
 def _json(event: JSONObject) -> str:

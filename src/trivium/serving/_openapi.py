@@ -10,8 +10,8 @@ __all__ = ["openapi"]
 
 _ID: Final[JSONObject] = {"name": "run_id", "in": "path", "required": True, "schema": {"type": "string"}}
 _SESSION: Final[JSONObject] = {
-    "anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": 256}],
-    "description": "a conversation: a whole number, or a text; 7 and \"7\" are one",
+    "anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000]*$"}],
+    "description": "a conversation: a whole number, or a text; 7 and \"7\" are one, and run_ begins those of one run",
 }  # fmt: skip
 _MESSAGE: Final[JSONObject] = {
     "description": "a text of a user, an object with a content, or a list of these",
@@ -95,8 +95,8 @@ _DECISION: Final[JSONObject] = {
 }
 
 
-def openapi() -> JSONObject:
-    """Return the description of the routes of a server."""
+def openapi(retention: str) -> JSONObject:
+    """Return the description of the routes of a server; `retention` says how long it keeps runs."""
     run = _reference("Run")
     limit = _query("limit", {"type": "integer", "minimum": 1, "maximum": 1000})
     after = _query("after", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999})
@@ -104,7 +104,11 @@ def openapi() -> JSONObject:
     deleted = {"type": "object", "properties": {"id": {"type": "string"}, "deleted": {"const": True}}}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "trivium", "version": "1", "description": "Runs of agents, tasks and other modules."},
+        "info": {
+            "title": "trivium",
+            "version": "1",
+            "description": f"Runs of agents, tasks and other modules. {retention}",
+        },
         "components": {"schemas": _SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}],
         "paths": {

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
+from trivium.serving._approvals import Verdict
 from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
-from trivium.serving._log import ENDS
+from trivium.serving._log import STOPS
 from trivium.serving._openai import parse_conversation
 from trivium.serving._response_events import ResponseEvents
+from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
-from trivium.serving._runs import Runs, ServedRun
-from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
+from trivium.serving._served_run import ServedRun
+from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
 from trivium.serving._wire import Failure
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
 __all__ = ["ResponseRoutes"]
 
 _APPROVAL: Final = "mcp_approval_response"
 _OURS: Final = ("mcp_call", "mcp_list_tools", "mcp_approval_request", "reasoning", "item_reference")
 """Items of earlier responses that clients send back; the run remembers them itself."""
-_UNTIL: Final = (*ENDS, "paused")
 
 
 class _Part(NamedTuple):
@@ -43,28 +43,18 @@ class _Part(NamedTuple):
         return base if self.number == 1 else f"{base}_{self.number}"
 
 
-class ResponseRoutes:
-    """`/v1/responses`.
+class ResponseRoutes(Routes):
+    """`/v1/responses`."""
 
-    Args:
-        runs: the runs.
-        max_bytes: the largest body of a request.
-    """
-
-    def __init__(self, runs: Runs, max_bytes: int) -> None:
-        self._runs, self._max_bytes = runs, max_bytes
-
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        from starlette.routing import Route
-
+    def handled(self) -> Sequence[Handled]:
+        """Return the routes of the protocol."""
         return [
-            Route("/v1/responses", self.create, methods=["POST"]),
-            Route("/v1/responses/compact", self.compact, methods=["POST"]),
-            Route("/v1/responses/{id}", self.retrieve, methods=["GET"]),
-            Route("/v1/responses/{id}", self.delete, methods=["DELETE"]),
-            Route("/v1/responses/{id}/cancel", self.cancel, methods=["POST"]),
-            Route("/v1/responses/{id}/input_items", self.input_items, methods=["GET"]),
+            ("POST", "/v1/responses", self.create),
+            ("POST", "/v1/responses/compact", self.compact),
+            ("GET", "/v1/responses/{id}", self.retrieve),
+            ("DELETE", "/v1/responses/{id}", self.delete),
+            ("POST", "/v1/responses/{id}/cancel", self.cancel),
+            ("GET", "/v1/responses/{id}/input_items", self.input_items),
         ]
 
     async def create(self, request: Request) -> Response:
@@ -87,30 +77,33 @@ class ResponseRoutes:
             if not name:
                 raise Failure(422, "InvalidRequest", "model is the name of what is served: GET /v1/models lists them")
             last = earlier.id if earlier is not None else ""
-            run = await self._runs.start(owner, name, said, before=last, is_conversation=True, response=kept)
+            stored: bool = kept["store"]
+            run = await self._runs.start(
+                owner, name, said, before=last, is_conversation=True, of_client=not stored, asks=stored, is_kept=stored,
+                response=kept,
+            )  # fmt: skip
             part = _Part(run, 1, 0)
+        # One that is not stored can be followed by this connection alone, and ends with it, as with OpenAI.
+        leave = None if kept["store"] else partial(self._runs.leave, part.run)
         if kept["stream"]:
-            return cast("Response", Streamed(_sent(part, -1)))
+            return cast("Response", Streamed(_sent(part, -1), on_gone=leave))
         if kept["background"]:
             return json_response(_object(part))
-        return cast("Response", Awaited(partial(_whole, part)))
+        return cast("Response", Awaited(partial(_whole, part), leave))
 
     async def _decide(self, owner: str, before: str, decisions: list[JSONObject], kept: JSONObject) -> _Part:
         part = await self._find(owner, before)
-        waiting = {f"mcpr_{each.digest}": each.digest for each in await self._runs.pending(part.run)}
-        named = [each.get("approval_request_id") for each in decisions]
-        if part.run.request.state != "paused" or sorted(map(str, named)) != sorted(waiting):
-            asked = ", ".join(sorted(waiting)) or "nothing"
-            text = f"answer each approval request of the previous response once; {asked} waits for an answer"
-            raise Failure(409, "NoSuchApproval", text)
+        if not kept["store"]:
+            raise Failure(422, "InvalidRequest", "a run that has asked for approvals is stored: leave store out")
         if not all(isinstance(each.get("approve"), bool) for each in decisions):
             raise Failure(422, "InvalidRequest", "approve is true or false")
         after = len(part.run.log.events)
-        body = {"response": kept, "before": part.id}
-        reasons = [text_field(each, "reason") for each in decisions]
-        for each, reason in zip(decisions, reasons, strict=True):
-            digest = waiting[each["approval_request_id"]]
-            await self._runs.decide(part.run, digest, each["approve"], reason, body)
+        made = {
+            text_field(each, "approval_request_id").removeprefix("mcpr_"):
+                Verdict(each["approve"], text_field(each, "reason"))
+            for each in decisions
+        }  # fmt: skip
+        await self._runs.decide(part.run, made, {"response": kept, "before": part.id})
         return _Part(part.run, part.number + 1, after)
 
     async def compact(self, request: Request) -> Response:
@@ -168,7 +161,7 @@ class ResponseRoutes:
             raise unknown from None
         starts = [0, *(each["seq"] for each in run.log.events if each["kind"] == "paused")]
         is_there = at == 1 or (at <= len(starts) and len(run.log.events) > starts[at - 1])
-        if "response" not in run.request.body or not is_there:
+        if not run.request.body.get("response", {}).get("store") or not is_there:
             raise unknown
         return _Part(run, at, starts[at - 1])
 
@@ -240,13 +233,13 @@ def _object(part: _Part) -> JSONObject:
     for event in part.run.log.events[part.after :]:
         for _ in events.read(event):
             pass
-        if event["kind"] in _UNTIL:
+        if event["kind"] in STOPS:
             break
     return events.response
 
 
 async def _whole(part: _Part) -> Response:
-    async for _ in part.run.log.follow(part.after, _UNTIL):
+    async for _ in part.run.log.follow(part.after, STOPS):
         pass
     return json_response(_object(part))
 
@@ -254,14 +247,15 @@ async def _whole(part: _Part) -> Response:
 async def _sent(part: _Part, after: int) -> AsyncGenerator[bytes]:
     """Yield the events of a response after the one of a number."""
     events = _events(part)
-    for each in events.begin():
-        if each["sequence_number"] > after:
-            yield server_event(each, kind=each["type"])
-    async for event in part.run.log.follow(part.after, _UNTIL, PING_SECONDS):
-        if event is None:
-            yield PING
-            continue
-        for each in events.read(event):
-            if each["sequence_number"] > after:
-                yield server_event(each, kind=each["type"])
+
+    def lacking(found: Iterable[JSONObject]) -> Iterator[JSONObject]:
+        return (each for each in found if each["sequence_number"] > after)
+
+    def frame(each: JSONObject) -> bytes:
+        return server_event(each, kind=each["type"])
+
+    for each in lacking(events.begin()):
+        yield frame(each)
+    async for piece in follow_as(part.run.log, part.after, lambda event: lacking(events.read(event)), frame=frame):
+        yield piece
     yield b"data: [DONE]\n\n"

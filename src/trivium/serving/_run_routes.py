@@ -2,64 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from trivium.events import JSONObject
+from trivium.serving._approvals import Verdict, described
 from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
 from trivium.serving._log import ENDS
 from trivium.serving._openapi import openapi
-from trivium.serving._runs import Runs, ServedRun
+from trivium.serving._routes import Handled, Routes
+from trivium.serving._served_run import ServedRun
 from trivium.serving._store import RunRequest
-from trivium.serving._streams import PING, PING_SECONDS, Streamed, server_event
+from trivium.serving._streams import Streamed, follow_as, server_event
 from trivium.serving._wire import Failure, parse_session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
 __all__ = ["RunRoutes", "text_field"]
 
 KEYS = ("message", "model", "session_id", "previous_run_id", "stream")
 
 
-class RunRoutes:
-    """The routes below `/runs`, and what describes the server.
+class RunRoutes(Routes):
+    """The routes below `/runs`, and what describes the server."""
 
-    Args:
-        runs: the runs.
-        max_bytes: the largest body of a request.
-    """
-
-    def __init__(self, runs: Runs, max_bytes: int) -> None:
-        self._runs, self._max_bytes = runs, max_bytes
-
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        from starlette.routing import Route
-
+    def handled(self) -> Sequence[Handled]:
+        """Return the routes of the protocol."""
         return [
-            Route("/runs", self.start, methods=["POST"]),
-            Route("/runs", self.all, methods=["GET"]),
-            Route("/runs/{run_id}", self.show, methods=["GET"]),
-            Route("/runs/{run_id}", self.forget, methods=["DELETE"]),
-            Route("/runs/{run_id}/events", self.events, methods=["GET"]),
-            Route("/runs/{run_id}/cancel", self.cancel, methods=["POST"]),
-            Route("/runs/{run_id}/approvals", self.decide, methods=["POST"]),
-            Route("/metrics", self.metrics, methods=["GET"]),
-            Route("/openapi.json", self.openapi, methods=["GET"]),
+            ("POST", "/runs", self.start),
+            ("GET", "/runs", self.all),
+            ("GET", "/runs/{run_id}", self.show),
+            ("DELETE", "/runs/{run_id}", self.forget),
+            ("GET", "/runs/{run_id}/events", self.events),
+            ("POST", "/runs/{run_id}/cancel", self.cancel),
+            ("POST", "/runs/{run_id}/approvals", self.decide),
+            ("GET", "/metrics", self.metrics),
+            ("GET", "/openapi.json", self.openapi),
         ]
 
     async def metrics(self, request: Request) -> Response:
-        """Return the server's numbers."""
+        """Return the numbers of the owner's runs."""
         from starlette.responses import PlainTextResponse
 
-        return PlainTextResponse(self._runs.metrics_text(), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(self._runs.metrics_text(owner_of(request)), media_type="text/plain; version=0.0.4")
 
     async def openapi(self, request: Request) -> Response:
         """Return the description of these routes."""
-        return json_response(openapi())
+        return json_response(openapi(self._runs.retention))
 
     async def start(self, request: Request) -> Response:
         """Start a run; answer at once with its state, or with its events where `stream` is true."""
@@ -108,7 +99,8 @@ class RunRoutes:
         if not isinstance(body.get("approved"), bool) or not text_field(body, "digest"):
             text = 'the body is {"digest": …, "approved": true or false}, and a "reason" if you like'
             raise Failure(422, "InvalidRequest", text)
-        await self._runs.decide(run, text_field(body, "digest"), body["approved"], text_field(body, "reason"))
+        decision = Verdict(body["approved"], text_field(body, "reason"))
+        await self._runs.decide(run, {text_field(body, "digest"): decision}, is_part=True)
         return json_response(await self._described(run))
 
     async def forget(self, request: Request) -> Response:
@@ -123,8 +115,7 @@ class RunRoutes:
     async def _described(self, run: ServedRun) -> JSONObject:
         found = _head(run.request)
         if waiting := await self._runs.pending(run):
-            asked = [{"digest": each.digest, "name": each.name, "arguments": each.arguments} for each in waiting]
-            found["approvals"] = asked
+            found["approvals"] = [*map(described, waiting)]
         last = run.log.events[-1] if run.log.is_over else {}
         return {**found, **{name: last[name] for name in ("message", "error", "why") if name in last}}
 
@@ -137,9 +128,10 @@ def _head(request: RunRequest) -> JSONObject:
     }  # fmt: skip
 
 
-async def _lines(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
-    async for event in run.log.follow(after, ENDS, PING_SECONDS):
-        yield PING if event is None else server_event(event, number=event["seq"])
+def _lines(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
+    return follow_as(
+        run.log, after, lambda event: (event,), ENDS, lambda event: server_event(event, number=event["seq"])
+    )
 
 
 def text_field(body: Mapping[str, Any], name: str) -> str:

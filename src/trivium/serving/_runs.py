@@ -4,58 +4,43 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from asyncio import CancelledError
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
-from trivium.commander import Limits, gather
+from trivium.commander import Limits, gather, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
-from trivium.exceptions import NoSuchRequestError, RunKilledError, RunPausedError, RunTakenOverError, UnknownRunError
+from trivium.exceptions import (
+    JournalError,
+    RunKilledError,
+    RunPausedError,
+    UnknownRunError,
+)
 from trivium.journal import Journal, PendingApproval, ask_later
 from trivium.module import Module
-from trivium.schema import Usage
-from trivium.serving._conversation import client_messages, no_such_approval, session_id_of, unknown_session
+from trivium.schema import Message, Usage
+from trivium.serving._admission import Admission
+from trivium.serving._approvals import Approvals, Verdict, described
+from trivium.serving._conversation import check_unattended, client_messages, session_id_of, unknown_session
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._log import EventLog, EventWriter
+from trivium.serving._memories import Memories
 from trivium.serving._metrics import Metrics
-from trivium.serving._store import RunRequest, RunState, RunStore
+from trivium.serving._served_run import ServedRun
+from trivium.serving._store import DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
 from trivium.serving._tasks import Background, Turns
 from trivium.serving._wire import Failure, to_failure
 
-__all__ = ["Runs", "ServedRun"]
+__all__ = ["Runs"]
 
-DAY_SECONDS: Final = 86_400.0
-WARM_SESSIONS: Final = 1000
-"""The conversations whose messages stay in memory between their runs."""
+SWEEP_SECONDS: Final = 60.0
 _log = logging.getLogger("trivium.serve")
-
-
-class ServedRun:
-    """A run of the server, as long as it is at work or followed.
-
-    Args:
-        request: what was asked.
-        log: what clients are sent.
-
-    Attributes:
-        approvals: the calls that wait for a decision, while it is paused.
-    """
-
-    def __init__(self, request: RunRequest, log: EventLog, kill: Callable[[str], object] = str) -> None:
-        self.request, self.log, self.kill = request, log, kill
-        self.work: Background | None = None
-        self.is_cancelled = False
-        self.used = Usage()
-
-    @property
-    def id(self) -> str:
-        """The id of the run."""
-        return self.request.id
 
 
 class Runs:
@@ -71,7 +56,11 @@ class Runs:
         owner_limits: what each owner may have.
         max_sessions: conversations with a name of their own that one owner may have.
         structured: whether contents may be values that are not text.
-        approval_seconds: how long a call waits for a decision; None: no limit.
+        approval_seconds: how long a call waits for a decision, before its run is cancelled; None: no limit.
+        keep_days: how long runs that have ended are kept; None: no limit.
+
+    Raises:
+        ConfigurationError: a task would ask its user at the server's terminal.
     """
 
     def __init__(
@@ -87,20 +76,30 @@ class Runs:
         max_sessions: int = 10_000,
         structured: bool = False,
         approval_seconds: float | None = None,
+        keep_days: float | None = None,
     ) -> None:
-        self._approval_seconds = approval_seconds
         self.served, self.journal, self.store = dict(served), journal, store
-        self._limits, self._timeout, self._most, self._structured = limits, timeout, most, structured
-        self._max_sessions = max_sessions
-        self._owner_limits = owner_limits or OwnerLimits()
+        for each in self.served.values():
+            check_unattended(each)
+        self._limits, self._timeout, self._structured = limits, timeout, structured
+        self._keep_days, self._approvals = keep_days, Approvals(journal, approval_seconds)
+        self._admission = Admission(store, most, owner_limits or OwnerLimits(), limits, max_sessions)
+        self._memories = Memories(journal)
         self._writer = EventWriter(store)
         self._runs: dict[str, ServedRun] = {}
-        self._at_work: Counter[str] = Counter()
         self._turns = Turns()
-        self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
-        """The conversations that modules remember, by their session ids, each with its module and its last run."""
+        self._sweeping: Background | None = None
         self.is_draining = False
-        self.metrics = Metrics()
+        self._metrics: defaultdict[str, Metrics] = defaultdict(Metrics)
+        """The numbers of each owner."""
+
+    @property
+    def retention(self) -> str:
+        """How long runs are kept, and approvals waited for."""
+        days, seconds = self._keep_days, self._approvals.seconds
+        kept = "until they are deleted" if days is None else f"for {days:g} days after their end"
+        waits = "" if seconds is None else f" One that waits for an approval is cancelled after {seconds:g} s."
+        return f"They are kept {kept}.{waits}"
 
     # ---- what clients ask for
     async def start(
@@ -114,6 +113,10 @@ class Runs:
         of_client: bool = False,
         asks: bool = True,
         is_conversation: bool = False,
+        is_kept: bool = True,
+        protocol: str = "",
+        label: str = "",
+        fork: str = "",
         **body: Any,
     ) -> ServedRun:
         """Start a run, which is in the store when this returns.
@@ -127,37 +130,43 @@ class Runs:
             of_client: whether the run ends with its client.
             asks: whether calls of tools that need an approval wait for one; else they are refused.
             is_conversation: whether the messages are those of `parse_conversation`, which may hold earlier answers.
+            is_kept: whether it is kept when it has ended; else only those who follow it then have its events.
+            protocol: the protocol that lists it, if one does.
+            label: the name that its client gives it; see `labelled`.
+            fork: a run of the journal that has not begun, which goes on with the messages that it has there.
             **body: what the protocol wants to keep; `options` are keywords of the call.
 
         Raises:
             Failure: there is no such module or run, the message is invalid, or a limit is reached.
         """
-        run_id = f"run_{uuid4().hex}"
-        kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, **body}
-        self._reserve(owner)
+        run_id = fork or f"run_{uuid4().hex}"
+        kept = {
+            "of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept, "fork": fork,
+        }  # fmt: skip
+        if self.is_draining:
+            raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+        self._admission.reserve(owner)
         try:
-            if "\0" in session or (session.startswith("run_") and not await self.in_session(owner, session)):
-                raise Failure(422, "InvalidRequest", "a new conversation has a name without NUL and run_")
             if before:
                 last = (await self.find(owner, before)).request
                 if last.state != "done":
                     raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: go on when it is done")
-                latest = await run_in_worker(partial(self.store.last_of, owner, last.session))
-                session = last.session if latest is not None and latest.id == before else run_id
+                session = last.session if await self._last_of(owner, last.session) == before else run_id
                 name = name or last.name
-            client_messages(self.module(name), messages, is_conversation, self._structured)
+            if not fork:
+                client_messages(self.module(name), messages, is_conversation, self._structured)
             name = name or next(iter(self.served))
             request = RunRequest(
-                id=run_id, owner=owner, name=name, session=session or run_id, before=before,
-                body={"messages": messages, **kept},
+                id=run_id, owner=owner, name=name, session=session or run_id, before=before, protocol=protocol,
+                body={"messages": messages, **kept, **body},
             )  # fmt: skip
-            await self._left(owner)
+            await self._admission.left(owner, self._runs.values())
             await self._refuse_waiting(request)
             async with self._turns.of(("sessions", owner)):
-                await self._check_sessions(owner, request.session)
-                await run_in_worker(partial(self.store.add, request))
+                await self._admission.check_session(request)
+                await run_in_worker(partial(self.store.add, request, label))
         except BaseException:
-            self._at_work[owner] -= 1
+            self._admission.release(owner)
             raise
         run = ServedRun(request, EventLog(run_id, self._writer))
         run.log.add("started", request.created, run=run_id, name=request.name, session=request.session)
@@ -166,61 +175,18 @@ class Runs:
 
     def module(self, name: str) -> Module:
         """Return a served module; "" is the first one."""
-        if not name:
-            return next(iter(self.served.values()))
-        if name not in self.served:
-            known = ", ".join(self.served)
-            raise Failure(404, "UnknownModel", f"nothing is served as {name[:100]!r}; there are {known}")
-        return self.served[name]
-
-    def _reserve(self, owner: str) -> None:
-        """Take one of the places of runs at work."""
-        if self.is_draining:
-            raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
-        at_work, most = self._at_work.total(), self._owner_limits
-        if at_work >= self._most:
-            text = f"the server runs as much as it may ({self._most} runs, its max_runs); try again later"
-            raise Failure(429, "Overloaded", text, "max_runs", self._most)
-        if most.runs is not None and self._at_work[owner] >= most.runs:
-            text = f"{most.runs} of your runs are at work, as many as may be: wait until one ends, or cancel one"
-            raise Failure(429, "TooManyRuns", text, "runs", most.runs)
-        self._at_work[owner] += 1
+        for served, module in self.served.items():
+            if name in ("", served):
+                return module
+        known = f"there are {', '.join(self.served)}" if self.served else "there is nothing"
+        raise Failure(404, "UnknownModel", f"nothing is served as {name[:100]!r}; {known}")
 
     async def _refuse_waiting(self, request: RunRequest) -> None:
         """Raise a Failure where another run of the conversation waits for a decision: it would not know of this one."""
-        for each in await self.in_session(request.owner, request.session):
-            if each.state == "paused" and each.id != request.id and each.created <= request.created:
-                text = f"the run {each.id} of this conversation waits for a decision: decide it, or cancel it"
-                raise Failure(409, "Interrupted", text)
-
-    async def _check_sessions(self, owner: str, session: str) -> None:
-        is_new = not session.startswith("run_") and not await self.in_session(owner, session)
-        if is_new and await run_in_worker(partial(self.store.count_sessions, owner)) >= self._max_sessions:
-            text = (
-                f"there are {self._max_sessions} sessions, as many as the server takes (max_sessions): forget some by "
-                "DELETE /memory"
-            )
-            raise Failure(429, "TooManySessions", text, "max_sessions", self._max_sessions)
-
-    async def _left(self, owner: str) -> Limits | None:
-        """Return what a run of an owner may spend."""
-        most, limits = self._owner_limits, self._limits
-        if most.tokens_per_day is None and most.usd_per_day is None:
-            return limits
-        tokens, usd = await run_in_worker(partial(self.store.spent_since, owner, time.time() - DAY_SECONDS))
-        for each in [run for run in self._runs.values() if run.request.owner == owner and run.request.is_active]:
-            tokens, usd = tokens + each.used.input_tokens + each.used.output_tokens, usd + each.used.usd
-        left: dict[str, float] = {}
-        for name, limit, spent, of_run in (
-            ("tokens", most.tokens_per_day, tokens, limits and limits.tokens),
-            ("usd", most.usd_per_day, usd, limits and limits.usd),
-        ):
-            if limit is not None and spent >= limit:
-                text = f"you have used {spent:g} of {limit:g} {name} a day: wait until the oldest runs are a day old"
-                raise Failure(429, "SpentForToday", text, f"{name}_per_day", limit)
-            if limit is not None:
-                left[name] = min(limit - spent, of_run if of_run is not None else limit)
-        return replace(limits or Limits(), **left)
+        waiting = await self.waiting_in(request.owner, request.session)
+        if waiting is not None and waiting.id != request.id and waiting.request.created <= request.created:
+            text = f"the run {waiting.id} of this conversation waits for a decision: decide it, or cancel it"
+            raise Failure(409, "Interrupted", text)
 
     async def find(self, owner: str, run_id: str) -> ServedRun:
         """Return a run of an owner.
@@ -248,73 +214,92 @@ class Runs:
         """Return the runs of an owner, the latest first."""
         return await run_in_worker(partial(self.store.runs_of, owner, most))
 
-    def metrics_text(self) -> str:
-        """Return the server's numbers for Prometheus."""
-        paused = sum(run.request.state == "paused" for run in self._runs.values())
-        return self.metrics.text(self._at_work.total(), paused)
+    def metrics_text(self, owner: str) -> str:
+        """Return the numbers of an owner for Prometheus: all of the server, where it has one token."""
+        mine = [run.request for run in self._runs.values() if run.request.owner == owner]
+        paused = sum(each.state == "paused" for each in mine)
+        return self._metrics[owner].text(self._admission.at_work[owner], paused)
 
     async def in_session(self, owner: str, session: str) -> list[RunRequest]:
         """Return the runs of a conversation, the oldest first."""
         return await run_in_worker(partial(self.store.in_session, owner, session))
 
+    async def tasks(self, query: TaskFilter) -> tuple[list[RunRequest], list[RunRequest], int]:
+        """Return runs that a protocol lists; see `RunStore.tasks`."""
+        return await run_in_worker(partial(self.store.tasks, query))
+
+    async def labelled(self, owner: str, session: str, label: str) -> tuple[ServedRun, int] | None:
+        """Return the run to which a client's name in a conversation belongs, and the number of the event before."""
+        found = await run_in_worker(partial(self.store.labelled, owner, session, label))
+        return None if found is None else (await self.find(owner, found[0]), found[1])
+
+    async def waiting_in(self, owner: str, session: str) -> ServedRun | None:
+        """Return the run of a conversation that waits for a decision, if it is not too late for one; None: none."""
+        request = await run_in_worker(partial(self.store.waiting_in, owner, session))
+        run = None if request is None else await self.find(owner, request.id)
+        return None if run is None or await self._end_expired(run) or run.request.state != "paused" else run
+
+    async def unfinished_in(self, owner: str, session: str) -> ServedRun | None:
+        """Return the latest run of a conversation that has not ended; None: there is none."""
+        request = await run_in_worker(partial(self.store.unfinished_in, owner, session))
+        return None if request is None else await self.find(owner, request.id)
+
+    async def _last_of(self, owner: str, session: str) -> str:
+        """Return the id of the run of a conversation that ended well last; "": there is none."""
+        last = await run_in_worker(partial(self.store.last_of, owner, session))
+        return "" if last is None else last.id
+
     async def pending(self, run: ServedRun) -> list[PendingApproval]:
         """Return the calls of a run that wait for a decision."""
-        if run.request.state != "paused":
-            return []
-        return await run_in_worker(partial(self.journal.pending, run.id))
+        return await self._approvals.pending(run)
 
     async def decide(
-        self, run: ServedRun, digest: str, approved: bool, reason: str = "", body: JSONObject | None = None
+        self,
+        run: ServedRun,
+        decisions: Mapping[str, Verdict],
+        body: JSONObject | None = None,
+        *,
+        is_part: bool = False,
+        label: str = "",
     ) -> None:
-        """Decide on a call that waits; when all are decided, the run goes on.
+        """Decide on the calls that wait, on all of them or on none; when all are decided, the run goes on.
 
         Args:
             run: the run.
-            digest: the digest of the call.
-            approved: whether it runs.
-            reason: why it does not; the model reads it.
+            decisions: what is decided, by the digests of the calls.
             body: what the protocol wants to keep.
+            is_part: whether others may still wait.
+            label: the name that the client gives to what comes; see `labelled`.
 
         Raises:
-            Failure: nothing of this digest waits; status 409.
+            Failure: these are not what waits, or it is too late; status 409.
         """
         async with self._turns.of(("decide", run.id)):
-            if run.request.state != "paused":
-                raise no_such_approval(digest)
-            asked = next((each.asked_at for each in await self.pending(run) if each.digest == digest), None)
-            wait = self._approval_seconds
-            if approved and asked is not None and wait is not None and time.time() > asked + wait:
-                text = f"nobody has decided within {wait:g} s (approval_seconds): refuse the call, or cancel the run"
-                raise Failure(409, "ApprovalExpired", text, "approval_seconds", wait)
-            by = run.request.owner or "user"
-            act = self.journal.approve if approved else partial(self.journal.refuse, reason=reason)
-            try:
-                await run_in_worker(partial(act, run.id, digest, by=by))
-            except (NoSuchRequestError, RunTakenOverError, UnknownRunError):
-                raise no_such_approval(digest) from None
-            run.log.add("decided", time.time(), digest=digest, approved=approved, by=by, reason=reason)
-            waiting = await run_in_worker(partial(self.journal.pending, run.id))
-            if not waiting and run.request.state == "paused":
-                run.request = replace(run.request, state="queued")
-                run.log.resume(time.time(), run.request, body=body or {})
-                self._begin(run)
+            note = partial(self.store.label, run.request, label, len(run.log.events)) if label else bool
+            if await self._approvals.decide(run, decisions, is_part, note):
+                self._go_on(run, body=body or {})
+
+    async def _end_expired(self, run: ServedRun) -> bool:
+        """Cancel a run that has waited too long for a decision; return whether it has."""
+        if why := await self._approvals.late(run):
+            await self.cancel(run, why)
+        return bool(why)
 
     async def cancel(self, run: ServedRun, why: str = "its owner has cancelled it") -> None:
         """Cancel a run; it has ended when this returns. One that has ended stays as it is."""
-        run.is_cancelled = True
-        if run.request.state == "queued":  # it waits for its turn
-            await self._end(run, "cancelled", why=why)
-        elif run.work is not None:
+        run.cancelled = run.cancelled or why
+        async with self._turns.of(("decide", run.id)):
+            if run.request.state == "paused":
+                await self._end(run, "cancelled", why=why)
+                self._runs.pop(run.id, None)
+        if run.work is not None:
             run.kill(why)
             await run.work.ended()
-        elif run.request.state == "paused":
-            await self._end(run, "cancelled", why=why)
-            self._runs.pop(run.id, None)
 
     def leave(self, run: ServedRun) -> None:
         """Note that the client of a run has left that ends with it."""
-        run.is_cancelled = True
-        run.kill("the client has left")
+        run.cancelled = "the client has left"
+        run.kill(run.cancelled)
 
     async def state_of(self, owner: str, session: str) -> JSONObject:
         """Return what the default module remembers of a conversation.
@@ -326,9 +311,10 @@ class Runs:
         if last is None:
             raise unknown_session()
         module, session_id = self.module(last.name), session_id_of(owner, session)
-        async with self._turn_of(module, owner, session):
-            await self._remember(module, session_id, last.id)
-            self._warm[session_id] = (module, last.id)
+        async with (
+            self._memories.turn_of(module, owner, session),
+            self._memories.remembered(module, session_id, last.id, last.id),
+        ):
             return to_json_value(module.state_dict(session_id))
 
     async def forget_session(self, owner: str, session: str) -> None:
@@ -337,23 +323,13 @@ class Runs:
         Raises:
             Failure: nothing was said in it; status 404.
         """
-        known = await run_in_worker(partial(self.store.in_session, owner, session))
+        known = await self.in_session(owner, session)
         if not known:
             raise unknown_session()
         for each in known:
             if each.ended:
                 await self.forget(await self.find(owner, each.id))
-        session_id = session_id_of(owner, session)
-        self._warm.pop(session_id, None)
-        for module in self.served.values():
-            async with self._turn_of(module, owner, session):
-                module.reset(session_id, recursive=True)
-
-    def _turn_of(self, module: Module, owner: str, session: str) -> AbstractAsyncContextManager[None]:
-        """Return the turn of a conversation: one run after the other, where the module remembers any."""
-        if all(each.memory is None for _, each in module.named_modules()):
-            return nullcontext()
-        return self._turns.of((owner, session))
+        await self._memories.forget(self.served, owner, session)
 
     async def forget(self, run: ServedRun) -> None:
         """Delete a run that has ended.
@@ -364,90 +340,93 @@ class Runs:
         if run.request.is_active or run.request.state == "paused":
             raise Failure(409, "RunNotOver", f"the run is {run.request.state}: cancel it first")
         await self._writer.flush()
+        await self._forget(run.id)
+
+    async def _forget(self, run_id: str) -> None:
         with suppress(UnknownRunError):
-            await run_in_worker(partial(self.journal.forget, run.id))
-        await run_in_worker(partial(self.store.forget, run.id))
+            await run_in_worker(partial(self.journal.forget, run_id))
+        await run_in_worker(partial(self.store.forget, run_id))
 
     # ---- the life of a run
+    def _go_on(self, run: ServedRun, **fields: Any) -> None:
+        """Go on with a run that was paused."""
+        run.request = replace(run.request, state="queued")
+        run.log.resume(time.time(), run.request, **fields)
+        self._begin(run)
+
     def _begin(self, run: ServedRun, is_reserved: bool = False) -> None:
         self._runs[run.id] = run
-        self._at_work[run.request.owner] += not is_reserved
+        self._admission.at_work[run.request.owner] += not is_reserved
         run.work = Background(partial(self._work, run))
 
     async def _work(self, run: ServedRun) -> None:
         """Work on a run until it ends, pauses, or the server shuts down."""
         request = run.request
+        assert run.work is not None
         try:
             module = self.module(request.name)
-            async with self._turn_of(module, request.owner, request.session):
+            run.kill = run.work.cancel
+            async with self._memories.turn_of(module, request.owner, request.session):
+                run.kill = str
                 await self._attempt(run, module)
         except RunPausedError:
             await self._pause(run)
+        except CancelledError:  # as it waited for its turn
+            if run.cancelled:
+                await self._end(run, "cancelled", why=run.cancelled)
         except Exception as error:
             is_killed = isinstance(error, RunKilledError)
-            if is_killed and run.is_cancelled:
-                await self._end(run, "cancelled", why=str(error))
+            if is_killed and run.cancelled:
+                await self._end(run, "cancelled", why=run.cancelled)
             elif not (is_killed and self.is_draining) or request.body["of_client"]:  # else it goes on after the restart
                 failure = to_failure(error)
                 if failure.status in (500, 502):
                     _log.error("the run %s failed", run.id, exc_info=error)
                 await self._end(run, "failed", status=failure.status, **failure.body())
         finally:
-            self._at_work[request.owner] -= 1
-            self._at_work += Counter()  # without those that have none
+            self._admission.release(request.owner)
             run.work, run.kill = None, str
-            if run.request.state != "paused":
+            if run.request.state != "paused" and not self.is_draining:  # then its log is closed at the end
                 self._runs.pop(run.id, None)
 
     async def _attempt(self, run: ServedRun, module: Module) -> None:
-        request = run.request
+        request, body = run.request, run.request.body
         session_id = session_id_of(request.owner, request.session)
-        if run.is_cancelled or self.is_draining:
+        if run.cancelled or self.is_draining:
             raise RunKilledError("it has not begun")
         await self._refuse_waiting(request)
-        last = await run_in_worker(partial(self.store.last_of, request.owner, request.session))
-        await self._remember(module, session_id, request.before or ("" if last is None else last.id))
-        approve = module.approve or (ask_later if request.body["asks"] else None)
-        body = request.body
-        messages = client_messages(module, body["messages"], body["is_conversation"], self._structured)
-        call = module.open(
-            *messages, session_id=session_id, run_id=run.id, journal=self.journal,
-            timeout=self._timeout, limits=await self._left(request.owner), approve=approve,
-            **body.get("options", {}),
-        )  # fmt: skip
-        run.kill = call.node.kill
-        if run.is_cancelled:
-            raise RunKilledError("it was cancelled before it began")
-        run.request, run.used = replace(run.request, state="running"), Usage()
-        try:
-            async with call as events:
-                async for event in events:
-                    run.log.receive(event)
-                    run.used += event.usage or Usage()
-        finally:
-            used = run.used
-            run.request = replace(run.request, tokens=used.input_tokens + used.output_tokens, usd=used.usd)
-        self._warm[session_id] = (module, run.id)
-        while len(self._warm) > WARM_SESSIONS:
-            cold, (of, _) = self._warm.popitem(last=False)
-            of.reset(cold, recursive=True)
+        before = request.before or await self._last_of(request.owner, request.session)
+        async with self._memories.remembered(module, session_id, before, run.id if body["is_kept"] else ""):
+            approve = module.approve or (ask_later if body["asks"] else None)
+            messages = await self._messages(run, module)
+            limits = await self._admission.left(request.owner, self._runs.values())
+            call = module.open(
+                *messages, session_id=session_id, run_id=run.id, journal=self.journal,
+                timeout=self._timeout, limits=limits, approve=approve, **body.get("options", {}),
+            )  # fmt: skip
+            run.kill = call.node.kill
+            if run.cancelled:
+                raise RunKilledError("it was cancelled before it began")
+            run.request, run.used = replace(run.request, state="running"), Usage()
+            try:
+                async with call as events:
+                    async for event in events:
+                        run.log.receive(event)
+                        run.used += event.usage or Usage()
+            finally:
+                tokens = run.used.input_tokens + run.used.output_tokens
+                run.request = replace(run.request, tokens=tokens, usd=run.used.usd)
         await self._end(run, "done", message=to_json_value(call.result), usage=to_json_value(run.used))
 
-    async def _remember(self, module: Module, session_id: Hashable, before: str) -> None:
-        """Have a module remember what was said up to the end of a run, and nothing else of the conversation."""
-        if self._warm.pop(session_id, (module, "")) == (module, before) and before:
-            return
-        module.reset(session_id, recursive=True)
-        if before:
-            view = await run_in_worker(partial(self.journal.view, before))
-            await run_in_worker(partial(view.restore, module, session_id))
+    async def _messages(self, run: ServedRun, module: Module) -> list[Message]:
+        body = run.request.body
+        if body.get("fork"):
+            return (await run_in_worker(partial(self.journal.view, run.id))).input or []
+        return client_messages(module, body["messages"], body["is_conversation"], self._structured)
 
     async def _pause(self, run: ServedRun) -> None:
         waiting = await run_in_worker(partial(self.journal.pending, run.id))
-        asked = [
-            {"digest": each.digest, "name": each.name, "arguments": each.arguments, "key": each.entry.parent}
-            for each in waiting
-        ]
+        asked = [*map(described, waiting)]
         self._tell(run, "paused", approvals=asked, usage=to_json_value(run.used))
 
     async def _end(self, run: ServedRun, state: RunState, **fields: Any) -> None:
@@ -455,8 +434,10 @@ class Runs:
             return
         run.request = replace(run.request, ended=time.time())
         self._tell(run, state, **fields)
-        self.metrics.note_end(run.request, run.used)
+        self._metrics[run.request.owner].note_end(run.request, run.used)
         await self._writer.flush()
+        if not run.request.body["is_kept"]:
+            await self._forget(run.id)
 
     def _tell(self, run: ServedRun, state: RunState, **fields: Any) -> None:
         """Note a state of a run, and tell its clients."""
@@ -477,9 +458,23 @@ class Runs:
         for request in await run_in_worker(self.store.paused):
             run = await self.find(request.owner, request.id)
             if run.request.state == "paused" and not await self.pending(run):  # all was decided before the server ended
-                run.request = replace(run.request, state="queued")
-                run.log.resume(time.time(), run.request)
-                self._begin(run)
+                self._go_on(run)
+
+        self._sweeping = Background(self._sweep)
+
+    async def _sweep(self) -> None:
+        """Again and again, cancel the runs that wait too long for a decision, and forget those that ended long ago."""
+        wait_seconds, keep_days = self._approvals.seconds, self._keep_days
+        while wait_seconds is not None or keep_days is not None:
+            with suppress(JournalError, Failure):  # tried again; a run may be deleted meanwhile
+                if wait_seconds is not None:
+                    for each in await run_in_worker(partial(self.store.paused, time.time() - wait_seconds)):
+                        await self._end_expired(await self.find(each.owner, each.id))
+                if keep_days is not None:
+                    before = time.time() - keep_days * DAY_SECONDS
+                    for each in await run_in_worker(partial(self.store.ended_before, before)):
+                        await self._forget(each.id)
+            await wait(SWEEP_SECONDS)
 
     async def drain(self, grace: float) -> None:
         """Start no further runs; those that have not ended after some seconds go on after the restart.
@@ -488,11 +483,15 @@ class Runs:
             grace: the seconds.
         """
         self.is_draining = True
-        works = [run.work for run in self._runs.values() if run.work is not None]
+        if self._sweeping is not None:
+            self._sweeping.cancel("the server is shutting down")
+            await self._sweeping.ended()
+        runs = [*self._runs.values()]
+        works = [run.work for run in runs if run.work is not None]
         await gather(*(partial(each.ended, grace) for each in works))
-        for run in [*self._runs.values()]:
+        for run in runs:
             run.kill("the server is shutting down")
         await gather(*(each.ended for each in works))
         await self._writer.flush()
-        for run in [*self._runs.values()]:
+        for run in runs:
             run.log.close()

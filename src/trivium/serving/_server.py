@@ -15,7 +15,7 @@ from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
 from trivium.serving._app import ServeOptions, Service
-from trivium.serving._connections import ConnectionLimits, bounded_log, make_protocol
+from trivium.serving._connections import MOST_WAITING, ConnectionLimits, bounded_log, make_protocol
 from trivium.serving._guard import LOOPBACK, is_loopback
 
 __all__ = ["AgentServer", "HTTPServing"]
@@ -102,6 +102,7 @@ class HTTPServing:
             return socket.create_server((self.host, self.port), family=family)
         except (OSError, OverflowError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            why = why.partition(" (while ")[0]  # as socket adds
             raise ConfigurationError(
                 f"cannot listen at {self.host}:{self.port} ({why}); choose another port, 0 for a free one"
             ) from None
@@ -227,6 +228,8 @@ def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready:
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            for each in sockets or ():
+                each.listen(MOST_WAITING)
             ready()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field, fields
-from functools import partial
+from dataclasses import astuple, dataclass, field, fields, replace
+from hashlib import sha256
+from math import inf
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Literal, Protocol, TypeAlias
+from weakref import finalize
 
 from trivium.caches.lowlevel import SQLiteConnections
 from trivium.events import JSONObject
-from trivium.exceptions import JournalError, MissingExtraError
+from trivium.exceptions import JournalError
+from trivium.journal.lowlevel import PostgresConnections
 
-__all__ = ["ACTIVE", "RunRequest", "RunState", "RunStore"]
+__all__ = ["DAY_SECONDS", "RunRequest", "RunState", "RunStore", "TaskFilter", "place_for"]
 
 RunState: TypeAlias = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 ACTIVE: Final = ("queued", "running")
 """The states of runs that go on after a restart of the server."""
+ENDED: Final = ("done", "failed", "cancelled")
+DAY_SECONDS: Final = 86_400.0
 BUSY_SECONDS: Final = 30.0
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS trivium_served (
     id TEXT PRIMARY KEY, owner TEXT, name TEXT, session TEXT, state TEXT, created DOUBLE PRECISION,
-    ended DOUBLE PRECISION, tokens INTEGER, usd DOUBLE PRECISION, before TEXT, body TEXT)""",
+    ended DOUBLE PRECISION, tokens INTEGER, usd DOUBLE PRECISION, before TEXT, protocol TEXT, body TEXT)""",
     "CREATE INDEX IF NOT EXISTS trivium_served_owner ON trivium_served (owner, created)",
     "CREATE INDEX IF NOT EXISTS trivium_served_session ON trivium_served (owner, session, created)",
-    "CREATE INDEX IF NOT EXISTS trivium_served_state ON trivium_served (state)",
+    "CREATE INDEX IF NOT EXISTS trivium_served_state ON trivium_served (state, ended)",
     """CREATE TABLE IF NOT EXISTS trivium_sent (
     run TEXT, seq INTEGER, body TEXT, PRIMARY KEY (run, seq))""",
+    """CREATE TABLE IF NOT EXISTS trivium_label (
+    owner TEXT, session TEXT, label TEXT, run TEXT, seq INTEGER, PRIMARY KEY (owner, session, label))""",
+    "CREATE INDEX IF NOT EXISTS trivium_label_run ON trivium_label (run)",
+    """CREATE TABLE IF NOT EXISTS trivium_spent (
+    owner TEXT, created DOUBLE PRECISION, tokens INTEGER, usd DOUBLE PRECISION)""",
+    "CREATE INDEX IF NOT EXISTS trivium_spent_owner ON trivium_spent (owner, created)",
 )
 
 
@@ -50,6 +63,7 @@ class RunRequest:
         ended: when it ended; 0.0: it has not.
         tokens: input and output tokens together.
         usd: US dollars.
+        protocol: the protocol that lists it, if one does.
         body: what was asked, as JSON values.
     """
 
@@ -63,6 +77,7 @@ class RunRequest:
     ended: float = 0.0
     tokens: int = 0
     usd: float = 0.0
+    protocol: str = ""
     body: JSONObject = field(default_factory=dict[str, Any])
 
     @property
@@ -71,9 +86,58 @@ class RunRequest:
         return self.state in ACTIVE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFilter:
+    """Runs of an owner that a protocol lists.
+
+    Args:
+        owner: the owner.
+        protocol: the protocol.
+        name: the name of the served object.
+        session: their conversation; "": any.
+        state: their state; "": any.
+        since: the least time of their end, in seconds since the epoch.
+        before: the time of the end and the id of the last one of the page before; None: this is the first page.
+        size: the most on a page.
+    """
+
+    owner: str
+    protocol: str
+    name: str
+    session: str = ""
+    state: str = ""
+    since: float = 0.0
+    before: tuple[float, str] | None = None
+    size: int = 100
+
+    def condition(self, which: str) -> tuple[str, tuple[object, ...]]:
+        """Return the condition of all pages in SQL, together with a further one, and its values."""
+        given = {"owner": self.owner, "protocol": self.protocol, "name": self.name}
+        given |= {name: value for name, value in (("session", self.session), ("state", self.state)) if value}
+        equal = " AND ".join(f"{name} = ?" for name in given)
+        return f" WHERE {equal} AND {which} AND ended >= ?", (*given.values(), self.since)
+
+
 _COLUMNS: Final = tuple(each.name for each in fields(RunRequest))
 _ALL: Final = f"SELECT {', '.join(_COLUMNS)} FROM trivium_served"  # noqa: S608 - our own names
+_LABEL: Final = """INSERT INTO trivium_label VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (owner, session, label) DO UPDATE SET run = excluded.run, seq = excluded.seq"""
 _ADD: Final = f"INSERT INTO trivium_served ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+
+
+def place_for(given: str | Path, holder: object, prefix: str) -> str | Path:
+    """Return where runs are kept: what is given, or a file of its own that is deleted with an object.
+
+    Args:
+        given: an SQLite file or a URL; "": none.
+        holder: the object.
+        prefix: the beginning of the name of the file's folder.
+    """
+    if given:
+        return given
+    folder = tempfile.mkdtemp(prefix=prefix)
+    finalize(holder, shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder, "runs.db")
 
 
 class RunStore:
@@ -94,9 +158,26 @@ class RunStore:
         """Close the connections; the next use opens one again."""
         self._database.close()
 
-    def add(self, request: RunRequest) -> None:
-        """Add a run before its client hears of it."""
-        self._database.write((_ADD, [(*astuple(request)[:-1], json.dumps(request.body))]))
+    def add(self, request: RunRequest, label: str = "") -> None:
+        """Add a run before its client hears of it.
+
+        Args:
+            request: the run.
+            label: the name that its client gives it; "": none.
+        """
+        labels = [(request.owner, request.session, _hashed(label), request.id, 0)] if label else []
+        self._database.write((_ADD, [(*astuple(request)[:-1], json.dumps(request.body))]), (_LABEL, labels))
+
+    def label(self, request: RunRequest, label: str, seq: int) -> None:
+        """Give a name to what comes of a run after the event of a number."""
+        row = (request.owner, request.session, _hashed(label), request.id, seq)
+        self._database.write((_LABEL, [row]))
+
+    def labelled(self, owner: str, session: str, label: str) -> tuple[str, int] | None:
+        """Return the run to which a name belongs in a conversation, and the number of the event before; None: none."""
+        query = "SELECT run, seq FROM trivium_label WHERE owner = ? AND session = ? AND label = ?"
+        found = self._database.read(query, (owner, session, _hashed(label)))
+        return (str(found[0][0]), int(found[0][1])) if found else None
 
     def find(self, run_id: str) -> RunRequest | None:
         """Return a run; None: there is none of this id."""
@@ -106,9 +187,13 @@ class RunStore:
         """Return the runs that go on after a restart, the oldest first."""
         return self._requests(" WHERE state IN (?, ?) ORDER BY created", *ACTIVE)
 
-    def paused(self) -> list[RunRequest]:
-        """Return the runs that wait for a decision, the oldest first."""
-        return self._requests(" WHERE state = 'paused' ORDER BY created")
+    def paused(self, before: float = inf) -> list[RunRequest]:
+        """Return the runs that wait for a decision and were asked for before a time, the oldest first."""
+        return self._requests(" WHERE state = 'paused' AND created < ? ORDER BY created", before)
+
+    def ended_before(self, at: float) -> list[RunRequest]:
+        """Return runs that ended before a time, the oldest first: some of them, where they are many."""
+        return self._requests(" WHERE state IN (?, ?, ?) AND ended < ? ORDER BY ended LIMIT 100", *ENDED, at)
 
     def runs_of(self, owner: str, most: int = 100) -> list[RunRequest]:
         """Return the runs of an owner, the latest first."""
@@ -123,14 +208,42 @@ class RunStore:
         """Return the runs of a conversation, the oldest first."""
         return self._requests(" WHERE owner = ? AND session = ? ORDER BY created, id", owner, session)
 
+    def has_session(self, owner: str, session: str) -> bool:
+        """Return whether an owner has a conversation of this name."""
+        query = "SELECT 1 FROM trivium_served WHERE owner = ? AND session = ? LIMIT 1"
+        return bool(self._database.read(query, (owner, session)))
+
+    def waiting_in(self, owner: str, session: str) -> RunRequest | None:
+        """Return the run of a conversation that waits for a decision, the oldest of several; None: none does."""
+        where = " WHERE owner = ? AND session = ? AND state = 'paused' ORDER BY created, id LIMIT 1"
+        return next(iter(self._requests(where, owner, session)), None)
+
+    def unfinished_in(self, owner: str, session: str) -> RunRequest | None:
+        """Return the latest run of a conversation that has not ended; None: there is none."""
+        where = " WHERE owner = ? AND session = ? AND ended = 0 ORDER BY created DESC, id LIMIT 1"
+        return next(iter(self._requests(where, owner, session)), None)
+
     def count_sessions(self, owner: str) -> int:
         """Return how many conversations with a name of their own an owner has."""
         query = "SELECT COUNT(DISTINCT session) FROM trivium_served WHERE owner = ? AND substr(session, 1, 4) <> 'run_'"
         return int(self._database.read(query, (owner,))[0][0])
 
+    def tasks(self, query: TaskFilter) -> tuple[list[RunRequest], list[RunRequest], int]:
+        """Return a page of runs that have ended, the latest first; those that have not; how many ended on all pages."""
+        where, values = query.condition("ended > 0")
+        count = int(self._database.read(f"SELECT COUNT(*) FROM trivium_served{where}", values)[0][0])  # noqa: S608
+        if query.before is not None:
+            where, values = f"{where} AND (ended, id) < (?, ?)", (*values, *query.before)
+        ended = self._requests(f"{where} ORDER BY ended DESC, id DESC LIMIT ?", *values, query.size)
+        where, values = replace(query, state="", since=0.0).condition("ended = 0")
+        return ended, self._requests(where, *values), count
+
     def spent_since(self, owner: str, since: float) -> tuple[int, float]:
         """Return the tokens and the dollars that runs of an owner have used which were asked for since then."""
-        query = "SELECT SUM(tokens), SUM(usd) FROM trivium_served WHERE owner = ? AND created >= ?"
+        query = """SELECT SUM(tokens), SUM(usd) FROM (
+            SELECT owner, created, tokens, usd FROM trivium_served
+            UNION ALL SELECT owner, created, tokens, usd FROM trivium_spent
+        ) AS spent WHERE owner = ? AND created >= ?"""
         tokens, usd = self._database.read(query, (owner, since))[0]
         return int(tokens or 0), float(usd or 0)
 
@@ -150,9 +263,19 @@ class RunStore:
         query = "SELECT body FROM trivium_sent WHERE run = ? AND seq > ? ORDER BY seq"
         return [json.loads(body) for (body,) in self._database.read(query, (run_id, after))]
 
+    def last_event(self, run_id: str) -> JSONObject:
+        """Return the last event of a run; empty: it has none."""
+        query = "SELECT body FROM trivium_sent WHERE run = ? ORDER BY seq DESC LIMIT 1"
+        found = self._database.read(query, (run_id,))
+        return json.loads(found[0][0]) if found else {}
+
     def forget(self, run_id: str) -> None:
-        """Delete a run and its events."""
+        """Delete a run and its events; what it has spent still counts."""
+        spent = "INSERT INTO trivium_spent SELECT owner, created, tokens, usd FROM trivium_served WHERE id = ?"
         self._database.write(
+            ("DELETE FROM trivium_spent WHERE created < ?", [(time.time() - DAY_SECONDS,)]),
+            (f"{spent} AND tokens + usd > 0", [(run_id,)]),
+            ("DELETE FROM trivium_label WHERE run = ?", [(run_id,)]),
             ("DELETE FROM trivium_sent WHERE run = ?", [(run_id,)]),
             ("DELETE FROM trivium_served WHERE id = ?", [(run_id,)]),
         )
@@ -160,6 +283,11 @@ class RunStore:
     def _requests(self, where: str, *values: object) -> list[RunRequest]:
         found = [dict(zip(_COLUMNS, row, strict=True)) for row in self._database.read(_ALL + where, values)]
         return [RunRequest(**{**each, "body": json.loads(each["body"])}) for each in found]
+
+
+def _hashed(label: str) -> str:
+    """Return a text of fixed length for one that may be longer than an index takes."""
+    return sha256(label.encode("utf-8", "replace")).hexdigest()
 
 
 class _Database(Protocol):
@@ -202,50 +330,27 @@ class _SQLite:
         self._connections.close()
 
 
-def _create(database: sqlite3.Connection) -> None:
+def _create(database: Any) -> None:
     for each in _TABLES:
         database.execute(each)
 
 
 class _Postgres:
     def __init__(self, url: str) -> None:
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError("psycopg", "postgres") from None
-        self._connect, self._error = partial(psycopg.connect, url, autocommit=True, connect_timeout=10), psycopg.Error
-        self._lock, self._idle = Lock(), list[Any]()
+        self._connections = PostgresConnections(url, _create)
 
     def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        with self._use() as database:
-            return database.execute(query.replace("?", "%s"), values).fetchall()
+        with self._connections.use() as database:
+            return database.execute(_psycopg(query), values).fetchall()
 
     def write(self, *statements: tuple[str, Sequence[Sequence[object]]]) -> None:
-        with self._use() as database, database.transaction(), database.cursor() as cursor:
+        with self._connections.use() as database, database.transaction(), database.cursor() as cursor:
             for query, rows in statements:
-                cursor.executemany(query.replace("?", "%s"), rows)
-
-    @contextmanager
-    def _use(self) -> Generator[Any]:
-        try:
-            with self._lock:
-                database = self._idle.pop() if self._idle else None
-            if database is None:
-                database = self._connect()
-                for each in _TABLES:
-                    database.execute(each)
-            try:
-                yield database
-            except BaseException:
-                database.close()
-                raise
-            with self._lock:
-                self._idle.append(database)
-        except self._error as error:
-            raise JournalError(f"the database cannot be used ({error}): see that it runs, then try again") from error
+                cursor.executemany(_psycopg(query), rows)
 
     def close(self) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for each in idle:
-            each.close()
+        self._connections.close()
+
+
+def _psycopg(query: str) -> bytes:
+    return query.replace("?", "%s").encode()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.events import JSONObject
+from trivium.serving._log import STOPS, EventLog
 from trivium.serving._tasks import while_connected
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = ["HEADERS", "PING", "PING_SECONDS", "Awaited", "Streamed", "server_event"]
+__all__ = ["HEADERS", "PING", "PING_SECONDS", "Awaited", "Streamed", "follow_as", "server_event"]
 
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 PING: Final = b": ping\n\n"
@@ -30,6 +31,30 @@ def server_event(data: object, *, number: int | None = None, kind: str = "") -> 
     """
     head = (f"id: {number}\n" if number is not None else "") + (f"event: {kind}\n" if kind else "")
     return f"{head}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
+
+
+async def follow_as(
+    log: EventLog,
+    after: int,
+    read: Callable[[JSONObject], Iterable[JSONObject]],
+    until: tuple[str, ...] = STOPS,
+    frame: Callable[[JSONObject], bytes] = server_event,
+) -> AsyncGenerator[bytes]:
+    """Yield what the events of a log are to a client, and signs of life where nothing has come for long.
+
+    Args:
+        log: the log.
+        after: the number of the last event that is known.
+        read: returns what an event is to the client.
+        until: the kinds of events that are the last one.
+        frame: writes one of these.
+    """
+    async for event in log.follow(after, until, PING_SECONDS):
+        if event is None:
+            yield PING
+        else:
+            for each in read(event):
+                yield frame(each)
 
 
 class Streamed:

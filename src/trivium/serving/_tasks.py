@@ -28,6 +28,10 @@ class Background:
         """Return whether it has ended."""
         return self._task.done()
 
+    def cancel(self, why: str) -> None:
+        """Cancel it where it waits."""
+        self._task.cancel(why)
+
     async def ended(self, seconds: float | None = None) -> None:
         """Wait for its end, at most so many seconds; it goes on if the wait is cancelled."""
         await asyncio.wait([self._task], timeout=seconds)
@@ -37,22 +41,30 @@ class News:
     """The signal that there is something new, for any number of tasks of one loop that wait for it."""
 
     def __init__(self) -> None:
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: set[asyncio.Future[bool]] = set()
 
     def announce(self) -> None:
         """Wake all that wait."""
         for each in self._waiting:
-            if not each.done():
-                each.set_result(None)
+            _settle(each, True)
 
     async def wait(self, seconds: float | None = None) -> bool:
         """Wait for the next announcement; return False where none has come for so many seconds."""
-        waiting = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[bool] = loop.create_future()
+        timer = None if seconds is None else loop.call_later(seconds, _settle, waiting, False)
         self._waiting.add(waiting)
         try:
-            return bool((await asyncio.wait([waiting], timeout=seconds))[0])
+            return await waiting
         finally:
             self._waiting.discard(waiting)
+            if timer is not None:
+                timer.cancel()
+
+
+def _settle(waiting: asyncio.Future[bool], is_news: bool) -> None:
+    if not waiting.done():
+        waiting.set_result(is_news)
 
 
 class Turns:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Final, NoReturn, cast
 
-from trivium.commander import Event, TaskNode
+from trivium.commander import TaskNode
 from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, event_class
 from trivium.exceptions import (
@@ -19,13 +19,15 @@ from trivium.exceptions import (
     InvalidSourcesError,
     LimitExceededError,
     ModelError,
+    NoSuchRequestError,
     RunKilledError,
+    UnknownNodeError,
 )
 from trivium.policies import Source, Sources, as_sources
 from trivium.schema import Entity, Message, Usage
 
 __all__ = [
-    "Failure", "Session", "event_json", "forward_event", "parse_answer", "parse_body", "parse_messages",
+    "Failure", "Session", "forward_event", "parse_answer", "parse_body", "parse_messages",
     "parse_session", "parse_sources", "to_failure", "too_large",
 ]  # fmt: skip
 
@@ -45,6 +47,8 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
     (LimitExceededError, 422, "the run reached a limit that the server sets; ask for less"),
     (RunKilledError, 503, "the run was stopped"),
     (ModelError, 502, "the model behind the agent could not answer; the server's log says why"),
+    (UnknownNodeError, 404, "the run has no such node, or none that can be edited: look at the run again"),
+    (NoSuchRequestError, 409, "no such call waits: it was decided, or the run has gone on"),
 )
 
 
@@ -120,15 +124,16 @@ def parse_session(value: object) -> Session:
     """Return the session that a client names, in JSON or in a path: `"7"` and `7` are one session, `"07"` is another.
 
     Raises:
-        Failure: it is neither a whole number nor a text of 1 to 256 characters; status 422.
+        Failure: it is neither a whole number nor a text of 1 to 256 characters without NUL; status 422.
 
     Example:
         >>> parse_session("7"), parse_session(7), parse_session("07"), parse_session("ada")
         (7, 7, '07', 'ada')
     """
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-    if not 0 < len(text) <= MAX_NAME:
-        raise Failure(422, "InvalidRequest", f"session_id is a whole number or a text of 1 to {MAX_NAME} characters")
+    if not 0 < len(text) <= MAX_NAME or "\0" in text:
+        wanted = f"session_id is a whole number or a text of 1 to {MAX_NAME} characters without NUL"
+        raise Failure(422, "InvalidRequest", wanted)
     if len(text) < 20 and text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text:
         return int(text)
     return text
@@ -204,14 +209,6 @@ def _plain_message(given: JSONObject) -> Message:
         type=kind if isinstance(kind, str) else None,
         extra_info=given.get("extra_info"),
     )
-
-
-def event_json(event: Event) -> JSONObject | None:
-    """Return an event as a client receives it, or None if it is not for clients.
-
-    `type` is the kind, or what the event itself says there, as "reasoning".
-    """
-    return {"type": event.kind, **event.as_json(content=True)} if event.is_for_clients() else None
 
 
 def forward_event(node: TaskNode, received: JSONObject) -> None:

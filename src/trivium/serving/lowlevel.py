@@ -4,13 +4,18 @@
 `Runs` are the runs of a server, whatever its protocol, in a `RunStore`.
 """
 
+from trivium.serving._approvals import Verdict
 from trivium.serving._guard import Guard, check_tokens, is_loopback
-from trivium.serving._runs import Runs, ServedRun
+from trivium.serving._log import ENDS, STOPS
+from trivium.serving._runs import Runs
+from trivium.serving._served_run import ServedRun
 from trivium.serving._server import HTTPServing, Served
-from trivium.serving._store import RunStore
-from trivium.serving._wire import Failure, event_json, forward_event, parse_answer, to_failure
+from trivium.serving._store import RunStore, place_for
+from trivium.serving._wire import Failure, forward_event, parse_answer, to_failure
 
 __all__ = [
+    "ENDS",
+    "STOPS",
     "Failure",
     "Guard",
     "HTTPServing",
@@ -18,10 +23,11 @@ __all__ = [
     "Runs",
     "Served",
     "ServedRun",
+    "Verdict",
     "check_tokens",
-    "event_json",
     "forward_event",
     "is_loopback",
     "parse_answer",
+    "place_for",
     "to_failure",
 ]

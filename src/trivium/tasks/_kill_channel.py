@@ -43,6 +43,7 @@ class KillChannel:
     connection is logged once at "trivium.tasks" and reopened; kills that are published meanwhile are lost.
 
     Attributes:
+        tried: it listens, or has failed to.
         node: kills of it close the connection.
         runs: the calls that it stops.
 
@@ -57,12 +58,8 @@ class KillChannel:
         self.name = f"trivium:{self.client.connection_pool.connection_kwargs.get('db', 0)}:kill"
         self.url = url
         self.runs: set[CallNode] = set()
-        self._tried, self.node = ThreadEvent(), CallNode("kill channel")
+        self.tried, self.node = ThreadEvent(), CallNode("kill channel")
         self._is_lost = False
-
-    async def wait_until_open(self) -> None:
-        """Wait until it listens, or has failed to."""
-        await wait(event=self._tried)
 
     def listen(self) -> None:
         """Listen on a loop of this thread until it is stopped."""
@@ -75,7 +72,7 @@ class KillChannel:
         with self.node:
             while True:
                 attempt = 0 if await invoke(self._follow) else attempt + 1
-                self._tried.set()
+                self.tried.set()
                 await wait(min(back_off(FIRST_DELAY, max(attempt, 1)), LONGEST_DELAY))
 
     async def _follow(self) -> bool:
@@ -107,7 +104,7 @@ class KillChannel:
     def _receive(self, message: dict[str, Any]) -> None:
         if message["type"] == "subscribe":
             self._is_lost = False
-            self._tried.set()
+            self.tried.set()
             return
         session, process = parse_kill(message.get("data"))
         if session is None or process == _this_process():  # its own runs were stopped when it was published
@@ -137,7 +134,7 @@ async def answer_reachably(url: str, node: CallNode, answer: Callable[[], Awaita
             submit(channel.listen)
         channel.runs.add(node)
     try:
-        await invoke(channel.wait_until_open)
+        await invoke(wait, event=channel.tried)
         return await answer()
     finally:
         with _lock:

@@ -8,7 +8,8 @@ method of an agent becomes a responder too, if its `entity_responders` lists it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
 __all__ = [
-    "EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "name_of", "responder_of", "responders_of",
+    "EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "check_sub_tasks", "name_of",
+    "responder_of", "responders_of",
 ]  # fmt: skip
 
 _USER = Entity.USER  # a member is slow to look up
@@ -235,3 +237,23 @@ def name_of(responder: Any) -> str:
     if isinstance(responder, Module | Entity):
         return cast("Task[Any] | Entity", responder).value
     return next((each.value for each in Entity if each.value.lower() == str(responder).lower()), str(responder))
+
+
+def check_sub_tasks(task: Task[Any], sub_tasks: Iterable[Task[Any]], names: Collection[str] = ()) -> None:
+    """Refuse sub-tasks that have the task below themselves, and warn of those that others cannot address.
+
+    Args:
+        task: the task.
+        sub_tasks: its sub-tasks, or new ones.
+        names: the names of those that it has already.
+
+    Raises:
+        ConfigurationError: one has the task below itself.
+    """
+    for each in sub_tasks:
+        if any(below is task for _, below in each.named_modules()):
+            raise ConfigurationError(f"{task.name} would be below itself as a sub-task of {each.name}: clone it")
+        if each.name in names:
+            text = f"two sub-tasks of {task.name} are called {each.name}: what is for {each.name} reaches the first"
+            warnings.warn(f"{text} that answers; give each a name of its own", stacklevel=3)
+        names = (*names, each.name)

@@ -19,13 +19,13 @@ from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sy
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
-from trivium.schema.lowlevel import check_arguments, checked, link, positive
+from trivium.schema.lowlevel import check_arguments, check_content, checked, link, positive
 from trivium.tasks._attributes import RunAttributes
 from trivium.tasks._config import TaskConfig, refuse_others
 from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
 from trivium.tasks._logs import answer_logged, log_response, open_log
-from trivium.tasks._responders import SubTaskResponder, name_of, responder_of
+from trivium.tasks._responders import SubTaskResponder, check_sub_tasks, name_of, responder_of
 from trivium.tasks._run import Responder, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
 
@@ -216,13 +216,12 @@ class Task(Module, RunAttributes, Generic[T]):
         for each, config in pairs:
             if not isinstance(each, Task):
                 raise ConfigurationError(f"a sub-task is a Task, not {type(each).__name__}: write Task(agent)")
-            if any(below is self for _, below in each.named_modules()):
-                raise ConfigurationError(f"{self.name} would be below itself as a sub-task of {each.name}: clone it")
             if not (config is None or isinstance(config, TaskConfig)):
                 raise ConfigurationError(f"a sub-task's config is a TaskConfig(…), not {type(config).__name__}")
+        check_sub_tasks(self, sub_tasks := [each for each, _ in pairs], [each.name for each in self.sub_tasks])
         for each, config in pairs:
             each.config_sub_task = config or each.config
-        self.sub_tasks += [each for each, _ in pairs]
+        self.sub_tasks += sub_tasks
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Yield the agent, then the sub-tasks by name."""
@@ -304,7 +303,9 @@ class Task(Module, RunAttributes, Generic[T]):
             refuse_others(unknown, Task.run_async, f"{self.name}.run", OPTIONS)
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
-        message = self.agent.to_ChatDocument(msg, author_entity=Entity.USER)
+        message = self.agent.to_ChatDocument(
+            msg if isinstance(msg, str) else check_content(msg), author_entity=Entity.USER
+        )
         kind = return_type or self.default_return_type
         kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
         answer = await self.acall(message, session_id=session_id, return_type=kind, **kwargs)
@@ -342,6 +343,9 @@ class Task(Module, RunAttributes, Generic[T]):
             answer = await super()._turn(node, message, kwargs)
         except (RunKilledError, DeadlineExceededError) as error:
             answer = ends.end_stopped_run(self, node, error)
+        except RecursionError:
+            check_sub_tasks(self, self.sub_tasks)
+            raise
         return ends.with_output(self, answer, kwargs.get("return_type"))
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:

@@ -92,8 +92,7 @@ class TaskTool(ToolMessage):
         if chat_doc is not None:
             link(chat_doc, prompt)
         result = await task.run_async(prompt, turns=self.max_iterations or _TURNS)
-        if result is None:
-            result = Message(content=f"{task.name} came to no result; say more clearly what it is to do")
+        result = result or Message(content=f"{task.name} came to no result; say more clearly what it is to do")
         return result.replace(sender=agent.name, entity=Entity.AGENT, receiver=None, status=None)
 
     handle = sync_method(handle_async)

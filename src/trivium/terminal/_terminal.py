@@ -98,25 +98,26 @@ class Terminal(Screen):
     def read(self, name: str = "you") -> str | None:
         """Return the next input; None if the user leaves."""
         text = None
-        with suppress(EOFError):
-            for press in range(1, self._presses + 1):
-                self.end_line()
-                try:
-                    text = self._line(name)
-                    break
-                except KeyboardInterrupt:
-                    if press < self._presses:
-                        self._is_at_start = True
-                        self.note("Ctrl-C again leaves")
+        for press in range(1, self._presses + 1):
+            self.end_line()
+            try:
+                text = self._line(name)
+                break
+            except KeyboardInterrupt:
+                if press < self._presses:
+                    self._is_at_start = True
+                    self.note("Ctrl-C again leaves")
         self._is_at_start = True
         return text
 
-    def _line(self, name: str) -> str:
+    def _line(self, name: str) -> str | None:
         if self._session is None:
             return read_line(f"{name}: ")
         # The input line runs its own loop: on a loop's thread it needs another thread.
         style = f"bold ansi{COLOURS['user']}"
-        return self._session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
+        with suppress(EOFError):
+            return self._session.prompt([(style, f"{name}: ")], in_thread=running_loop() is not None)
+        return None
 
 
 def _keys() -> KeyBindings:
@@ -201,25 +202,24 @@ def user_port() -> Callable[[str], str]:
             return Terminal().ask
 
     def ask(prompt: str) -> str:
-        try:
-            return read_line(f"{safe_text(prompt)}\nyou: " if prompt else "you: ")
-        except EOFError:
-            return _QUIT
+        line = read_line(f"{safe_text(prompt)}\nyou: " if prompt else "you: ")
+        return _QUIT if line is None else line
 
     return ask
 
 
-def read_line(prompt: str) -> str:
-    """Return a line of the input of this process: of a pipe, a notebook's cell or a plain terminal.
+def read_line(prompt: str) -> str | None:
+    """Return a line of the input of this process: of a pipe, a notebook's cell or a plain terminal; None at its end.
 
     Raises:
         NotInteractiveError: there is no input, or the notebook's front end has no line to type in.
-        EOFError: the input has ended.
     """
     if not has_input():
         raise NotInteractiveError(_NOBODY)
     try:
         return input(prompt)
+    except EOFError:
+        return None
     except (OSError, RuntimeError) as error:
         raise NotInteractiveError(_NOBODY) from error
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trivium.exceptions import DocumentNotFoundError, EmptyDocumentError, UnreadableDocumentError
@@ -146,6 +146,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @settings(max_examples=50, deadline=None)
+@example(lines=["[a-?]"], paths=[["a"], ["b"]])
 @given(st.lists(PATTERNS, min_size=1, max_size=4), st.lists(PATHS, min_size=1, max_size=20))
 def test_patterns_mean_what_they_mean_to_git(repository: Path, lines: list[str], paths: list[list[str]]) -> None:
     lines = [line for line in lines if not _is_odd(line)]

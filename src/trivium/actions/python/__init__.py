@@ -10,6 +10,7 @@ from trivium.actions.python._interpreters import (
     IPythonInterpreter,
     PythonInterpreter,
 )
+from trivium.actions.python._kernel import check_sandbox
 from trivium.actions.python._sandbox import SandboxLimits
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "IPythonInterpreter",
     "PythonInterpreter",
     "SandboxLimits",
+    "check_sandbox",
 ]

@@ -13,7 +13,7 @@ from trivium.actions._run import sendable
 from trivium.actions.python._sandbox import TICK, Sandbox, SandboxLimits
 from trivium.exceptions import MissingExtraError
 
-__all__ = ["Execution", "Kernels"]
+__all__ = ["Execution", "Kernels", "check_sandbox"]
 
 LATE: Final = 30.0
 """Seconds beyond the time limit within which a sandbox must report the timeout before it is killed."""
@@ -216,3 +216,19 @@ def check_packages() -> None:
     for package in ("jupyter_client", "ipykernel"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(package.replace("_", "-"), "python")
+
+
+def check_sandbox() -> None:
+    """Start a sandbox and end it, which takes about half a second: code of a model can run here.
+
+    Raises:
+        MissingExtraError: a package of the kernel is not installed.
+        SandboxUnavailableError: this machine cannot isolate code.
+    """
+    check_packages()
+    sandbox = Sandbox()
+    try:
+        for _ in sandbox.wait_until_ready():
+            pass
+    finally:
+        sandbox.close()

@@ -100,7 +100,7 @@ class GraphStore(ABC):
     query = sync_method(query_async)
 
 
-def name_of(name: str) -> str:
+def escaped(name: str) -> str:
     """Quote a label, type or property for Cypher.
 
     Raises:

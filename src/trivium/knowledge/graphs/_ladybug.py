@@ -18,7 +18,7 @@ from trivium.exceptions import (
     QueryError,
     QueryTimeoutError,
 )
-from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, name_of, need, unknown_end
+from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, escaped, need, unknown_end
 from trivium.schema.lowlevel import checked
 
 __all__ = ["LadybugGraph"]
@@ -87,13 +87,13 @@ class LadybugGraph(GraphStore):
             DatabaseError: the file cannot be written.
         """
         kinds = _kinds(rows, (key,))
-        node = name_of(label)
+        node = escaped(label)
         with self._writing() as run:
-            run(f"CREATE NODE TABLE IF NOT EXISTS {node} ({name_of(key)} {kinds[key]}, PRIMARY KEY ({name_of(key)}))")
+            run(f"CREATE NODE TABLE IF NOT EXISTS {node} ({escaped(key)} {kinds[key]}, PRIMARY KEY ({escaped(key)}))")
             self._widen(run, label, kinds)
             for row in rows:
                 sets, values = _sets("n", row, (key,))
-                run(f"MERGE (n:{node} {{{name_of(key)}: $key}}){sets}", {"key": row[key], **values})
+                run(f"MERGE (n:{node} {{{escaped(key)}: $key}}){sets}", {"key": row[key], **values})
 
     def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
@@ -109,10 +109,10 @@ class LadybugGraph(GraphStore):
             DatabaseError: the file cannot be written.
         """
         kinds = _kinds(rows, ("source", "target"))
-        edge, (from_label, to_label) = name_of(kind), (name_of(source[0]), name_of(target[0]))
+        edge, (from_label, to_label) = escaped(kind), (escaped(source[0]), escaped(target[0]))
         a, b = (
-            f"(a:{from_label} {{{name_of(source[1])}: $source}})",
-            f"(b:{to_label} {{{name_of(target[1])}: $target}})",
+            f"(a:{from_label} {{{escaped(source[1])}: $source}})",
+            f"(b:{to_label} {{{escaped(target[1])}: $target}})",
         )
         with self._writing() as run:
             run(f"CREATE REL TABLE IF NOT EXISTS {edge} (FROM {from_label} TO {to_label})")
@@ -200,12 +200,12 @@ class LadybugGraph(GraphStore):
         there = self._properties(run, table)
         for name, kind in kinds.items():
             if name not in there:
-                run(f"ALTER TABLE {name_of(table)} ADD {name_of(name)} {kind}")
+                run(f"ALTER TABLE {escaped(table)} ADD {escaped(name)} {kind}")
 
     def _connect(self, run: Callable[..., Any], table: str, source: str, target: str) -> None:
         pairs = {(row[0], row[1]) for row in run(f"CALL show_connection({_text(table)}) RETURN *")}
         if (source, target) not in pairs:
-            run(f"ALTER TABLE {name_of(table)} ADD FROM {name_of(source)} TO {name_of(target)}")
+            run(f"ALTER TABLE {escaped(table)} ADD FROM {escaped(source)} TO {escaped(target)}")
 
 
 def _kinds(rows: Sequence[Mapping[str, object]], needed: Sequence[str]) -> dict[str, str]:
@@ -231,12 +231,12 @@ def _sets(variable: str, row: Mapping[str, object], without: Sequence[str]) -> t
     names = [name for name, value in row.items() if name not in without and value is not None]
     if not names:
         return "", {}
-    parts = ", ".join(f"{variable}.{name_of(name)} = $v{number}" for number, name in enumerate(names))
+    parts = ", ".join(f"{variable}.{escaped(name)} = $v{number}" for number, name in enumerate(names))
     return f" SET {parts}", {f"v{number}": row[name] for number, name in enumerate(names)}
 
 
 def _text(name: str) -> str:
-    name_of(name)
+    escaped(name)
     return "'" + name.replace("'", "\\'") + "'"
 
 

@@ -17,7 +17,7 @@ from trivium.exceptions import (
     QueryRefusedError,
     QueryTimeoutError,
 )
-from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, name_of, need, unknown_end
+from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, escaped, need, unknown_end
 from trivium.schema.lowlevel import checked
 
 __all__ = ["Neo4jGraph"]
@@ -94,9 +94,9 @@ class Neo4jGraph(GraphStore):
             DatabaseError: the server cannot be reached, or refuses.
         """
         need(rows, (key,))
-        named = name_of(key)
+        named = escaped(key)
         self._write(
-            f"UNWIND $rows AS row MERGE (n:{name_of(label)} {{{named}: row.{named}}}) SET n += row",
+            f"UNWIND $rows AS row MERGE (n:{escaped(label)} {{{named}: row.{named}}}) SET n += row",
             [dict(row) for row in rows],
         )
 
@@ -120,9 +120,9 @@ class Neo4jGraph(GraphStore):
             for row in rows
         ]
         done = self._write(
-            f"UNWIND $rows AS row MATCH (a:{name_of(source[0])} {{{name_of(source[1])}: row.source}}), "
-            f"(b:{name_of(target[0])} {{{name_of(target[1])}: row.target}}) "
-            f"MERGE (a)-[e:{name_of(kind)}]->(b) SET e += row.properties RETURN row.source, row.target",
+            f"UNWIND $rows AS row MATCH (a:{escaped(source[0])} {{{escaped(source[1])}: row.source}}), "
+            f"(b:{escaped(target[0])} {{{escaped(target[1])}: row.target}}) "
+            f"MERGE (a)-[e:{escaped(kind)}]->(b) SET e += row.properties RETURN row.source, row.target",
             given,
         )
         there = {tuple(row) for row in done}

@@ -105,9 +105,9 @@ def character_set(text: str) -> str:
         low, high = first.removeprefix("\\") or first, last.removeprefix("\\") or last
         if name:
             found.append(_CLASSES.get(name, ""))
-        elif not last:
+        elif not last or low > high:  # git takes the first of a range for itself too, also where the range is empty
             found.append(re.escape(low))
-        elif low <= high:
+        else:
             found.append(f"{re.escape(low)}-{re.escape(high)}")
     inside = "".join(found)
     return f"[{'^' if is_negated else ''}{inside}]" if inside else "." if is_negated else "(?!)"

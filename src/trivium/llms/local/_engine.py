@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from trivium.commander.lowlevel import get_item
 from trivium.exceptions import EngineError, MissingExtraError, ModelNotFoundError
 
-__all__ = ["Engine", "EngineSettings", "is_busy", "load_engine", "physical_cores"]
+__all__ = ["Engine", "EngineSettings", "is_busy", "load_engine", "load_library", "physical_cores"]
 
 PROMPT_CACHE_MIB = 512
 # Tokens of a prompt that are read before the other requests get their turn, and before a stop is noticed.
@@ -135,7 +135,7 @@ def is_busy() -> bool:
 
 def _start(settings: EngineSettings) -> Any:
     check_file(settings.path)
-    library = _library()
+    library = load_library()
     params = library.CommonParams()
     params.model.path = str(settings.path)
     params.n_ctx, params.n_parallel = settings.context * settings.parallel, settings.parallel
@@ -200,7 +200,13 @@ def check_file(path: Path) -> None:
         raise EngineError(f"{path} is not a GGUF file; fetch one with `trivium models fetch NAME`")
 
 
-def _library() -> Any:
+def load_library() -> Any:
+    """Import the engine.
+
+    Raises:
+        MissingExtraError: it is not installed.
+        EngineError: it cannot be loaded.
+    """
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtraError("xllamacpp", "local")
     limit_openmp_spinning()

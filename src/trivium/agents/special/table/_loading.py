@@ -6,10 +6,12 @@ import datetime
 import os
 from collections.abc import Generator, Iterable, Mapping, Sequence, Sized
 from contextlib import closing, contextmanager
+from contextvars import copy_context
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from sys import getsizeof
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.agents.special.table._creating import (
@@ -22,6 +24,7 @@ from trivium.agents.special.table._creating import (
 from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._process import unpack
 from trivium.agents.special.table._text_files import load_text_file
+from trivium.commander.lowlevel import Outcome, ThreadEvent, capture, get_item, submit, value_or_raise
 from trivium.exceptions import (
     ConfigurationError,
     DocumentNotFoundError,
@@ -177,20 +180,37 @@ class Loader(NamedTuple):
         )
 
     def take_rows(self, source: Iterable[object]) -> list[object]:
-        """Return the rows that an iterable gives; they are limited unless they are in memory already."""
+        """Return the rows that an iterable gives; they are limited unless they are in memory already.
+
+        A generator may block for ever before its next row, so a thread reads it, which is abandoned where time is over.
+        """
         if isinstance(source, Sized):
             return list(source)
-        given, size, limits, began = list[object](), 0, self.limits, monotonic()
+        inbox, is_late, seconds = SimpleQueue[Outcome[list[object]]](), ThreadEvent(), self.limits.seconds
+        read = partial(capture, lambda: self._read_rows(source, is_late))
+        submit(partial(copy_context().run, lambda: inbox.put(read())))
+        try:
+            rows, error = get_item(inbox, seconds)
+        except TimeoutError:
+            text = f"the rows take longer than {seconds:g} seconds; give them as a list, or raise "
+            raise DocumentTimeoutError(f"{text}TableLimits(seconds=…)", "", "seconds", seconds) from None
+        finally:
+            is_late.set()
+        if isinstance(error, Exception) and not isinstance(error, DocumentTooLargeError):
+            error.add_note("A thread reads the rows of a generator: give those that are bound to another as a list.")
+        return value_or_raise((rows, error))
+
+    def _read_rows(self, source: Iterable[object], is_late: ThreadEvent) -> list[object]:
+        given, size, limits = list[object](), 0, self.limits
         for row in source:
-            if monotonic() - began > limits.seconds:
-                text = f"the rows take longer than {limits.seconds:g} seconds; give them as a list, or raise "
-                raise DocumentTimeoutError(f"{text}TableLimits(seconds=…)", "", "seconds", limits.seconds)
             given.append(row)
             size += memory_of(row)
             if len(given) > limits.rows:
                 raise _too_many("rows are more than", "rows", limits.rows)
             if size > limits.given_bytes:
                 raise _too_many("rows take more bytes than", "given_bytes", limits.given_bytes)
+            if is_late.is_set():
+                break
         return given
 
     def load_file(self, name: str, file: Path) -> dict[str, str]:

@@ -1,0 +1,165 @@
+"""Measures how well the embedded models call functions, by the Berkeley Function Calling Leaderboard's own checker.
+
+    .venv/bin/python benchmarks/bfcl [--models small,default] [--ways constrained,free] [--every N] [--journal FILE]
+
+`make bench-bfcl` runs it. Each case is a durable run of `trivium.evals`: what was broken off goes on. With all cases
+the page is docs/bfcl.md, else out/bfcl.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trivium import Message, Module
+from trivium.evals import Case, Dataset, EvaluationReport, Score, compare, evaluate
+from trivium.journal import Journal, RunView
+from trivium.llms import LocalModel, Request
+from trivium.llms.lowlevel import call_model
+from trivium.schema import ToolSpec
+from trivium.schema.lowlevel import read_json
+
+ROOT = Path(__file__).parents[2]
+PEER = (str(ROOT / ".peers/bfcl/bin/python"), str(Path(__file__).with_name("checker.py")))
+SETS = ("simple_python", "multiple", "parallel", "irrelevance")
+WAYS = ("constrained", "free")
+KINDS = {"dict": "object", "float": "number", "tuple": "array"}
+ASKED = (
+    "You may call these functions:\n{functions}\n\nIf they can answer the user, write the calls and nothing else, as a "
+    'JSON list: [{{"name": "…", "arguments": {{…}}}}]. Write one item for each call. If none of them fits, write [].'
+)
+
+
+class Caller(Module):
+    """Asks a model for calls of the functions that a case has; nothing runs."""
+
+    def __init__(self, model: LocalModel, way: str) -> None:
+        super().__init__(f"{model.name}, {way}")
+        self.model, self.way = model, way
+
+    async def forward(self, message: Message) -> str:
+        """Return the calls as JSON: one object for each, of its name and arguments."""
+        given: Any = message.content
+        tools = [ToolSpec(_name(each), each["description"], schema(each["parameters"])) for each in given["functions"]]
+        if self.way == "constrained":
+            reply = await call_model(self.model, Request(given["messages"], tools))
+            return json.dumps([{each.name: read(each.arguments)} for each in reply.tool_calls])
+        told = ASKED.format(functions="\n".join(json.dumps([t.name, t.description, t.parameters]) for t in tools))
+        reply = await call_model(self.model, Request([{"role": "system", "content": told}, *given["messages"]]))
+        text = reply.text.strip().removeprefix("```json").strip("`").strip()
+        found = read(text)
+        calls = found if isinstance(found, list) else [found]
+        return json.dumps([{str(each["name"]): each.get("arguments", {})} for each in calls if is_call(each)])
+
+
+def is_call(value: Any) -> bool:
+    """Test whether a value that a model wrote is a call."""
+    return isinstance(value, dict) and "name" in value
+
+
+def read(text: str) -> Any:
+    """Read JSON as models write it; what is none is no call."""
+    try:
+        return read_json(text)
+    except ValueError:
+        return []
+
+
+def _name(function: dict[str, Any]) -> str:
+    return function["name"].replace(".", "_")
+
+
+def schema(given: Any) -> Any:
+    """Return a schema with JSON's own names of types."""
+    if isinstance(given, list):
+        return [schema(each) for each in given]
+    if not isinstance(given, dict):
+        return given
+    found = {name: schema(each) for name, each in given.items()}
+    if isinstance(kind := found.get("type"), str):
+        found["type"] = KINDS.get(kind, kind)
+        if kind == "any":
+            del found["type"]
+    return found
+
+
+def dataset_of(name: str, every: int, ask: Callable[[dict[str, Any]], list[str]]) -> Dataset[Any, Any]:
+    """Return a set of BFCL, every n-th case of it, with BFCL's checker as the scorer."""
+
+    def correct(case: Case[Any, Any], message: Message, run: RunView) -> Score:
+        calls = json.loads(str(message.content))
+        if name == "irrelevance":
+            return Score(not calls, "" if not calls else f"it calls {calls}")
+        asked = {"set": name, "functions": case.input["functions"], "calls": calls, "expected": case.expected}
+        wrong = ask(asked)
+        return Score(not wrong, "; ".join(map(str, wrong)))
+
+    lines = subprocess.run([*PEER, name], capture_output=True, text=True, check=True).stdout.splitlines()
+    cases = [Case(**json.loads(line)) for line in lines][::every]
+    return Dataset(cases, [correct], name=name)
+
+
+def page(reports: dict[tuple[str, str, str], EvaluationReport], every: int) -> str:
+    """Return the page: of each model, way and set the share of right answers."""
+    rows = [f"| model | tool calls are | {' | '.join(SETS)} |", "|---|---|" + "---|" * len(SETS)]
+    for model, way in dict.fromkeys(key[:2] for key in reports):
+        cells = [reports[model, way, name].metric("correct") for name in SETS]
+        shown = (f"{each.mean:.1%} ({each.low:.0%} to {each.high:.0%}, {each.cases})" for each in cells)
+        rows.append(f"| {model} | {way} | {' | '.join(shown)} |")
+    for model in dict.fromkeys(key[0] for key in reports):
+        for name in SETS:
+            both = [reports.get((model, way, name)) for way in WAYS]
+            if both[0] is not None and both[1] is not None:
+                rows.append(
+                    f"\n{name}, {model}, from free to constrained: {str(compare(both[1], both[0])).splitlines()[0]}"
+                )
+    part = "All cases" if every == 1 else f"Every {every}th case"
+    return (
+        f"{part} of BFCL v4 (`bfcl-eval` 2026.3.23), greedy, one run each, by BFCL's own checker.\n\n"
+        + "\n".join(rows)
+        + "\n"
+    )
+
+
+def main() -> None:
+    """Run what is asked for, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default="small,default", metavar="NAME,…")
+    parser.add_argument("--ways", default=",".join(WAYS), metavar="WAY,…")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every n-th case")
+    parser.add_argument("--journal", type=Path, default=ROOT / "out/bfcl.db", metavar="FILE")
+    options = parser.parse_args()
+    options.journal.parent.mkdir(exist_ok=True)
+    journal = Journal(options.journal)
+    reports: dict[tuple[str, str, str], EvaluationReport] = {}
+    with subprocess.Popen(PEER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as checker:
+
+        def ask(asked: dict[str, Any]) -> list[str]:
+            assert checker.stdin is not None
+            assert checker.stdout is not None
+            checker.stdin.write(json.dumps(asked) + "\n")
+            checker.stdin.flush()
+            return json.loads(checker.stdout.readline())
+
+        datasets = [dataset_of(name, options.every, ask) for name in SETS]
+        for model in options.models.split(","):
+            local = LocalModel(model, parameters={"temperature": 0.0})
+            for way in options.ways.split(","):
+                for dataset in datasets:
+                    report = evaluate(Caller(local, way), dataset, f"{model} {way}", journal, at_once=1)
+                    reports[local.name, way, dataset.name] = report
+                    print(local.name, way, str(report), sep="\n", file=sys.stderr, flush=True)
+        checker.stdin.close()  # type: ignore[union-attr]
+    path = ROOT / ("docs/bfcl.md" if options.every == 1 else "out/bfcl.md")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(page(reports, options.every), encoding="utf-8")
+    print(path.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()

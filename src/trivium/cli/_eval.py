@@ -1,0 +1,178 @@
+"""`trivium eval`: an agent on the cases of a dataset, scored, reported and compared."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from trivium.cli._objects_at import import_agent, import_object
+from trivium.cli._runs import DIFFERENT, open_journal
+from trivium.cli._screen import bar, one_line, printable, stdout, write_line
+from trivium.commander import Limits
+from trivium.evals import (
+    CaseResult,
+    Comparison,
+    Dataset,
+    EvaluationReport,
+    compare,
+    evaluate,
+    rescore,
+    write_html,
+    write_inspect_log,
+)
+from trivium.exceptions import AgentChangedError, ConfigurationError, LimitExceededError
+from trivium.journal import Journal
+
+__all__ = ["EvalOptions", "evaluate_agent"]
+
+_MOST_ROWS = 20
+FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """The options of the command; the parser describes them."""
+
+    experiment: str
+    against: str | None
+    scorer: str | None
+    repeat: int
+    at_once: int
+    max_usd: float | None
+    fail_under: float | None
+    journal: str
+    report: Path | None
+    inspect: Path | None
+    json: bool
+
+
+def evaluate_agent(dataset_reference: str, agent: str | None, options: EvalOptions) -> int:
+    """Evaluate an agent, or score its recorded answers again, and report it; return the exit status.
+
+    Raises:
+        ConfigurationError: there is no such dataset or agent; or the agent was changed since the experiment began.
+    """
+    dataset = _dataset_at(dataset_reference)
+    is_file = "://" not in options.journal and ":" not in options.journal
+    journal = Journal(options.journal) if is_file and agent is not None else open_journal(options.journal)
+    report = rescore(dataset, options.experiment, journal) if agent is None else _run(dataset, agent, journal, options)
+    comparison = None
+    if options.against is not None:
+        earlier = rescore(dataset, options.against, journal)
+        comparison = compare(earlier, report, options.scorer)
+    if options.report is not None:
+        write_html(report, options.report, comparison)
+    if options.inspect is not None:
+        write_inspect_log(report, options.inspect)
+    _show_json(report, comparison) if options.json else _show(report, comparison)
+    return _status(report, comparison, options)
+
+
+def _dataset_at(reference: str) -> Dataset:
+    found: object = import_object(reference, "dataset", "cases:dataset", (Dataset,))
+    try:
+        made: object = found() if callable(found) else found
+    except Exception as error:
+        raise ConfigurationError(f"{reference}() failed: {type(error).__name__}: {one_line(error)}") from error
+    if not isinstance(made, Dataset):
+        raise ConfigurationError(
+            f"{reference} is a {type(made).__name__}; name a Dataset, or a function that makes one"
+        )
+    return cast("Dataset", made)
+
+
+def _run(dataset: Dataset, agent: str, journal: Journal, options: EvalOptions) -> EvaluationReport:
+    module, done = import_agent(agent), 0
+    total = len(dataset) * options.repeat
+    with bar(quiet=options.json and sys.stdout.isatty()) as progress:
+        line = progress.add_task("", total=total)
+
+        def receive(result: CaseResult) -> None:
+            nonlocal done
+            done += 1
+            progress.update(line, advance=1, description=one_line(result.case.id))
+
+        try:
+            return evaluate(
+                module,
+                dataset,
+                options.experiment,
+                journal,
+                repeat=options.repeat,
+                at_once=options.at_once,
+                limits=None if options.max_usd is None else Limits(usd=options.max_usd),
+                on_result=receive,
+            )
+        except AgentChangedError as error:
+            raise ConfigurationError(f"{error}: name it by --experiment, and the earlier one by --against") from error
+        except (KeyboardInterrupt, LimitExceededError):
+            progress.stop()
+            write_line(f"{done} of {total} runs are done; the same command goes on, and asks no model twice")
+            raise
+
+
+def _status(report: EvaluationReport, comparison: Comparison | None, options: EvalOptions) -> int:
+    if report.errors:
+        return FAILED
+    means = [each.mean for each in report.metrics if options.scorer in (None, each.name)]
+    is_worse = comparison is not None and comparison.is_significant and comparison.difference < 0
+    is_below = options.fail_under is not None and any(each < options.fail_under for each in means)
+    return DIFFERENT if is_worse or is_below else 0
+
+
+def _show(report: EvaluationReport, comparison: Comparison | None) -> None:
+    screen = stdout()
+    new = partial(Table, box=box.HORIZONTALS, border_style="dim")
+    table = new("scorer", "mean", "95 %", "cases", "pass@k", "pass^k", "note")
+    for each in report.metrics:
+        most = max(each.pass_at, default=1)
+        rates = [f"{rate[most]:.3f} (k={most})" if most > 1 else "" for rate in (each.pass_at, each.pass_hat)]
+        cells = (f"{each.mean:.3f}", f"{each.low:.3f} to {each.high:.3f}", str(each.cases), *rates)
+        table.add_row(_text(each.name), *cells, _text(report.notes.get(each.name, "")))
+    screen.print(table)
+    if comparison is not None:
+        first, *_ = str(comparison).splitlines()
+        screen.print(_text(first))
+        flips = new("case", "before", "now")
+        for each in comparison.flips[:_MOST_ROWS]:
+            flips.add_row(_text(each.case_id), f"{each.first:g}", f"{each.second:g}")
+        screen.print(flips)
+    errors = [(each.run_id, name, text) for each in report.errors for name, text in each.errors.items()]
+    for run_id, name, text in errors[:_MOST_ROWS]:
+        screen.print(Text.assemble((one_line(run_id), "bold"), f" {one_line(name)}: ", (one_line(text), "red")))
+    usage = report.usage
+    said = f"{len(report.results)} runs of {one_line(report.experiment)}, {usage.total:,} tokens, ${usage.usd:.4f}"
+    write_line(f"{said}; {len(errors)} errors: these are not scored, and tried again next time" if errors else said)
+
+
+def _show_json(report: EvaluationReport, comparison: Comparison | None) -> None:
+    told: dict[str, Any] = {
+        "experiment": report.experiment,
+        "metrics": [each._asdict() for each in report.metrics],
+        "runs": [
+            {"run": each.run_id, "case": each.case.id, "usd": each.usage.usd, "seconds": each.seconds,
+             "scores": {name: score.value for name, score in each.scores.items()},
+             "errors": dict(each.errors)}
+            for each in report.results
+        ],
+        "notes": dict(report.notes),
+    }  # fmt: skip
+    if comparison is not None:
+        low, high = comparison.interval
+        told["comparison"] = {
+            "against": comparison.first.experiment, "scorer": comparison.scorer, "difference": comparison.difference,
+            "low": low, "high": high, "p": comparison.p, "flips": [each._asdict() for each in comparison.flips],
+        }  # fmt: skip
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+def _text(text: str) -> Text:
+    return Text(printable(text))

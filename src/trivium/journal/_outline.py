@@ -1,0 +1,178 @@
+"""The outline of a recorded run: the place, times and status of each node, in columns, without what it was told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from trivium.events import JSONObject
+
+__all__ = ["Head", "NodeStatus", "RunOutline", "outline_of"]
+
+NodeStatus: TypeAlias = Literal["done", "failed", "open"]
+"""The status of a node; one that is open has begun, and nothing says that it has ended."""
+_STATUS: Final[dict[str, NodeStatus]] = {
+    "call": "open", "intent": "open", "outcome": "done", "decision": "done", "error": "failed", "end": "done"
+}  # fmt: skip
+"""The kinds of records that say how far a node is."""
+_ASKED: Final = frozenset(("call", "intent", "outcome", "error"))
+"""The kinds of records of nodes that ask or are asked something; the others are done when those below are."""
+_BEGUN: Final = frozenset(("call", "intent", "node"))
+
+
+Head: TypeAlias = tuple[int, str, str, str, str, float, str]
+"""The head of a record: its number, kind, node, parent, name and time as an `Entry` has them, and its body where that
+is the outcome of a model or an error; else "". The place, the times and the status of its node are computed from it."""
+
+
+@dataclass(slots=True)
+class RunOutline:
+    """The nodes of a run in columns; the root is the first, and each node stands after the one above it.
+
+    Made by `Journal.outline`: of a run of 100,000 nodes it takes less than half a second.
+
+    Args:
+        keys: their keys.
+        names: their names.
+        parents: the index of the node above each; -1 for the root.
+        started: when each began, in seconds since the epoch.
+        ended: when the last record of each, or of one below, was written.
+        status: their status.
+        first: the number of the first record of each, or of one below.
+        last: the number of the last record of its own; 0: it has none.
+        bodies: by index, the record of the last answer of a model, or of the error that a node has ended with.
+        seq: the number of the last record.
+    """
+
+    keys: list[str]
+    names: list[str]
+    parents: list[int]
+    started: list[float]
+    ended: list[float]
+    status: list[NodeStatus]
+    first: list[int]
+    last: list[int]
+    bodies: dict[int, str] = field(default_factory=dict[int, str])
+    seq: int = 0
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def add(self, key: str, name: str, parent: int, started: float, first: int) -> int:
+        """Add a node that has just begun; return its index."""
+        self.keys.append(key)
+        self.names.append(name)
+        self.parents.append(parent)
+        self.started.append(started)
+        self.ended.append(started)
+        self.status.append("open")
+        self.first.append(first)
+        self.last.append(0)
+        return len(self.keys) - 1
+
+    def paths(self) -> list[str]:
+        """Return the path of each node: the names and numbers of the nodes from the root to it."""
+        found, counts = [f"{self.names[0]}#0"], dict[tuple[int, str], int]()
+        for parent, name in zip(self.parents[1:], self.names[1:], strict=True):
+            number = counts.get((parent, name), 0)
+            counts[parent, name] = number + 1
+            found.append(f"{found[parent]}/{name}#{number}")
+        return found
+
+    def as_json(self) -> JSONObject:
+        """Return it as JSON values; times are milliseconds after `began`, and `name` is an index of `names`."""
+        names = {name: at for at, name in enumerate(dict.fromkeys(self.names))}
+        began = self.started[0]
+        tokens, errors = dict[int, list[float]](), dict[int, str]()
+        for at, body in self.bodies.items():
+            value = json.loads(body)
+            if self.status[at] == "failed":
+                errors[at] = f"{value['kind']}: {value['text']}"[:300]
+            elif (used := _usage_in(value)) is not None:
+                tokens[at] = used
+        return {
+            "seq": self.seq,
+            "began": began,
+            "keys": self.keys,
+            "names": [*names],
+            "name": [names[each] for each in self.names],
+            "parent": self.parents,
+            "start": [round((each - began) * 1000, 1) for each in self.started],
+            "took": [round((end - start) * 1000, 1) for start, end in zip(self.started, self.ended, strict=True)],
+            "status": "".join(each[0] for each in self.status),
+            "tokens": tokens,
+            "errors": errors,
+        }
+
+
+def _usage_in(value: Any) -> list[float] | None:
+    """Return the input and output tokens and the dollars of an answer; None: it does not tell them."""
+    answer = value["v"] if value.get("$") == "read" else value
+    usage = cast("dict[str, Any] | None", answer["v"].get("usage"))
+    if usage is None:
+        return None
+    told = usage["v"]
+    return [told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("usd", 0.0)]
+
+
+def outline_of(root: str, began: float, heads: Sequence[Head]) -> RunOutline:
+    """Return the outline of a run.
+
+    Args:
+        root: the name of the root, which is its key.
+        began: when the run began.
+        heads: the heads of its records.
+    """
+    homes: dict[str, tuple[str, str]] = {}
+    for _, _, node, parent, name, _, _ in heads:
+        if node not in homes and node != root:
+            homes[node] = parent, name
+    index = {root: 0}
+    out = RunOutline([root], [root], [-1], [began], [began], ["open"], [0], [0])
+    parents, ended, last, status_of = out.parents, out.ended, out.last, out.status
+    latest, is_asked = [began], [False]
+    for seq, kind, node, _, name, time, body in heads:
+        at = index.get(node)
+        if at is None:
+            chain = [node]
+            while (above := homes[chain[-1]][0]) in homes and above not in index:
+                chain.append(above)
+            for each in reversed(chain):
+                up = index.get(homes[each][0], 0)
+                start = time if each == node and kind in _BEGUN else latest[up]
+                if start < began <= time:  # of a fork: what is before it was copied
+                    start = began
+                at = index[each] = out.add(each, homes[each][1], up, start, seq)
+                latest.append(start)
+                is_asked.append(False)
+        assert at is not None
+        last[at] = seq
+        if time > ended[at]:
+            ended[at] = time
+        if kind in _STATUS:
+            status_of[at] = _STATUS[kind]
+            if kind in _ASKED:
+                is_asked[at] = True
+            if kind == "error" or (kind == "outcome" and name == "model"):
+                out.bodies[at] = body
+        latest[parents[at] if at else 0] = time
+        while kind == "decision" and at:  # nothing above went on while a user was waited for
+            at = parents[at]
+            latest[at] = time
+    out.seq = heads[-1][0] if heads else 0
+    _close(out, is_asked)
+    return out
+
+
+def _close(out: RunOutline, is_asked: Sequence[bool]) -> None:
+    """Let nodes end with those below them; what asks nothing itself is done when these are."""
+    has_open = [False] * len(out)
+    for at in range(len(out) - 1, -1, -1):
+        if not is_asked[at] and not has_open[at]:
+            out.status[at] = "done"
+        up = out.parents[at]
+        if up >= 0:
+            has_open[up] = has_open[up] or out.status[at] == "open"
+            out.ended[up] = max(out.ended[up], out.ended[at])

@@ -1,0 +1,180 @@
+"""Connections to a PostgreSQL database: opened when they are needed, and used again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from trivium.exceptions import ConfigurationError, JournalDamagedError, JournalError, MissingExtraError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+__all__ = ["PostgresConnections"]
+
+_DEFAULTS: Final = {"connect_timeout": 10, "tcp_user_timeout": 30_000, "application_name": "trivium"}
+_SETTINGS: Final = {
+    "statement_timeout": "30s",
+    # The lease of a machine that is gone is free after half a minute, and that of a long act is not lost.
+    "tcp_keepalives_idle": "15",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "idle_session_timeout": "0",
+}
+
+
+class PostgresConnections:
+    """Connections to the first schema of a PostgreSQL connection, each for one thread at a time.
+
+    Args:
+        url: "postgresql://user:password@host:5432/database"; libpq's defaults hold for the parts that are not given.
+        prepare: prepares a new connection: creates the tables, if there are none.
+        settings: settings of each connection, beside those that all have.
+
+    Raises:
+        ConfigurationError: the URL is not valid.
+        MissingExtraError: the extra `postgres` is missing.
+    """
+
+    def __init__(
+        self, url: str, prepare: Callable[[Connection[Any]], object], settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._parameters: dict[str, Any] = {**_DEFAULTS, **_parsed(url)}
+        self._prepare, self._settings = prepare, {**_SETTINGS, **(settings or {})}
+        self._idle = _Idle()
+
+    @property
+    def place(self) -> str:
+        """The URL of the database, without the password."""
+        given = self._parameters
+        user = f"{given['user']}@" if "user" in given else ""
+        port = f":{given['port']}" if "port" in given else ""
+        return f"postgresql://{user}{given.get('host', '')}{port}/{given.get('dbname', '')}"
+
+    @contextmanager
+    def use(self, run_id: str = "", *, is_kept: bool = False) -> Generator[Connection[Any]]:
+        """A connection for this thread alone; it is closed where the block fails, and else unused again.
+
+        Args:
+            run_id: the run, for errors.
+            is_kept: whether it stays in use after the block; `release` ends that.
+        """
+        with self.typed_errors(run_id):
+            connection = self._idle.take() or self._opened()
+            try:
+                yield connection
+            except BaseException:
+                connection.close()
+                raise
+        if not is_kept:
+            self._idle.put(connection)
+
+    def release(self, connection: Connection[Any]) -> None:
+        """Note that a connection is unused again."""
+        self._idle.put(connection)
+
+    def close(self) -> None:
+        """Close unused connections; the next use opens one again."""
+        self._idle.close()
+
+    def _opened(self) -> Connection[Any]:
+        import psycopg
+
+        connection: Connection[Any] = psycopg.connect(autocommit=True, **self._parameters)
+        try:
+            connection.execute(
+                "SELECT set_config(name, value, false) FROM jsonb_each_text(%s::jsonb) AS new (name, value) "
+                "WHERE name IN (SELECT name FROM pg_settings)",
+                (json.dumps(self._settings),),
+            )
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def typed_errors(self, run_id: str) -> Generator[None]:
+        """Turn the errors of the server and of the connection into `JournalError`."""
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            said = str(error).strip().partition("\n")[0]
+            if password := self._parameters.get("password"):
+                said = said.replace(str(password), "…")
+            state = error.sqlstate or ""
+            if state in _DAMAGED:
+                raise JournalDamagedError(
+                    f"the journal {self.place} is damaged ({said}): restore it from a copy, or give another database",
+                    run_id,
+                ) from error
+            advice = next((each for start, each in _ADVICE.items() if state.startswith(start)), _ADVICE[""])
+            raise JournalError(f"the journal {self.place} cannot be used ({said}): {advice}", run_id) from error
+
+
+class _Idle:
+    """Unused connections. A child process has none; psycopg leaves those of its parent alone."""
+
+    def __init__(self) -> None:
+        self._lock, self._pid = Lock(), os.getpid()
+        self._connections: list[Connection[Any]] = []
+
+    def take(self) -> Connection[Any] | None:
+        """Return one that the server has not closed."""
+        while True:
+            with self._own():
+                connection = self._connections.pop() if self._connections else None
+            if connection is None:
+                return None
+            with suppress(Exception):
+                connection.pgconn.consume_input()
+                if not connection.closed:
+                    return connection
+            connection.close()
+
+    def put(self, connection: Connection[Any]) -> None:
+        with self._own():
+            self._connections.append(connection)
+
+    def close(self) -> None:
+        while (connection := self.take()) is not None:
+            connection.close()
+
+    @contextmanager
+    def _own(self) -> Generator[None]:
+        if self._pid != os.getpid():  # a new child has one thread; the lock may have been held at the fork
+            self._lock, self._pid, self._connections = Lock(), os.getpid(), []
+        with self._lock:
+            yield
+
+
+_DAMAGED: Final = ("XX001", "XX002", "42P01", "42703")
+_ADVICE: Final = {
+    "53100": "its disk is full: make room there, then resume the run",
+    "25006": "it can only be read: give the URL of the primary server",
+    "42501": "give this user the right to create tables and write them in the first schema of its search path",
+    "57014": "it took too long: see what the server does, then resume the run",
+    "22": "the ids of runs, and the names of modules and steps, are text without NUL characters",
+    "": "check the URL, see that it runs and has a connection free for each run, then resume the run",
+}
+
+
+def _parsed(url: str) -> dict[str, Any]:
+    """Return the parameters for libpq; an invalid URL is not in the error, because it may hold a password."""
+    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        raise MissingExtraError("psycopg", "postgres") from None
+    with suppress(ProgrammingError):
+        return cast("dict[str, Any]", conninfo_to_dict(url))
+    raise ConfigurationError(
+        "the URL of the journal is not valid: give postgresql://user:password@host:5432/name, with special characters "
+        "of the password percent-encoded"
+    )

@@ -1,0 +1,108 @@
+"""Approvals of served runs: what waits, what is decided on it, and for how long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from trivium.commander.lowlevel import run_in_worker
+from trivium.events import JSONObject
+from trivium.exceptions import NoSuchRequestError, RunTakenOverError, UnknownRunError
+from trivium.journal import Decided, Journal, PendingApproval
+from trivium.serving._served_run import ServedRun
+from trivium.serving._wire import Failure
+
+__all__ = ["Approvals", "Verdict", "described"]
+
+
+class Verdict(NamedTuple):
+    """What a client decides on a call that waits.
+
+    Args:
+        approved: whether it runs.
+        reason: why it does not; the model reads it.
+    """
+
+    approved: bool
+    reason: str = ""
+
+
+def described(pending: PendingApproval) -> JSONObject:
+    """Return what a client is told of a call that waits."""
+    return {
+        "digest": pending.digest, "name": pending.name, "arguments": pending.arguments, "key": pending.entry.parent
+    }  # fmt: skip
+
+
+class Approvals:
+    """The approvals of the runs of a server.
+
+    Args:
+        journal: the journal of the runs.
+        seconds: how long a call waits for a decision; None: no limit.
+    """
+
+    def __init__(self, journal: Journal, seconds: float | None) -> None:
+        self._journal, self.seconds = journal, seconds
+
+    async def pending(self, run: ServedRun) -> list[PendingApproval]:
+        """Return the calls of a run that wait for a decision."""
+        if run.request.state != "paused":
+            return []
+        return await run_in_worker(partial(self._journal.pending, run.id))
+
+    async def late(self, run: ServedRun) -> str:
+        """Return how long nobody has decided, where that is too long; "": it is not."""
+        return self._late(await self.pending(run))
+
+    def _late(self, waiting: list[PendingApproval]) -> str:
+        if self.seconds is None or all(time.time() <= each.asked_at + self.seconds for each in waiting):
+            return ""
+        return f"nobody has decided within {self.seconds:g} s (approval_seconds)"
+
+    async def decide(
+        self, run: ServedRun, decisions: Mapping[str, Verdict], is_part: bool, note: Callable[[], object]
+    ) -> bool:
+        """Decide on calls that wait, on all of them or on none; return whether no further one waits.
+
+        Args:
+            run: the run.
+            decisions: what is decided, by the digests of the calls.
+            is_part: whether others may still wait.
+            note: called before they are written.
+
+        Raises:
+            Failure: these are not what waits, or it is too late; status 409.
+        """
+        waiting = await self.pending(run)
+        asked = [each.digest for each in waiting]
+        if not decisions or not decisions.keys() <= {*asked} or not (is_part or len(decisions) == len(asked)):
+            raise _no_such_approval(asked, decisions)
+        if (late := self._late(waiting)) and any(each.approved for each in decisions.values()):
+            raise Failure(409, "ApprovalExpired", f"{late}: begin another run", "approval_seconds", self.seconds or 0)
+        by = run.request.owner or "user"
+        made = {digest: Decided(each.approved, by, each.reason) for digest, each in decisions.items()}
+
+        def write() -> None:
+            note()
+            self._journal.decide(run.id, made)
+
+        try:
+            await run_in_worker(write)
+        except (NoSuchRequestError, RunTakenOverError, UnknownRunError):
+            raise _no_such_approval([], decisions) from None
+        for digest, (approved, reason) in decisions.items():
+            run.log.add("decided", time.time(), digest=digest, approved=approved, by=by, reason=reason)
+        return len(decisions) == len(asked)
+
+
+def _no_such_approval(waiting: list[str], given: Mapping[str, object]) -> Failure:
+    """Return the failure of decisions that do not fit what waits."""
+    if waiting:
+        text = f"answer each call that waits, and no other: decide on each of them, {', '.join(waiting)}, at once"
+    else:
+        named = ", ".join(each[:100] for each in given)
+        text = f"no call {named} of this run waits for a decision: it was decided, or the run has gone on"
+    return Failure(409, "NoSuchApproval", text)

@@ -1,0 +1,78 @@
+"""The conversations that served modules remember between their runs: the journal has them all, memory the last ones."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Hashable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from functools import partial
+from typing import Final
+
+from trivium.commander.lowlevel import run_in_worker
+from trivium.exceptions import UnknownRunError
+from trivium.journal import Journal
+from trivium.module import Module
+from trivium.serving._conversation import session_id_of
+from trivium.serving._tasks import Turns
+
+__all__ = ["Memories"]
+
+WARM_SESSIONS: Final = 1000
+"""The conversations whose messages stay in memory between their runs."""
+
+
+class Memories:
+    """The memories of the served modules.
+
+    Args:
+        journal: the journal of the runs.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._turns = journal, Turns()
+        self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
+        """The conversations that modules remember, by their session ids, each with its module and its last run."""
+
+    def turn_of(self, module: Module, owner: str, session: str) -> AbstractAsyncContextManager[None]:
+        """Return the turn of a conversation: one run after the other, where the module remembers any."""
+        if all(each.memory is None for _, each in module.named_modules()):
+            return nullcontext()
+        return self._turns.of((owner, session))
+
+    @asynccontextmanager
+    async def remembered(self, module: Module, session_id: Hashable, before: str, last: str) -> AsyncGenerator[None]:
+        """Have a module remember a conversation as long as the block runs, and longer where it ends well.
+
+        Args:
+            module: the module.
+            session_id: the conversation.
+            before: the run up to whose end it is remembered, and nothing else of it; "": nothing.
+            last: the run up to whose end the module remembers it at the end; "": it is dropped.
+        """
+        if self._warm.pop(session_id, (module, "")) != (module, before) or not before:
+            module.reset(session_id, recursive=True)
+            if before:
+                await self._restore(module, session_id, before)
+        try:
+            yield
+            if last:
+                self._warm[session_id] = (module, last)
+        finally:
+            if session_id not in self._warm:
+                module.reset(session_id, recursive=True)
+        while len(self._warm) > WARM_SESSIONS:
+            cold, (of, _) = self._warm.popitem(last=False)
+            of.reset(cold, recursive=True)
+
+    async def _restore(self, module: Module, session_id: Hashable, before: str) -> None:
+        with suppress(UnknownRunError):  # deleted since; a run that is resumed knows what it began with
+            view = await run_in_worker(partial(self._journal.view, before))
+            await run_in_worker(partial(view.restore, module, session_id))
+
+    async def forget(self, served: Mapping[str, Module], owner: str, session: str) -> None:
+        """Have all modules forget a conversation."""
+        session_id = session_id_of(owner, session)
+        self._warm.pop(session_id, None)
+        for module in served.values():
+            async with self.turn_of(module, owner, session):
+                module.reset(session_id, recursive=True)

@@ -1,0 +1,65 @@
+"""A run of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trivium.events import JSONObject
+from trivium.exceptions import RunKilledError
+from trivium.schema import Usage
+from trivium.serving._log import ENDS, EventLog
+from trivium.serving._store import RunRequest
+from trivium.serving._tasks import Background
+from trivium.serving._wire import Failure, to_failure
+
+__all__ = ["ServedRun", "done", "ended"]
+
+
+class ServedRun:
+    """A run of the server, as long as it is at work or followed.
+
+    Args:
+        request: what was asked.
+        log: what clients are sent.
+
+    Attributes:
+        cancelled: why it was cancelled; "": it was not.
+    """
+
+    def __init__(self, request: RunRequest, log: EventLog) -> None:
+        self.request, self.log = request, log
+        self.kill: Callable[[str], object] = str
+        self.work: Background | None = None
+        self.cancelled = ""
+        self.used = Usage()
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self.request.id
+
+
+def done(event: JSONObject) -> JSONObject:
+    """Return the last event of a run that is done.
+
+    Raises:
+        Failure: it has failed, or was cancelled.
+    """
+    if event["kind"] == "failed":
+        error = event["error"]
+        raise Failure(event["status"], error["type"], error["message"], error.get("limit", ""), error.get("value", 0))
+    if event["kind"] == "cancelled":
+        raise to_failure(RunKilledError(""))
+    return event
+
+
+async def ended(run: ServedRun) -> JSONObject:
+    """Return the last event of a run when it is done.
+
+    Raises:
+        Failure: it has failed or was cancelled, or the server shuts down.
+    """
+    async for event in run.log.follow():
+        if event is not None and event["kind"] in ENDS:
+            return done(event)
+    raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")

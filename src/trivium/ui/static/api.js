@@ -1,0 +1,136 @@
+// The server: requests with the token, and streams that go on after a lost connection.
+import { signal } from "@preact/signals";
+
+const KEPT = "trivium-token";
+const RETRY_MS = [250, 500, 1000, 2000, 4000];
+
+/** The token; null: the server wants one, and none is known. */
+export const token = signal(/** @type {string | null} */ (localStorage.getItem(KEPT) ?? ""));
+/** Whether the server answered last time. */
+export const isOnline = signal(true);
+
+/** An answer that is an error: what happened, and what to do. */
+export class Problem extends Error {
+  /** @param {number} status @param {string} message @param {string} kind */
+  constructor(status, message, kind = "") {
+    super(message);
+    this.status = status;
+    this.kind = kind;
+  }
+}
+
+/** @param {string} text */
+export function setToken(text) {
+  if (text) localStorage.setItem(KEPT, text);
+  else localStorage.removeItem(KEPT);
+  token.value = text;
+}
+
+addEventListener("storage", (event) => {
+  if (event.key === KEPT) token.value = event.newValue ?? "";
+});
+
+/** @param {Record<string, string>} [more] */
+function headers(more) {
+  /** @type {Record<string, string>} */
+  const all = { ...more };
+  if (token.value) all.authorization = `Bearer ${token.value}`;
+  return all;
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [options]
+ */
+async function send(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, { cache: "no-store", ...options });
+  } catch (error) {
+    if (/** @type {Error} */ (error).name === "AbortError") throw error;
+    isOnline.value = false;
+    throw new Problem(0, "The server does not answer. Is it running?");
+  }
+  isOnline.value = true;
+  if (response.ok) return response;
+  const body = await response.json().catch(() => ({}));
+  if (response.status === 401) token.value = null;
+  throw new Problem(response.status, body.error?.message ?? response.statusText, body.error?.type);
+}
+
+/**
+ * Return the JSON that the server answers.
+ * @param {string} path
+ * @param {Record<string, string | number | undefined>} [query]
+ * @param {AbortSignal} [signal]
+ */
+export async function get(path, query = {}, signal) {
+  const asked = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== "") asked.set(name, `${value}`);
+  const response = await send(`${path}?${asked}`, { headers: headers(), signal });
+  return response.json();
+}
+
+/** @param {string} path @param {unknown} body */
+export async function post(path, body) {
+  const options = { method: "POST", headers: headers({ "content-type": "application/json" }), body: JSON.stringify(body) };
+  return (await send(path, options)).json();
+}
+
+/** @param {string} path @param {string} name of the file */
+export async function download(path, name) {
+  const blob = await (await send(path, { headers: headers() })).blob();
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** @typedef {{ seq: number, kind: string, time: number, [name: string]: any }} RunEvent */
+
+/**
+ * Call a function with each event of a run, from the first one on; a lost connection is taken up again.
+ * @param {string} id the run
+ * @param {(events: RunEvent[]) => void} take called with the events that have come at once
+ * @param {AbortSignal} signal
+ */
+export async function follow(id, take, signal) {
+  let after = 0, tries = 0;
+  while (!signal.aborted) {
+    try {
+      const options = { headers: headers({ "last-event-id": `${after}` }), signal };
+      const response = await send(`/runs/${encodeURIComponent(id)}/events`, options);
+      tries = 0;
+      for await (const events of eventsOf(response)) {
+        after = events[events.length - 1].seq;
+        take(events);
+        if (["done", "failed", "cancelled"].includes(events[events.length - 1].kind)) return;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof Problem && error.status >= 400 && error.status < 500) throw error;
+      isOnline.value = false;
+    }
+    await new Promise((done) => setTimeout(done, RETRY_MS[Math.min(tries++, RETRY_MS.length - 1)]));
+  }
+}
+
+/** @param {Response} response @returns {AsyncGenerator<RunEvent[]>} */
+async function* eventsOf(response) {
+  const body = /** @type {ReadableStream<BufferSource>} */ (response.body);
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const blocks = (rest + value).split("\n\n");
+      rest = /** @type {string} */ (blocks.pop());
+      const found = blocks.flatMap((block) => block.split("\n").filter((line) => line.startsWith("data: ")));
+      if (found.length) yield found.map((line) => JSON.parse(line.slice(6)));
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,173 @@
+// One run: why it is as it is, its tree, and what can be done with it.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { html } from "./html.js";
+import { download, get, post } from "./api.js";
+import { ago, count, duration, isActive, moment, money, oneLine, stateWords } from "./format.js";
+import { Decide } from "./approvals.js";
+import { Answer } from "./citations.js";
+import { Outline } from "./outline.js";
+import { LastAnswer, RunTree } from "./tree.js";
+
+/** @param {{ state: string }} props */
+export function State({ state }) {
+  const [sign, words] = stateWords(state);
+  return html`<span class=${`state ${state}`}><span aria-hidden="true">${sign}</span> ${words}</span>`;
+}
+
+/** @param {any} run */
+export function whyOf(run) {
+  if (run.state === "paused") return "";
+  if (run.state === "killed") return "Its process ended. It goes on where it is resumed.";
+  return run.why || (run.error ? run.error.message : "");
+}
+
+/** @param {any} message */
+export function answerOf(message) {
+  const content = message?.content;
+  return content && typeof content === "object" && "answer" in content ? content.answer : content;
+}
+
+/** @param {{ id: string, node: string, about: import("./app.js").About }} props */
+export function Run({ id, node, about }) {
+  const [run, setRun] = useState(/** @type {any} */ (null));
+  const [outline, setOutline] = useState(/** @type {Outline | null} */ (null));
+  const [error, setError] = useState(/** @type {Error | null} */ (null));
+  const [isForking, setForking] = useState(/** @type {number | null} */ (null));
+  const again = useRef(() => {});
+  useEffect(() => {
+    const control = new AbortController();
+    let timer = 0;
+    const load = async () => {
+      clearTimeout(timer);
+      const began = performance.now();
+      try {
+        const [shown, columns] = await Promise.all([
+          get("/ui/run", { id }, control.signal),
+          about.inspects ? get("/ui/outline", { id }, control.signal) : null,
+        ]);
+        setRun(shown);
+        if (columns) setOutline((known) => (known?.columns.seq === columns.seq ? known : new Outline(columns)));
+        setError(null);
+        if (isActive(shown.state) || shown.state === "paused") timer = setTimeout(load, Math.max(1000, 5 * (performance.now() - began)));
+      } catch (problem) {
+        if (control.signal.aborted) return;
+        const status = /** @type {any} */ (problem).status;
+        if (!status) timer = setTimeout(load, 2000);
+        if (status || !run) setError(/** @type {Error} */ (problem));
+      }
+    };
+    again.current = load;
+    load();
+    return () => {
+      control.abort();
+      clearTimeout(timer);
+    };
+  }, [id, about]);
+
+  if (error && !run) {
+    return html`<div class="center stack"><h1>No such run</h1><p>${error.message}</p><a href="#/">All runs</a></div>`;
+  }
+  if (!run) return html`<p class="center quiet">Loading …</p>`;
+  const chosen = outline ? Math.max(0, node ? outline.columns.keys.indexOf(node) : 0) : 0;
+  /** @param {number} at */
+  const choose = (at) => {
+    const key = at ? `/${encodeURIComponent(/** @type {Outline} */ (outline).columns.keys[at])}` : "";
+    history.replaceState(null, "", `#/run/${encodeURIComponent(id)}${key}`);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  };
+  const source = { input: run.text, node: (/** @type {string} */ key) => get("/ui/node", { id, key }) };
+  const why = whyOf(run);
+  return html`<article class="stack">
+    <${Head} run=${run} outline=${outline} about=${about} onFork=${() => setForking(chosen || (run.state === "done" ? Math.max(0, outline?.firstModel() ?? 0) : 0))} onChange=${() => again.current()} />
+    ${why ? html`<p class="why bad" role="alert"><b>Why:</b> ${why}
+      ${outline && outline.failure() > 0 ? html` <button class="plain" onClick=${() => choose(outline.failure())}>Show where</button>` : null}</p>` : null}
+    ${run.approvals.map((/** @type {any} */ each) => html`<${Decide} key=${each.digest} run=${run} call=${each} onDone=${() => again.current()} />`)}
+    ${run.message ? html`<section class="answer"><h2>Result</h2>
+      <${Answer} message=${run.message} runId=${id} inspects=${about.inspects} /></section>`
+      : outline && run.state === "done" ? html`<${LastAnswer} outline=${outline} source=${source} />` : null}
+    ${isForking !== null && outline ? html`<${Fork} run=${run} outline=${outline} at=${isForking} onClose=${() => setForking(null)} />` : null}
+    ${outline ? html`<${RunTree} outline=${outline} source=${source} chosen=${chosen} onChoose=${choose}
+      actions=${(/** @type {number} */ at) => (at ? html`<p><button onClick=${() => setForking(at)}>Fork from here</button></p>` : null)} />` : null}
+  </article>`;
+}
+
+/** @param {{ run: any, outline: Outline | null, about: any, onFork: () => void, onChange: () => void }} props */
+function Head({ run, outline, about, onFork, onChange }) {
+  const total = (/** @type {number} */ which) =>
+    outline ? Object.values(outline.columns.tokens).reduce((sum, each) => sum + each[which], 0) : null;
+  const tokens = run.tokens || (total(0) ?? 0) + (total(1) ?? 0), usd = run.usd || total(2);
+  const took = run.ended ? (run.ended - run.started) * 1000 : outline?.total;
+  const place = `/ui/export?id=${encodeURIComponent(run.id)}`;
+  return html`<div class="stack">
+    <p class="crumbs"><a href="#/">Runs</a> / <span class="mono">${run.id}</span></p>
+    <div class="split">
+      <h1>${run.root || run.program} <${State} state=${run.state} /></h1>
+      <div class="buttons">
+        ${run.program && about.served.length ? html`<a class="button" href=${`#/chat/${encodeURIComponent(run.session)}`}>Open chat</a>` : null}
+        ${about.inspects ? html`<a class="button" href=${`#/compare/${encodeURIComponent(run.id)}`}>Compare</a>
+          <button onClick=${onFork}>Fork</button>
+          <button onClick=${() => download(place, `${run.id}.html`)}>Export</button>` : null}
+        ${run.program && (isActive(run.state) || run.state === "paused") ? html`<button class="danger"
+          onClick=${() => post(`/runs/${encodeURIComponent(run.id)}/cancel`, {}).then(onChange, onChange)}>Cancel</button>` : null}
+      </div>
+    </div>
+    <dl class="facts">
+      <div><dt>Input</dt><dd>${oneLine(run.text, 300) || "–"}</dd></div>
+      ${run.program && run.program !== run.root ? html`<div><dt>Program</dt><dd>${run.program}</dd></div>` : null}
+      <div><dt>Began</dt><dd title=${moment(run.started)}>${ago(run.started)}</dd></div>
+      <div><dt>Took</dt><dd>${duration(took) || "–"}</dd></div>
+      ${tokens ? html`<div><dt>Tokens</dt><dd>${count(tokens)}</dd></div>` : null}
+      ${usd ? html`<div><dt>Cost</dt><dd>${money(usd)}</dd></div>` : null}
+      ${run.attempts > 1 ? html`<div><dt>Attempts</dt><dd>${run.attempts}</dd></div>` : null}
+      ${run.fork ? html`<div><dt>Forked from</dt><dd><a href=${`#/run/${encodeURIComponent(run.fork.run)}`}>${run.fork.run}</a>
+        · <a href=${`#/compare/${encodeURIComponent(run.fork.run)}/${encodeURIComponent(run.id)}`}>compare</a></dd></div>` : null}
+    </dl>
+  </div>`;
+}
+
+/** @param {{ run: any, outline: Outline, at: number, onClose: () => void }} props */
+function Fork({ run, outline, at, onClose }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const [error, setError] = useState("");
+  const [made, setMade] = useState("");
+  useEffect(() => dialog.current?.showModal(), []);
+  const canEdit = at > 0 && outline.columns.status[at] !== "o";
+  /** @param {SubmitEvent} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    const given = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const edit = given.get("how") === "edit" ? { edit: `${given.get("edit") ?? ""}` } : {};
+    try {
+      const at_ = at ? outline.columns.keys[at] : "";
+      const fork = await post("/ui/fork", { id: run.id, at: at_, program: given.get("program") ?? "", ...edit });
+      if (fork.is_running) location.hash = `#/run/${encodeURIComponent(fork.id)}`;
+      else setMade(fork.id);
+    } catch (problem) {
+      setError(/** @type {Error} */ (problem).message);
+    }
+  };
+  return html`<dialog ref=${dialog} class="card" onClose=${onClose} aria-labelledby="fork-title">
+    <form class="stack" onSubmit=${submit}>
+      <h2 id="fork-title">Fork ${at ? html`from <span class="mono">${outline.name(at)}</span>` : "at the end"}</h2>
+      <p class="quiet">${at ? "A new run with everything up to here, where it is asked again. Nothing before it runs again."
+        : "A new run with everything that is recorded: what failed is tried again."} To go on from elsewhere, choose a node in the tree.</p>
+      ${canEdit ? html`<fieldset class="stack"><legend>At this node</legend>
+        <label class="check"><input type="radio" name="how" value="again" checked /> ask again</label>
+        <label class="check"><input type="radio" name="how" value="edit" /> take this answer instead:</label>
+        <textarea name="edit" rows="3" aria-label="The answer instead"
+          onInput=${(/** @type {any} */ e) => { e.target.form.how.value = "edit"; }}></textarea></fieldset>` : null}
+      ${run.programs.length ? html`<label>Go on with <select name="program">
+        ${run.programs.map((/** @type {string} */ name) => html`<option key=${name} value=${name} selected=${name === run.program}>${name}</option>`)}
+        <option value="">nothing yet</option></select></label>
+        ${run.programs.length === 1 ? html`<p class="quiet">To try another model, serve a second object of the name
+          <span class="mono"> ${run.root}</span>: <code>trivium serve one=… two=…</code></p>` : null}`
+        : html`<p>No object of the name <span class="mono">${run.root}</span> is served here. The fork waits until
+          <code> trivium resume</code> goes on with it.</p>`}
+      ${made ? html`<p role="status">Made. Go on with it by <code>trivium resume ${made} MODULE:OBJECT</code>, or
+        <a href=${`#/run/${encodeURIComponent(made)}`} onClick=${() => dialog.current?.close()}> look at it</a>.</p>` : null}
+      ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
+      <div class="buttons"><button type="button" onClick=${() => dialog.current?.close()}>Close</button>
+        ${made ? null : html`<button class="main">Fork</button>`}</div>
+    </form>
+  </dialog>`;
+}

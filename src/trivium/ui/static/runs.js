@@ -1,0 +1,95 @@
+// The list of runs.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { html } from "./html.js";
+import { get } from "./api.js";
+import { ago, count, duration, isActive, moment, money, oneLine } from "./format.js";
+import { usePoll } from "./hooks.js";
+import { State, whyOf } from "./run.js";
+
+const PAGE = 100;
+const STATES = ["", "running", "paused", "failed", "done"];
+
+/** @param {{ about: import("./app.js").About }} props */
+export function Runs({ about }) {
+  const [search, setSearch] = useState("");
+  const [state, setState] = useState("");
+  const [most, setMost] = useState(PAGE);
+  const [found, setFound] = useState(/** @type {{ runs: any[], more: boolean } | null} */ (null));
+  const [error, setError] = useState("");
+  const [picked, setPicked] = useState(/** @type {string[]} */ ([]));
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  usePoll(async () => {
+    try {
+      setFound(await get("/ui/runs", { search, state, limit: most }));
+      setError("");
+    } catch (problem) {
+      setError(/** @type {Error} */ (problem).message);
+    }
+  }, 2000, [search, state, most]);
+  useEffect(() => {
+    /** @param {KeyboardEvent} event */
+    const onKey = (event) => {
+      if (event.key !== "/" || /** @type {HTMLElement} */ (event.target).closest("input, textarea, select")) return;
+      event.preventDefault();
+      field.current?.focus();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  /** @param {string} id */
+  const pick = (id) => setPicked(picked.includes(id) ? picked.filter((each) => each !== id) : [...picked, id].slice(-2));
+  return html`<div class="stack">
+    <div class="split">
+      <h1>Runs</h1>
+      ${picked.length ? html`<div class="buttons">
+        ${picked.length === 2 ? html`<a class="button main" href=${`#/compare/${picked.map(encodeURIComponent).reverse().join("/")}`}>Compare both</a>`
+          : html`<span class="quiet">Pick a second one to compare</span>`}
+        <button class="plain" onClick=${() => setPicked([])}>Clear</button></div>` : null}
+    </div>
+    <div class="tools">
+      <input type="search" ref=${field} placeholder="Search ids, names, inputs, errors  ( / )" aria-label="Search runs" value=${search}
+        onInput=${(/** @type {any} */ e) => setSearch(e.target.value)} />
+      <div class="choice" role="group" aria-label="State">
+        ${STATES.map((each) => html`<button key=${each} aria-pressed=${state === each} onClick=${() => setState(each)}>
+          ${each === "paused" ? "waiting" : each || "all"}</button>`)}
+      </div>
+    </div>
+    ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
+    ${!found ? html`<p class="quiet">Loading …</p>` : found.runs.length ? html`
+      <div class="scroll"><table class="runs">
+        <thead><tr>${about.inspects ? html`<th><span class="hidden">Compare</span></th>` : null}<th>State</th><th>Run</th>
+          <th>Input</th><th>Began</th><th class="number">Took</th><th class="number">Tokens</th><th class="number">Cost</th></tr></thead>
+        <tbody>${found.runs.map((run) => html`<${Line} key=${run.id} run=${run} about=${about} isPicked=${picked.includes(run.id)} onPick=${pick} />`)}</tbody>
+      </table></div>
+      ${found.more ? html`<button onClick=${() => setMost(Math.min(1000, most + PAGE))}>Show more</button>` : null}`
+      : html`<${Nothing} about=${about} isFiltered=${Boolean(search || state)} />`}
+  </div>`;
+}
+
+/** Shorten an id in its middle: forks of one run differ at the end. @param {string} id */
+const middleOf = (id) => (id.length > 26 ? `${id.slice(0, 12)}…${id.slice(-12)}` : id);
+
+/** @param {{ run: any, about: any, isPicked: boolean, onPick: (id: string) => void }} props */
+function Line({ run, about, isPicked, onPick }) {
+  const why = whyOf(run);
+  const took = run.ended ? (run.ended - run.started) * 1000 : isActive(run.state) ? Date.now() - run.started * 1000 : null;
+  return html`<tr>
+    ${about.inspects ? html`<td><input type="checkbox" aria-label=${`Compare ${run.id}`} checked=${isPicked} onChange=${() => onPick(run.id)} /></td>` : null}
+    <td><${State} state=${run.state} /></td>
+    <td class="id"><a href=${`#/run/${encodeURIComponent(run.id)}`}>${run.root || run.program}</a> <span class="quiet mono" title=${run.id}>${middleOf(run.id)}</span>
+      ${run.program && run.program !== run.root ? html` <span class="quiet">${run.program}</span>` : null}${run.fork ? html` <span class="badge">fork</span>` : null}</td>
+    <td class="input">${oneLine(run.text, 120)}${why ? html`<div class="bad">${oneLine(why, 160)}</div>` : null}</td>
+    <td title=${moment(run.started)}>${ago(run.started)}</td>
+    <td class="number">${duration(took)}</td><td class="number">${count(run.tokens || null)}</td><td class="number">${money(run.usd)}</td>
+  </tr>`;
+}
+
+/** @param {{ about: any, isFiltered: boolean }} props */
+function Nothing({ about, isFiltered }) {
+  if (isFiltered) return html`<div class="empty"><p>No run is like that.</p></div>`;
+  return html`<div class="empty stack"><p><b>There are no runs yet.</b></p>
+    ${about.served.length ? html`<p>Talk to <a href="#/chat">${about.served[0].name}</a>, or start one from a program:</p>
+      <pre tabindex="0">curl ${location.origin}/runs -H "Authorization: Bearer …" -d '{"message": "hello"}'</pre>`
+      : html`<p>Runs appear here when a program writes them:</p>
+      <pre tabindex="0">agent("hello", run_id="greeting-1", journal=Journal("runs.db"))</pre>`}</div>`;
+}

@@ -1,0 +1,75 @@
+"""Datasets as JSON lines and of recorded runs."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from trivium import Agent, Message
+from trivium.evals import Case, Dataset, evaluate
+from trivium.exceptions import ConfigurationError, OutputError, UnknownRunError
+from trivium.journal import Journal, RunView
+from trivium.testing import ScriptedModel
+
+from ._agents import calculator, exact
+
+
+class Order(BaseModel):
+    item: str
+    due: date
+
+
+def test_cases_are_lines_of_json_both_ways(tmp_path: Path) -> None:
+    order = Order(item="chair", due=date(2026, 11, 23))
+    made = Dataset([Case("a", order, 30, {"from": "Ada"}), Case("b", order, -1)], name="orders")
+    made.save(tmp_path / "orders.jsonl")
+    assert '"due": "2026-11-23"' in (tmp_path / "orders.jsonl").read_text()
+    read = Dataset.load(tmp_path / "orders.jsonl", input_type=Order, expected_type=int)
+    assert (read.cases, read.name, len(read), read[0].input.due) == (made.cases, "orders", 2, order.due)
+    assert Dataset.load(tmp_path / "orders.jsonl")[1].input == {"item": "chair", "due": "2026-11-23"}
+    with pytest.raises(OutputError):
+        made.save(tmp_path / "no folder" / "orders.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"id": "a", "input"', "line 2 .*Invalid JSON"),
+        ('{"input": 1}', "line 2 .*id: Field required"),
+        ('{"id": "a", "input": "one"}', "line 2 .*input: Input should be a valid integer"),
+        ('{"id": "0", "input": 1}', "two cases have the id '0'"),
+    ],
+)
+def test_a_line_that_is_no_case_is_named(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "cases.jsonl").write_text('{"id": "0", "input": 1}\n' + line)
+    with pytest.raises(ConfigurationError, match=said):
+        Dataset.load(tmp_path / "cases.jsonl", input_type=int)
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        Dataset.load(tmp_path / "other.jsonl")
+
+
+def test_recorded_runs_become_cases_with_what_they_answered(journal: Journal) -> None:
+    calculator([], {"Square 2."})("Square 2.", run_id="order-1", session_id="ada", journal=journal)
+    picture = Message(content="Square 3.", sender="ada")
+    calculator([])(picture, run_id="order-2", journal=journal)
+
+    def answered(run: RunView) -> Any:
+        return None if run.result is None else run.result.content
+
+    dataset = Dataset.from_runs(journal, ["order-1", "order-2"], [exact], expected=answered)
+    assert [(each.id, each.expected) for each in dataset] == [("order-1", "no idea"), ("order-2", None)]
+    assert dataset[0].input == "Square 2."
+    assert isinstance(dataset[1].input, Message)
+    assert dataset[1].input.sender == "ada"
+    report = evaluate(calculator([], {"Square 2."}), dataset, "again", journal)
+    assert report.values("exact") == {"order-1": [1.0], "order-2": [0.0]}
+    with journal.run("no message"):
+        Agent(ScriptedModel(["1"]))("1")
+    with pytest.raises(ConfigurationError, match="did not begin with one message"):
+        Dataset.from_runs(journal, ["no message"])
+    with pytest.raises(UnknownRunError):
+        Dataset.from_runs(journal, ["order-3"])

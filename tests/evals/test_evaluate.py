@@ -1,0 +1,266 @@
+"""Evaluations: cases as durable runs, scores, errors, limits; what is done is never asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from trivium import Agent, ChatAgent, Limits, Message, Module, RunRecord, Task
+from trivium.evals import Case, CaseResult, Dataset, EvaluationReport, Score, evaluate, evaluate_async, rescore
+from trivium.exceptions import (
+    AgentChangedError,
+    ArgumentTypeError,
+    ConfigurationError,
+    LimitExceededError,
+    ProviderConnectionError,
+    RunInputError,
+    UnknownRunError,
+)
+from trivium.journal import Journal, RunView
+from trivium.testing import ScriptedModel
+
+from ._agents import CASES, calculator, exact
+
+FEW = CASES[:4]
+
+
+def values(report: EvaluationReport, scorer: str = "exact") -> list[float | None]:
+    return [each.scores[scorer].value if scorer in each.scores else None for each in report.results]
+
+
+def test_200_cases_killed_half_way_go_on_without_asking_a_model_twice(journal: Journal) -> None:
+    path = str(journal)[len("Journal('") : -len("')")]
+    process = subprocess.run([sys.executable, "-m", "evals._agents", path], cwd="tests", check=False)
+    assert process.returncode == -signal.SIGKILL
+    recorded = {
+        f"{case.input} {1 + 2 * int(node.path.endswith('#1'))}"
+        for case, run in ((case, f"killed/{case.id}/0") for case in CASES)
+        if run in {each.id for each in journal.runs()}
+        for node in journal.view(run).tree().walk()
+        if node.name == "model" and node.status == "done"
+    }
+    assert 150 < len(recorded) < 200
+    noted: list[str] = []
+    report = evaluate(calculator(noted), Dataset(CASES, [exact]), "killed", journal)
+    assert values(report) == [1.0] * 200
+    assert len(noted) == len(set(noted))
+    assert not recorded & set(noted)
+    assert len(recorded) + len(noted) == 400
+    again = evaluate(calculator(noted), Dataset(CASES, [exact]), "killed", journal)
+    assert (values(again), len(noted)) == ([1.0] * 200, 400 - len(recorded))
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_each_case_is_a_run_in_the_tree_and_in_the_journal(journal: Journal, at_once: int, is_async: bool) -> None:
+    record, heard = RunRecord(), list[str]()
+    options: dict[str, Any] = {"repeat": 2, "at_once": at_once, "listeners": [record]}
+
+    def hear(result: CaseResult) -> None:
+        heard.append(result.run_id)
+
+    options["on_result"] = hear
+    dataset = Dataset(FEW, [exact], name="squares")
+    if is_async:
+        report = asyncio.run(evaluate_async(calculator([], {"Square 2."}), dataset, "first", journal, **options))
+    else:
+        report = evaluate(calculator([], {"Square 2."}), dataset, "first", journal, **options)
+    ids = [f"first/n00{case}/{repetition}" for case in range(4) for repetition in range(2)]
+    assert [each.run_id for each in report.results] == sorted(heard) == ids
+    assert sorted(each.id for each in journal.runs()) == ids
+    assert values(report) == [1, 1, 1, 1, 0, 0, 1, 1]
+    assert (report.usage.usd, report.results[0].usage.usd) == (pytest.approx(0.008), pytest.approx(0.001))
+    (root,) = record.roots
+    assert root.name == "evaluation"
+    assert sum(each.name == "calculator" for each in root.walk()) == 8
+    metric = report.metric("exact")
+    assert (metric.mean, metric.cases, metric.trials) == (0.75, 4, 8)
+    assert (metric.pass_at, metric.pass_hat) == ({1: 0.75, 2: 0.75}, {1: 0.75, 2: 0.75})
+
+
+def test_the_tree_of_a_run_can_be_asserted(journal: Journal) -> None:
+    def run_tree(case: Case[str, str], message: Message, run: RunView) -> bool:
+        assert run.result is not None
+        assert run.result.content == message.content
+        return (
+            run.called("square", times=1)
+            and run.called("calculator")
+            and not run.called("refund")
+            and run.order("model", "square")
+            and not run.order("square", "model")
+            and not run.order("square", "refund")
+            and 0 < run.cost < 0.02
+        )
+
+    report = evaluate(calculator([]), Dataset(FEW, [run_tree]), "first", journal)
+    assert (values(report, "run_tree"), report.errors) == ([1.0] * 4, [])
+
+
+def test_answers_are_scored_again_without_a_model_or_an_agent(journal: Journal) -> None:
+    evaluate(calculator([], {"Square 1."}), Dataset(FEW, [exact]), "first", journal, repeat=2)
+
+    async def is_short(case: Case[str, str], message: Message, run: RunView) -> Score:
+        await asyncio.sleep(0)
+        return Score(len(str(message.content)) / 10, "by its length")
+
+    report = rescore(Dataset(FEW, [is_short, exact]), "first", journal)
+    assert values(report) == [1, 1, 0, 0, 1, 1, 1, 1]
+    assert report.results[2].scores["is_short"] == Score(0.7, "by its length")
+    with pytest.raises(UnknownRunError, match="'second'"):
+        rescore(Dataset(FEW, [exact]), "second", journal)
+
+
+def test_an_agent_that_was_changed_is_another_experiment(journal: Journal) -> None:
+    dataset = Dataset(FEW, [exact])
+    evaluate(calculator([]), dataset, "first", journal)
+    noted: list[str] = []
+    with pytest.raises(AgentChangedError, match=r"'first'.*instruction of calculator changed.*experiment of its own"):
+        evaluate(calculator(noted, system="You square well."), dataset, "first", journal)
+    with pytest.raises(RunInputError):
+        evaluate(calculator(noted), Dataset([Case("n000", "Square 7.", "49")], [exact]), "first", journal)
+    assert noted == []
+
+
+def test_a_run_that_fails_is_an_error_and_is_tried_again(journal: Journal) -> None:
+    failing = True
+
+    def answer(request: Any) -> Any:
+        return (
+            ProviderConnectionError("the line is dead") if failing and "1" in request.messages[-1]["content"] else "1"
+        )
+
+    agent, dataset = Agent(ScriptedModel(answer), name="one"), Dataset(FEW, [exact])
+    first = evaluate(agent, dataset, "first", journal)
+    assert values(first) == [0, None, 0, 0]
+    (failed,) = first.errors
+    assert (failed.message, failed.errors["run"].split(" (")[0]) == (None, "ProviderConnectionError: the line is dead")
+    assert first.metric("exact").cases == 3
+    assert rescore(dataset, "first", journal).errors[0].errors.keys() == {"run"}
+    failing = False
+    assert values(evaluate(agent, dataset, "first", journal)) == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("given", ["good", None, float("nan"), Score(float("inf")), KeyError("no")], ids=str)
+def test_a_scorer_that_fails_is_an_error_and_no_zero(journal: Journal, given: Any) -> None:
+    def failing(case: Case[str, str], message: Message, run: RunView) -> Any:
+        if isinstance(given, KeyError):
+            raise given
+        return given
+
+    report = evaluate(calculator([]), Dataset(FEW[:1], [failing, exact]), "first", journal)
+    (result,) = report.results
+    assert (result.scores, result.errors.keys()) == ({"exact": Score(1.0)}, {"failing"})
+    said = (
+        "KeyError: 'no' (failing, line "
+        if isinstance(given, KeyError)
+        else "returns True, False, a number or a Score, not"
+    )
+    assert said in result.errors["failing"]
+    assert f"first/n000/0: failing: {result.errors['failing']}" in str(report)
+
+
+def test_the_limits_of_an_evaluation_count_all_its_runs_and_those_before(journal: Journal) -> None:
+    dataset, noted = Dataset(FEW, [exact]), list[str]()
+    with pytest.raises(LimitExceededError, match="5 turns") as raised:
+        evaluate(calculator(noted), dataset, "first", journal, limits=Limits(turns=5), at_once=1)
+    assert "evaluate 'first' again" in " ".join(raised.value.__notes__)
+    assert len(noted) == 5
+    with pytest.raises(LimitExceededError):
+        evaluate(calculator(noted), dataset, "first", journal, limits=Limits(turns=7), at_once=1)
+    assert len(noted) == 7
+    report = evaluate(calculator(noted), dataset, "first", journal, limits=Limits(turns=8), at_once=1)
+    assert (values(report), len(noted)) == ([1.0] * 4, 8)
+
+
+def test_the_limit_of_a_case_is_an_error_of_the_case(journal: Journal) -> None:
+    report = evaluate(calculator([]), Dataset(FEW, [exact]), "first", journal, case_limits=Limits(turns=1))
+    assert [each.errors["run"].split(":")[0] for each in report.results] == ["LimitExceededError"] * 4
+
+
+def test_a_task_that_ends_with_what_it_has_does_not_hide_the_limit_of_the_evaluation(journal: Journal) -> None:
+    def task() -> Task:
+        return Task(ChatAgent(ScriptedModel(lambda request: "DONE 0")), interactive=False, name="task")
+
+    with pytest.raises(LimitExceededError, match="2 turns"):
+        evaluate(task(), Dataset(FEW, [exact]), "first", journal, limits=Limits(turns=2), at_once=1)
+    assert values(evaluate(task(), Dataset(FEW, [exact]), "first", journal)) == [1, 0, 0, 0]
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(journal: Journal) -> None:
+    noted: list[str] = []
+    agent, dataset = calculator(noted), Dataset(FEW, [exact])
+
+    def interrupt(result: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        evaluate(agent, dataset, "first", journal, at_once=1, on_result=interrupt)
+    assert "evaluate 'first' again with the same journal to go on" in " ".join(raised.value.__notes__)
+    evaluate(agent, dataset, "first", journal)
+    assert len(noted) == len(set(noted)) == 8
+
+
+def no_cases() -> object:
+    return Dataset([])
+
+
+def two_of_one_id() -> object:
+    return Dataset([Case("a", "1"), Case("a", "2")])
+
+
+def two_of_one_name() -> object:
+    return Dataset(FEW, [exact, exact])
+
+
+def no_name() -> object:
+    return Dataset(FEW, [lambda case, message, run: True])
+
+
+def no_experiment() -> object:
+    return evaluate(Module(), Dataset(FEW), "", Journal("none.db"))
+
+
+def no_module() -> object:
+    return evaluate(print, Dataset(FEW), "first", Journal("none.db"))  # type: ignore[arg-type]
+
+
+def no_journal() -> object:
+    return evaluate(Module(), Dataset(FEW), "first", None)  # type: ignore[arg-type]
+
+
+def no_case() -> object:
+    return Dataset(["2 + 2?"])  # type: ignore[list-item]
+
+
+def no_scorer() -> object:
+    return Dataset(FEW, ["exact"])  # type: ignore[list-item]
+
+
+def no_repetition() -> object:
+    return evaluate(Module(), Dataset(FEW), "first", Journal("none.db"), repeat=0)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (no_cases, "has no cases"),
+        (two_of_one_id, "two cases have the id 'a'"),
+        (two_of_one_name, "two scorers have the name 'exact'"),
+        (no_name, "'<lambda>' is no name of scorers"),
+        (no_experiment, "an experiment has a name"),
+        (no_repetition, "repeat"),
+        (no_module, "takes an agent or another module"),
+        (no_journal, r"takes Journal\('runs.db'\)"),
+        (no_case, r"takes Case\(id, input, …\), not str"),
+        (no_scorer, "a scorer is a function"),
+    ],
+)
+def test_wrong_inputs_are_errors_before_anything_runs(make: Callable[[], object], said: str) -> None:
+    with pytest.raises((ConfigurationError, ArgumentTypeError), match=said):
+        make()

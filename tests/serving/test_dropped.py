@@ -1,0 +1,213 @@
+"""Clients that lose their connection again and again while a run is under way, in each protocol."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from threading import Event
+from typing import Any
+
+import pytest
+
+from serving._protocols import MCP, PROTOCOLS, Protocol
+from serving._served import GUARD, events_of, follow, serving
+from trivium import Agent
+from trivium.actions import tool
+from trivium.commander import ThreadEvent, wait
+from trivium.journal import ask_later
+from trivium.llms import Delta, Request
+from trivium.testing import call_tool
+
+LAST = "!!!"
+BY_NAME = [pytest.param(each, id=each.__name__) for each in PROTOCOLS]
+
+
+class Talker:
+    """A model that talks, looks a price up, pays, and talks on; its last answer is not whole before it may end."""
+
+    name = "talker"
+
+    def __init__(self, may_end: ThreadEvent) -> None:
+        self.may_end = may_end
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        last = request.messages[-1]
+        if last["role"] == "user":
+            yield "Let me "
+            yield "look. "
+            yield call_tool("price", item="chair")
+        elif "costs" in last["content"]:
+            yield "I pay. "
+            yield call_tool("pay", amount=3)
+        else:
+            yield "It is "
+            yield f"bought{LAST}"
+            await wait(event=self.may_end)
+
+
+class Shop:
+    """The agent, and what its tools did."""
+
+    def __init__(self) -> None:
+        self.may_end, self.done = ThreadEvent(), list[str]()
+
+        @tool(effect="read")
+        def price(item: str) -> str:
+            """Look a price up."""
+            self.done.append("price")
+            return f"a {item} costs 3"
+
+        @tool(needs_approval=True)
+        def pay(amount: int) -> str:
+            """Pay."""
+            self.done.append("pay")
+            return f"paid {amount}"
+
+        self.agent = Agent(Talker(self.may_end), name="talker", tools=[price, pay])
+
+
+def read(protocol: Protocol, lines: Iterator[str], seen: list[str]) -> bool:
+    """Read the next line; return False where there is none."""
+    line = next(lines, None)
+    if line is None:
+        return False
+    seen.append(line)
+    protocol.note(line)
+    return True
+
+
+def dropped(protocol: Protocol, begun: Any, shop: Shop) -> list[str]:
+    """The lines of a stream whose connection is dropped after each of them, and those that another reader has."""
+    seen = list[str]()
+    with begun as lines:
+        assert read(protocol, lines, seen)
+    with ThreadPoolExecutor(1) as pool:
+        is_there = Event()
+        other = pool.submit(undisturbed, protocol, [*seen], is_there)
+        assert is_there.wait(GUARD)
+        is_over = False
+        while not is_over:
+            with protocol.take_up(seen) as lines:
+                is_over = not read(protocol, lines, seen) or protocol.note(seen[-1])
+                if LAST in seen[-1]:
+                    is_under_way = not shop.may_end.is_set()
+                    shop.may_end.set()
+                    while protocol.ends_when_over and is_under_way and read(protocol, lines, seen):
+                        is_over = True
+        assert protocol.known(other.result(GUARD)) == protocol.known(seen)
+    return seen
+
+
+def undisturbed(protocol: Protocol, seen: list[str], is_there: Event) -> list[str]:
+    """The lines that a reader has who never leaves."""
+    with protocol.take_up(seen) as lines:
+        is_there.set()
+        for line in lines:
+            seen.append(line)
+            if type(protocol)(protocol.client).note(line):
+                break
+    return seen
+
+
+@pytest.mark.parametrize("kind", BY_NAME)
+def test_a_connection_dropped_at_every_event_costs_nothing(kind: type[Protocol]):
+    shop = Shop()
+    with kind.serving(shop.agent) as protocol:
+        dropped(protocol, protocol.begin("buy"), shop)
+        assert [len(protocol.asked), shop.done] == [1, ["price"]]
+        dropped(protocol, protocol.go_on(dict.fromkeys(protocol.asked, True)), shop)
+        assert shop.done == ["price", "pay"]
+        (run,) = protocol.client.get("/runs").json()["runs"]
+        said = [each["text"] for each in events_of(protocol.client, run["id"]) if each["kind"] == "delta"]
+        assert "".join(said) == f"Let me look. I pay. It is bought{LAST}"
+
+
+def test_chat_completions_cannot_be_taken_up_but_their_run_goes_on():
+    shop = Shop()
+    with serving(shop.agent) as client:
+        body = {"model": "talker", "messages": [{"role": "user", "content": "buy"}], "stream": True}
+        with client.stream("POST", "/v1/chat/completions", json=body) as response:
+            assert next(response.iter_lines())
+        shop.may_end.set()
+        (run,) = client.get("/runs").json()["runs"]
+        follow(client, run["id"])
+        assert [client.get(f"/runs/{run['id']}").json()["state"], shop.done] == ["done", ["price"]]
+
+
+def test_a_call_over_mcp_ends_with_its_connection_and_is_made_again():
+    shop = Shop()
+    with MCP.serving(shop.agent, max_runs=1) as protocol:
+        for at in (1, 2, 3, 4):
+            seen = list[str]()
+            while len(seen) < at:  # the call before may not have ended yet, which is an error without events
+                with protocol.begin("buy") as lines:
+                    seen = [*islice(lines, at)]
+            assert not protocol.note(seen[-1])
+        while not protocol.asked:
+            with protocol.begin("buy") as lines:
+                assert [protocol.note(line) for line in lines][-1:] in ([True], [])
+        shop.may_end.set()
+        with protocol.go_on(dict.fromkeys(protocol.asked, True)) as lines:
+            assert LAST in [*lines][-1]
+        assert shop.done.count("pay") == 1
+
+
+class Clerk:
+    """A model that pays what it is told to, and says what came of it."""
+
+    name = "clerk"
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        last = request.messages[-1]
+        if last["role"] == "user":
+            yield call_tool("pay", amount=3)
+        else:
+            yield last["content"]
+
+
+class Boss:
+    """A model that has two clerks pay at once."""
+
+    name = "boss"
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        if request.messages[-1]["role"] == "user":
+            yield call_tool("ann", message="pay")
+            yield call_tool("bob", 1, message="pay")
+        else:
+            yield " and ".join(each["content"] for each in request.messages if each["role"] == "tool")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("kind", [*BY_NAME, MCP])
+def test_equal_calls_of_agents_within_an_agent_are_decided_one_by_one(kind: type[Protocol], order: int):
+    done = list[str]()
+
+    @tool(needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        done.append("pay")
+        return f"paid {amount}"
+
+    asked, have_both_asked = list[str](), ThreadEvent()
+
+    async def ask(request: Any) -> bool:
+        asked.append(request.name)
+        if len(asked) == 2:
+            have_both_asked.set()
+        await wait(event=have_both_asked)  # a pause ends the other branches where they are
+        return ask_later(request)
+
+    clerks = [Agent(Clerk(), name=each, tools=[pay], description="Pays.") for each in ("ann", "bob")]
+    with kind.serving(Agent(Boss(), name="talker", tools=clerks, parallel=True, approve=ask)) as protocol:
+        with protocol.begin("go") as lines:
+            for line in lines:
+                if protocol.note(line):
+                    break
+        assert len({*protocol.asked}) == 2
+        decided = dict(zip(protocol.asked, (True, False), strict=True))
+        with protocol.go_on(dict([*decided.items()][::order])) as lines:
+            told = "".join(lines)
+        assert "paid 3 and error: not approved" in told or "go on without it and paid 3" in told
+        assert done == ["pay"]

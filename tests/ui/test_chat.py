@@ -1,0 +1,112 @@
+"""Talking to agents: the token, streams, approvals from elsewhere, reloads, and a server that goes away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from trivium.serving import AgentServer
+from ui._shop import TOKEN, Shop, make_shop, serving
+from ui.conftest import OpenPage
+
+WATCH_SHIFTS = """() => {
+  window.shifts = [];
+  const moved = (each) => each.sources.map((source) => source.node?.nodeName);
+  new PerformanceObserver((list) => window.shifts.push(...list.getEntries().flatMap(moved)))
+    .observe({ type: "layout-shift" });
+}"""
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Message").fill(text)
+    page.keyboard.press("Enter")
+
+
+def test_the_first_visit_wants_the_token_and_keeps_it(context: BrowserContext, server: AgentServer):
+    page = context.new_page()
+    page.goto(f"{server.url}/#token=wrong")
+    expect(page.get_by_role("alert")).to_contain_text("is not that of the server")
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    expect(page.get_by_text("There are no runs yet")).to_be_visible()
+    other = context.new_page()
+    other.goto(server.url)
+    expect(other.get_by_role("heading", name="Runs")).to_be_visible()
+    other.get_by_role("button", name="Forget token").click()
+    expect(page.get_by_role("heading", name="Token")).to_be_visible()
+    page.goto(f"{server.url}/#token={TOKEN}")
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    assert TOKEN not in page.url
+    assert "token" not in page.evaluate("document.cookie")
+
+
+def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, shop: Shop):
+    page = open_page("#/chat")
+    say(page, "hello")
+    expect(page.get_by_text("You said hello.")).to_be_visible()
+    say(page, "tell me")
+    said = page.get_by_role("log")
+    expect(said.get_by_text("Once upon")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    page.reload()  # in the middle of the run
+    expect(said.get_by_text("Once upon")).to_be_visible()
+    expect(said.get_by_text("You said hello.")).to_be_visible()
+    page.evaluate(WATCH_SHIFTS)
+    shop.may_end.set()
+    expect(said.get_by_text("Once upon a time.")).to_be_visible()
+    expect(said.get_by_text("done")).to_have_count(2)
+    assert page.evaluate("window.shifts") == []
+
+
+def test_a_run_that_is_stopped_says_so(open_page: OpenPage):
+    page = open_page("#/chat")
+    say(page, "tell me")
+    expect(page.get_by_role("log").get_by_text("Once upon")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("log").get_by_text("cancelled").first).to_be_visible()
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+
+def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page: OpenPage):
+    page = open_page("#/chat")
+    say(page, "buy a chair")
+    asked = page.get_by_role("region", name="pay waits for your decision")
+    expect(asked).to_be_visible()
+    expect(asked).to_contain_text("amount3")
+    page.get_by_role("log").get_by_text("price", exact=True).click()
+    expect(page.get_by_text("a chair costs 3")).to_be_visible()
+    other = open_page("#/approvals")
+    expect(other.get_by_role("link", name="Approvals 1 waiting")).to_be_visible()
+    other.get_by_role("button", name="Approve").click()
+    expect(other.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(other.get_by_role("status").filter(has_text="Approved: pay")).to_be_visible()
+    expect(page.get_by_role("log").get_by_text("small: paid 3.")).to_be_visible()
+    expect(asked).to_have_count(0)
+    page.bring_to_front()
+    say(page, "buy another")
+    asked.get_by_role("button", name="Refuse …").click()
+    expect(page.get_by_label("Reason, which the model reads")).to_be_focused()
+    page.keyboard.type("too dear")
+    asked.get_by_role("button", name="Refuse").click()
+    expect(page.get_by_role("log").get_by_text("small: error: not approved: too dear")).to_be_visible()
+    expect(asked).to_have_count(0)
+
+
+def test_a_server_that_comes_back_goes_on_with_what_it_was_saying(context: BrowserContext, shop: Shop, tmp_path: Path):
+    options = {"journal": tmp_path / "runs.db"}
+    page = context.new_page()
+    with serving(make_shop(shop), **options) as server:
+        page.goto(f"{server.url}/#token={TOKEN}")
+        page.get_by_role("link", name="Chat").click()
+        say(page, "tell me")
+        expect(page.get_by_role("log").get_by_text("Once upon")).to_be_visible()
+    expect(page.get_by_role("status").get_by_text("The server does not answer")).to_be_visible()
+    shop.may_end.set()
+    with serving(make_shop(shop), port=server.port, **options):
+        expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_be_visible()
+        expect(page.get_by_role("log").get_by_text("Once upon")).to_have_count(1)
+        expect(page.get_by_role("status").get_by_text("The server does not answer")).to_be_hidden()
+        say(page, "hello")
+        expect(page.get_by_text("You said hello.")).to_be_visible()

@@ -1,0 +1,159 @@
+"""Each view: without violations of accessibility in light and dark, at any width, and by keyboard alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from serving._served import ask
+from trivium.serving import AgentServer
+from ui.conftest import OpenPage
+from ui.test_runs import run, wait_for
+
+NPM = Path(__file__).parents[2] / ".peers/npm/node_modules"
+DOCS = Path(__file__).parents[2] / "docs/web-ui"
+SHOWN = {"runs": 420, "failed-run": 560, "fork": 560, "chat": 480, "approvals": 320, "compare": 440}
+"""The views that the documentation shows, and how tall."""
+AXE = NPM / "axe-core/axe.min.js"
+FOCUSED = "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"
+CHECK = """async (options) => (await axe.run(document, options)).violations
+    .flatMap((each) => each.nodes.map((node) => [each.id, node.target.join(" "), node.failureSummary]))"""
+
+
+@pytest.fixture
+def views(server: AgentServer, open_page: OpenPage) -> Iterator[tuple[str, Page]]:
+    """A page that shows one view after the other, each with contents."""
+    failed = run(server, "Where is my order?", until="failed")
+    done = run(server, "hello")
+    paused = run(server, "Please buy a chair", until="paused")
+    with ask(server.url) as client:
+        model = client.get("/ui/outline", params={"id": done}).json()["keys"][1]
+        edit = {"id": done, "at": model, "edit": "Good morning!", "program": "large"}
+        forked = client.post("/ui/fork", json=edit).json()["id"]
+        wait_for(client, forked, "done")
+
+    def show() -> Iterator[tuple[str, Page]]:
+        page = open_page()
+        go = "hash => { location.hash = hash; }"
+        expect(page.get_by_role("row")).to_have_count(5)
+        yield "runs", page
+        page.get_by_label("Search runs").fill("nothing like it")
+        expect(page.get_by_text("No run is like that.")).to_be_visible()
+        yield "nothing-found", page
+        page.evaluate(go, f"#/run/{failed}")
+        page.get_by_role("button", name="Show where").click()
+        expect(page.get_by_role("complementary")).to_contain_text('"order": 7')
+        yield "failed-run", page
+        page.evaluate(go, f"#/run/{done}")
+        page.get_by_role("row", name="model").click()
+        expect(page.get_by_role("complementary")).to_contain_text("Request")
+        yield "node", page
+        page.get_by_role("button", name="Fork from here").click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        yield "fork", page
+        page.keyboard.press("Escape")
+        page.evaluate(go, f"#/run/{paused}")
+        expect(page.get_by_role("region", name="pay waits for your decision")).to_be_visible()
+        yield "paused-run", page
+        page.get_by_role("link", name="Open chat").click()
+        page.get_by_role("button", name="Refuse …").click()
+        expect(page.get_by_label("Reason, which the model reads")).to_be_visible()
+        yield "chat", page
+        page.evaluate(go, "#/approvals")
+        expect(page.get_by_role("button", name="Approve")).to_be_visible()
+        yield "approvals", page
+        page.evaluate(go, f"#/compare/{done}/{forked}")
+        expect(page.get_by_role("row", name="Result")).to_be_visible()
+        yield "compare", page
+        page.evaluate(go, f"#/compare/{done}")
+        expect(page.get_by_role("main").get_by_role("listitem")).to_have_count(3)
+        yield "compare-with", page
+        page.evaluate(go, "#/run/none")
+        expect(page.get_by_role("heading", name="No such run")).to_be_visible()
+        yield "no-such-run", page
+        page.get_by_role("button", name="Forget token").click()
+        expect(page.get_by_role("heading", name="Token")).to_be_visible()
+        yield "token", page
+
+    return show()
+
+
+def write_screenshot(page: Page, view: str) -> None:
+    """Write what the documentation shows of a view, where that is wanted: `make screenshots`."""
+    if os.environ.get("TRIVIUM_SCREENSHOTS") and view in SHOWN:
+        page.set_viewport_size({"width": 1100, "height": SHOWN[view]})
+        image = Image.open(BytesIO(page.screenshot())).convert("P", palette=Image.Palette.ADAPTIVE, colors=128)
+        image.save(DOCS / f"{view}.png", optimize=True)
+        page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def violations(page: Page, rules: list[str] | None = None) -> object:
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
+    return page.evaluate(CHECK, {"runOnly": {"type": "rule", "values": rules}} if rules else {})
+
+
+def test_each_view_is_accessible_in_light_and_dark_and_fits_any_width(views: Iterator[tuple[str, Page]]):
+    assert AXE.is_file(), "axe is not here: make .peers/npm/.ready"
+    found: list[tuple[str, str, object]] = []
+    for view, page in views:
+        write_screenshot(page, view)
+        found.append((view, "light", violations(page)))
+        page.emulate_media(color_scheme="dark")
+        found.append((view, "dark", violations(page, ["color-contrast"])))
+        page.emulate_media(color_scheme="light")
+        for width in (360, 2560):
+            page.set_viewport_size({"width": width, "height": 800})
+            found.append((view, f"{width} px", page.evaluate("document.documentElement.scrollWidth > innerWidth")))
+        page.set_viewport_size({"width": 1280, "height": 800})
+    assert len(found) == 4 * 12
+    assert [each for each in found if each[2]] == []
+
+
+def test_everything_is_reached_by_keyboard(open_page: OpenPage, server: AgentServer):
+    made = run(server, "my order", until="failed")
+    page = open_page()
+    expect(page.get_by_role("row")).to_have_count(2)
+
+    def focused() -> str:
+        return page.evaluate(
+            "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"
+        ).strip()
+
+    reached = list[str]()
+    for _ in range(7):
+        page.keyboard.press("Tab")
+        reached.append(focused())
+    assert reached == ["To the content", "trivium", "Runs", "Chat", "Approvals", "Forget token", "Search runs"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("/")
+    assert focused() == "Search runs"
+    page.evaluate("hash => { location.hash = hash; }", f"#/run/{made}")
+    tree = page.get_by_role("treegrid")
+    expect(tree).to_be_visible()
+    page.reload()
+    expect(tree).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # past the header
+    assert page.evaluate("document.activeElement.id") == "main"
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if focused() == "Nodes of the run":
+            break
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("complementary").get_by_role("heading", name="tool:look_up")).to_be_visible()
+    assert focused() == "Nodes of the run"
+    page.keyboard.press("Tab")
+    assert focused() == "Fork from here"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert focused() == "Fork from here"

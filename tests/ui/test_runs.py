@@ -1,0 +1,187 @@
+"""Looking into runs: why one failed, forks, comparison, large ones, those that mean harm, exports, other owners."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx2
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from serving._served import ask
+from trivium.exceptions import RunPausedError
+from trivium.journal import Journal, ask_later, step
+from trivium.serving import AgentServer
+from ui._large import write_large
+from ui._shop import HARM, TOKEN, make_shop, serving
+from ui.conftest import OpenPage
+
+
+def run(server: AgentServer, text: str, model: str = "small", until: str = "done") -> str:
+    """Run an agent of the server up to a state, and return the id of the run."""
+    with ask(server.url) as client:
+        made = client.post("/runs", json={"message": text, "model": model}).json()["id"]
+        wait_for(client, made, until)
+        return made
+
+
+def wait_for(client: httpx2.Client, run_id: str, kind: str) -> None:
+    with client.stream("GET", f"/runs/{run_id}/events") as response:
+        for line in response.iter_lines():
+            if line.startswith("data: ") and f'"kind": "{kind}"' in line:
+                return
+    raise AssertionError(f"the run has ended before it was {kind}")
+
+
+def decide(server: AgentServer, run_id: str) -> None:
+    with ask(server.url) as client:
+        waiting = client.get(f"/runs/{run_id}").json()["approvals"]
+        for each in waiting:
+            client.post(f"/runs/{run_id}/approvals", json={"digest": each["digest"], "approved": True})
+        wait_for(client, run_id, "done")
+
+
+def test_a_failed_run_is_found_and_says_where_and_why(open_page: OpenPage, server: AgentServer):
+    run(server, "hello")
+    run(server, "my order", until="failed")
+    page = open_page()
+    page.get_by_role("button", name="failed").click()
+    expect(page.get_by_role("row")).to_have_count(2)  # the head, and the run
+    expect(page.get_by_role("row")).to_contain_text(["State", "there is no order 7"])
+    page.get_by_role("link", name="shop").click()
+    expect(page.get_by_role("alert")).to_contain_text("there is no order 7")
+    page.get_by_role("button", name="Show where").click()
+    chosen = page.get_by_role("complementary", name="The chosen node")
+    expect(chosen.get_by_role("heading", name="tool:look_up")).to_be_visible()
+    expect(chosen).to_contain_text('"order": 7')
+    page.get_by_role("searchbox", name="Find a node").fill("nothing like it")
+    expect(page.get_by_text("No node is like that.")).to_be_visible()
+
+
+def test_a_fork_goes_on_with_another_model_and_an_edited_answer_and_is_compared(
+    open_page: OpenPage, server: AgentServer
+):
+    made = run(server, "buy a chair", until="paused")
+    decide(server, made)
+    page = open_page(f"#/run/{made}")
+    page.get_by_role("row", name="tool:pay").click()
+    page.get_by_role("button", name="Fork from here").click()
+    fork = page.get_by_role("dialog")
+    expect(fork.get_by_role("heading", name="Fork from tool:pay")).to_be_visible()
+    fork.get_by_label("The answer instead").fill("paid nothing")
+    fork.get_by_label("Go on with").select_option("large")
+    fork.get_by_role("button", name="Fork", exact=True).click()
+    expect(page.get_by_text("large: paid nothing.")).to_be_visible()
+    expect(page.get_by_text("Forked from")).to_be_visible()
+    expect(page.locator(".facts").first).to_contain_text("Programlarge")
+    page.get_by_role("link", name="compare", exact=True).click()
+    expect(page.get_by_text("The first difference: this node was answered something else.")).to_be_visible()
+    expect(page.locator(".why .mono")).to_contain_text("tool:pay#0")
+    expect(page.get_by_role("row", name="At the difference")).to_contain_text("paid nothing")
+    page.get_by_role("link", name="Runs").click()
+    expect(page.get_by_role("checkbox")).to_have_count(2)
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_role("link", name="Compare both").click()
+    expect(page.get_by_role("row", name="Result")).to_contain_text("large: paid nothing.")
+
+
+def test_a_run_of_twenty_thousand_nodes_makes_few_rows_and_is_walked_by_keys(
+    open_page: OpenPage, tmp_path: Path, server: AgentServer
+):
+    write_large(tmp_path / "runs.db", 20_000)
+    page = open_page("#/run/large")
+    tree = page.get_by_role("treegrid")
+    expect(tree).to_have_attribute("aria-rowcount", "20000")
+    tree.focus()
+    page.keyboard.press("End")
+    chosen = tree.get_by_role("row", selected=True)
+    expect(chosen).to_have_attribute("aria-rowindex", "20000")
+    expect(chosen).to_be_in_viewport()
+    expect(page.get_by_role("complementary")).to_contain_text('"step"')  # what it was asked
+    assert tree.get_by_role("row").count() <= 100
+    page.keyboard.press("ArrowLeft")
+    expect(chosen).to_contain_text("batch")
+    page.keyboard.press("ArrowLeft")
+    expect(tree).to_have_attribute("aria-rowcount", "19992")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(chosen).to_contain_text("step")
+    page.keyboard.press("Home")
+    expect(chosen).to_contain_text("job")
+    page.get_by_label("failed only").check()
+    expect(tree).to_have_attribute("aria-rowcount", "3")  # it and those above it
+
+
+def test_what_means_harm_is_shown_as_text(open_page: OpenPage, server: AgentServer, tmp_path: Path):
+    run(server, f"harm {HARM}")
+    odd = f"a/b%2F\"'&{HARM[:30]}"
+    with Journal(tmp_path / "runs.db").run(odd):
+        step(HARM, lambda: HARM)
+    page = open_page()
+    expect(page.get_by_role("row")).to_have_count(3)
+    page.get_by_role("link", name="shop").click()
+    expect(page.get_by_role("heading", name="Result").locator("..")).to_contain_text(HARM)
+    page.get_by_role("row", name="model").click()
+    expect(page.get_by_role("complementary")).to_contain_text(HARM)
+    page.get_by_role("link", name="Runs").first.click()
+    page.get_by_role("row").filter(has_text="a/b").get_by_role("link").click()
+    expect(page.locator(".crumbs")).to_contain_text(odd)
+    page.get_by_role("row", name=HARM).click()
+    expect(page.get_by_role("complementary").get_by_role("heading", name=HARM)).to_be_visible()
+    assert page.title() != "taken"
+    assert page.locator("main script, main img").count() == 0
+
+
+def test_an_owner_who_does_not_inspect_sees_no_inside(context: BrowserContext):
+    with serving(token={"ada": TOKEN, "bob": "other-token"}, inspectors=["bob"]) as server:
+        made = run(server, "my order", "", "failed")
+        page = context.new_page()
+        page.goto(f"{server.url}/#token={TOKEN}")
+        expect(page.get_by_text("ada")).to_be_visible()
+        expect(page.get_by_role("row")).to_have_count(2)
+        assert page.get_by_role("checkbox").count() == 0
+        page.get_by_role("link", name="shop").click()
+        expect(page.get_by_role("link", name="Open chat")).to_be_visible()
+        for name in ("Fork", "Export", "Show where"):
+            assert page.get_by_role("button", name=name).count() == 0
+        assert page.get_by_role("treegrid").count() == 0
+        assert "order 7" not in page.get_by_role("main").inner_text()
+        for path in ("outline", "export"):
+            response = page.request.get(
+                f"{server.url}/ui/{path}?id={made}", headers={"authorization": f"Bearer {TOKEN}"}
+            )
+            assert response.status == 403
+
+
+def test_a_run_is_exported_as_a_file_that_needs_nothing_else(open_page: OpenPage, server: AgentServer, tmp_path: Path):
+    page = open_page(f"#/run/{run(server, 'my order', until='failed')}")
+    with page.expect_download() as coming:
+        page.get_by_role("button", name="Export").click()
+    file = tmp_path / coming.value.suggested_filename
+    coming.value.save_as(file)
+    alone = page.context.new_page()
+    alone.goto(file.as_uri())
+    expect(alone.get_by_text("there is no order 7").first).to_be_visible()
+    alone.get_by_role("row", name="tool:look_up").click()
+    expect(alone.get_by_role("complementary")).to_contain_text('"order": 7')
+
+
+def test_the_runs_of_a_journal_are_shown_and_decided_on_without_their_programs(context: BrowserContext, tmp_path: Path):
+    agent, journal = make_shop(), Journal(tmp_path / "runs.db")
+    paused = "the run 'order/17' waits"
+    with ThreadPoolExecutor(1) as aside, pytest.raises(RunPausedError, match=paused):
+        aside.submit(agent, "buy a chair", run_id="order/17", journal=journal, approve=ask_later).result()
+    with serving({}, journal=tmp_path / "runs.db") as server:
+        page = context.new_page()
+        page.goto(f"{server.url}/#token={TOKEN}")
+        page.get_by_role("row", name="order/17").get_by_role("link").click()
+        expect(page.get_by_text("trivium resume order/17")).to_be_visible()
+        assert page.get_by_role("link", name="Chat").count() == 0
+        page.get_by_role("button", name="Approve").click()
+        expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+        page.get_by_role("button", name="Fork", exact=True).click()
+        expect(page.get_by_role("dialog")).to_contain_text("No object of the name shop is served here")
+        page.get_by_role("dialog").get_by_role("button", name="Fork").click()
+        expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("trivium resume order/17-fork-1")
