@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Route, expect
 
 from serving._served import ask
 from trivium.exceptions import RunPausedError
@@ -57,6 +57,31 @@ def test_a_failed_run_is_found_and_says_where_and_why(open_page: OpenPage, serve
     expect(chosen).to_contain_text('"order": 7')
     page.get_by_role("searchbox", name="Find a node").fill("nothing like it")
     expect(page.get_by_text("No node is like that.")).to_be_visible()
+
+
+def test_an_answer_to_a_filter_that_has_changed_since_is_dropped(open_page: OpenPage, server: AgentServer):
+    run(server, "hello")
+    run(server, "my order", until="failed")
+    page = open_page()
+    expect(page.get_by_role("row")).to_have_count(3)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if "state=failed" in route.request.url:
+            route.fallback()
+        else:
+            held.append(route)
+
+    page.route("**/ui/runs?*", hold)
+    with page.expect_request(lambda request: "limit=100" in request.url and "state=paused" not in request.url):
+        pass  # the list is asked for once more
+    page.get_by_role("button", name="failed").click()
+    expect(page.get_by_role("row")).to_have_count(2)
+    for route in held:
+        with page.expect_response(lambda response, url=route.request.url: response.url == url):
+            route.continue_()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.get_by_role("row").count() == 2
 
 
 def test_a_fork_goes_on_with_another_model_and_an_edited_answer_and_is_compared(

@@ -9,7 +9,7 @@ import { Chat } from "./chat.js";
 import { Compare } from "./compare.js";
 import { Run } from "./run.js";
 import { Runs } from "./runs.js";
-import { usePoll } from "./hooks.js";
+import { useAsked } from "./hooks.js";
 
 /** @typedef {{ served: { name: string, root: string }[], owner: string, inspects: boolean, reports: { name: string, place: string }[] }} About */
 
@@ -91,9 +91,9 @@ function App() {
     if (token.value === null) return;
     get("/ui/about").then((found) => (about.value = found), () => {});
   }, [token.value, isOnline.value]);
-  usePoll(async () => {
+  useAsked(async () => {
     if (about.value) waiting.value = (await get("/ui/runs", { state: "paused", limit: 100 })).runs.length;
-  }, 3000, [about.value]);
+  }, [about.value], 3000);
   const parts = address.value.replace(/^#\/?/, "").split("/").map(decoded);
   const known = about.value;
   useEffect(() => {

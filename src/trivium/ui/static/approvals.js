@@ -3,31 +3,20 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { get, post } from "./api.js";
 import { ago, asText, moment, oneLine } from "./format.js";
-import { usePoll } from "./hooks.js";
+import { useAsked } from "./hooks.js";
 
 /** @param {{ onCount: (n: number) => void }} props */
 export function Approvals({ onCount }) {
-  const [runs, setRuns] = useState(/** @type {any[] | null} */ (null));
-  const [error, setError] = useState("");
   const [decided, setDecided] = useState(/** @type {any} */ (null));
-  const load = async () => {
-    try {
-      const found = (await get("/ui/approvals")).runs;
-      setRuns(found);
-      onCount(found.length);
-      setError("");
-    } catch (problem) {
-      setError(/** @type {Error} */ (problem).message);
-    }
-  };
-  usePoll(load, 2000, []);
+  const { value: runs, error, ask } = useAsked(async () => /** @type {any[]} */ ((await get("/ui/approvals")).runs), [], 2000);
+  useEffect(() => { if (runs) onCount(runs.length); }, [runs]);
   return html`<div class="stack"><h1>Approvals</h1>
-    ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
+    ${error ? html`<p class="bad" role="alert">${error.message}</p>` : null}
     <p role="status" hidden=${!decided}>${decided ? html`${decided.approved ? "Approved" : "Refused"}: <b class="mono">${decided.name}</b>.
       ${" "}<a href=${`#/run/${encodeURIComponent(decided.run)}`}>See how the run goes on</a>` : null}</p>
     ${!runs ? html`<p class="quiet">Loading …</p>` : runs.length ? runs.flatMap((run) => run.approvals.map((/** @type {any} */ call) =>
       html`<${Decide} key=${run.id + call.digest} run=${run} call=${call} isLinked=${true}
-        onDone=${(/** @type {boolean} */ approved) => { setDecided({ run: run.id, name: call.name, approved }); load(); }} />`))
+        onDone=${(/** @type {boolean} */ approved) => { setDecided({ run: run.id, name: call.name, approved }); ask(); }} />`))
       : html`<div class="empty"><p><b>Nothing waits for you.</b></p>
         <p>A tool made with <code>needs_approval=True</code> asks here before it runs.</p></div>`}</div>`;
 }

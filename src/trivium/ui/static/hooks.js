@@ -1,52 +1,39 @@
-// What several views need: asking again and again, and asking once.
-import { useEffect, useState } from "preact/hooks";
+// Asking for what a view shows: once, or again and again.
+import { useEffect, useRef, useState } from "preact/hooks";
 
 /**
- * Call a function now and after each pause, as long as the page is seen.
- * @param {() => Promise<unknown>} act
- * @param {number} ms the pause, longer where the function takes long; 0: once
- * @param {unknown[]} inputs it begins anew when one of them changes
- */
-export function usePoll(act, ms, inputs) {
-  useEffect(() => {
-    let isOver = false, timer = 0;
-    const next = async () => {
-      const began = performance.now();
-      if (!document.hidden) await act().catch(() => {});
-      if (!isOver && ms) timer = setTimeout(next, Math.max(ms, 10 * (performance.now() - began)));
-    };
-    const seen = () => {
-      if (!document.hidden && ms) {
-        clearTimeout(timer);
-        next();
-      }
-    };
-    next();
-    document.addEventListener("visibilitychange", seen);
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", seen);
-    };
-  }, inputs);
-}
-
-/**
- * Return what a function gives, and its error; it is asked again when an input changes.
+ * Return what a function gives, and its error. It is asked again when an input changes; an answer that comes after
+ * that, or after a newer one was asked for, is dropped.
  * @template T
  * @param {() => Promise<T>} act
  * @param {unknown[]} inputs
- * @returns {{ value: T | null, error: Error | null }}
+ * @param {number} ms the pause before it is asked again while the page is seen, longer where the function takes long,
+ *   0: once; what was found stays beside an error that comes later
+ * @returns {{ value: T | null, error: Error | null, ask: () => void }}
  */
-export function useAsked(act, inputs) {
+export function useAsked(act, inputs, ms = 0) {
   const [found, setFound] = useState(/** @type {{ value: T | null, error: Error | null }} */ ({ value: null, error: null }));
+  const again = useRef(() => {});
   useEffect(() => {
-    let isOver = false;
-    act().then(
-      (value) => isOver || setFound({ value, error: null }),
-      (error) => isOver || setFound({ value: null, error }),
-    );
-    return () => { isOver = true; };
+    let newest = 0, timer = 0;
+    const ask = async () => {
+      clearTimeout(timer);
+      if (ms && document.hidden) return;
+      const asked = ++newest, began = performance.now();
+      const answer = await act().then((value) => () => ({ value, error: null }),
+        (error) => (/** @type {{ value: T | null }} */ { value }) => ({ value: ms ? value : null, error }));
+      if (asked !== newest) return;
+      setFound(answer);
+      if (ms) timer = setTimeout(ask, Math.max(ms, 10 * (performance.now() - began)));
+    };
+    again.current = ask;
+    ask();
+    if (ms) document.addEventListener("visibilitychange", ask);
+    return () => {
+      newest = -1;
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", ask);
+    };
   }, inputs);
-  return found;
+  return { ...found, ask: () => again.current() };
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { get } from "./api.js";
 import { ago, count, duration, isActive, moment, money, oneLine } from "./format.js";
-import { usePoll } from "./hooks.js";
+import { useAsked } from "./hooks.js";
 import { State, whyOf } from "./run.js";
 
 const PAGE = 100;
@@ -14,18 +14,9 @@ export function Runs({ about }) {
   const [search, setSearch] = useState("");
   const [state, setState] = useState("");
   const [most, setMost] = useState(PAGE);
-  const [found, setFound] = useState(/** @type {{ runs: any[], more: boolean } | null} */ (null));
-  const [error, setError] = useState("");
   const [picked, setPicked] = useState(/** @type {string[]} */ ([]));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  usePoll(async () => {
-    try {
-      setFound(await get("/ui/runs", { search, state, limit: most }));
-      setError("");
-    } catch (problem) {
-      setError(/** @type {Error} */ (problem).message);
-    }
-  }, 2000, [search, state, most]);
+  const { value: found, error } = useAsked(() => get("/ui/runs", { search, state, limit: most }), [search, state, most], 2000);
   useEffect(() => {
     /** @param {KeyboardEvent} event */
     const onKey = (event) => {
@@ -54,12 +45,12 @@ export function Runs({ about }) {
           ${each === "paused" ? "waiting" : each || "all"}</button>`)}
       </div>
     </div>
-    ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
+    ${error ? html`<p class="bad" role="alert">${error.message}</p>` : null}
     ${!found ? html`<p class="quiet">Loading …</p>` : found.runs.length ? html`
       <div class="scroll"><table class="runs">
         <thead><tr>${about.inspects ? html`<th><span class="hidden">Compare</span></th>` : null}<th>State</th><th>Run</th>
           <th>Input</th><th>Began</th><th class="number">Took</th><th class="number">Tokens</th><th class="number">Cost</th></tr></thead>
-        <tbody>${found.runs.map((run) => html`<${Line} key=${run.id} run=${run} about=${about} isPicked=${picked.includes(run.id)} onPick=${pick} />`)}</tbody>
+        <tbody>${found.runs.map((/** @type {any} */ run) => html`<${Line} key=${run.id} run=${run} about=${about} isPicked=${picked.includes(run.id)} onPick=${pick} />`)}</tbody>
       </table></div>
       ${found.more ? html`<button onClick=${() => setMost(Math.min(1000, most + PAGE))}>Show more</button>` : null}`
       : html`<${Nothing} about=${about} isFiltered=${Boolean(search || state)} />`}
