@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations, product
-from math import sqrt
+from math import inf, sqrt
 from random import Random
 from statistics import fmean, stdev
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trivium.evals import (
     Case,
@@ -18,9 +20,10 @@ from trivium.evals import (
     cases_needed,
     cohens_kappa,
     compare,
+    paired_interval,
+    paired_test,
     pass_at_k,
     pass_hat_k,
-    sign_flip_test,
     wilson,
 )
 from trivium.journal import Journal
@@ -41,13 +44,31 @@ def test_pass_at_k_and_pass_hat_k_are_means_over_all_choices_of_k_trials() -> No
         assert pass_hat_k(5, passed, k) == pytest.approx(fmean(all(each) for each in chosen))
 
 
-def test_the_sign_flip_test_is_mcnemars_mid_p_test_and_that_of_all_flips() -> None:
-    assert sign_flip_test([1] * 7 + [-1]) == pytest.approx(0.0391, abs=5e-5)  # Fagerland and others, 2013
-    assert (sign_flip_test([0, 0]), sign_flip_test([1, -1])) == (1.0, 1.0)
-    differences = [0.5, 0.25, 0.75, 1, -0.25, 0.5, -0.5, 0.75]
-    sums = [abs(sum(signed)) for signed in product(*((each, -each) for each in differences))]
-    exact = fmean(each >= abs(sum(differences)) - 1e-9 for each in sums)
-    assert sign_flip_test(differences) == pytest.approx(exact, abs=0.01)
+def test_the_test_and_the_interval_of_pairs_are_mcnemars_and_tangos() -> None:
+    # Two examples of Fagerland, Lydersen and Laake (2014): 21 pairs and 161.
+    for better, worse, pairs, p, low, high in ((7, 1, 21, 0.034, 0.026, 0.517), (16, 6, 161, 0.033, 0.005, 0.124)):
+        differences = [1.0] * better + [-1.0] * worse + [0.0] * (pairs - better - worse)
+        assert paired_test(differences) == pytest.approx(p, abs=5e-4)
+        assert paired_interval(differences) == (pytest.approx(low, abs=5e-4), pytest.approx(high, abs=5e-4))
+        assert paired_interval([-each for each in differences])[1] == pytest.approx(-low, abs=5e-4)
+    # Where nothing differs, the interval is as wide as that of a rate of 0, on both sides.
+    assert paired_interval([0.0] * 20) == (pytest.approx(-0.1611, abs=5e-5), pytest.approx(0.1611, abs=5e-5))
+    assert (paired_test([0, 0]), paired_test([1, -1])) == (1.0, 1.0)
+    assert paired_interval([0.5, 0.2, 0.1]) == (-inf, inf)
+
+
+PASSED_OR_NOT = st.sampled_from([-1.0, 0.0, 1.0])
+SCORES = st.floats(-1, 1).map(lambda each: round(each, 3))
+
+
+@given(st.one_of(st.lists(PASSED_OR_NOT, min_size=1, max_size=60), st.lists(SCORES, min_size=1, max_size=60)))
+def test_the_interval_of_pairs_holds_0_if_and_only_if_the_test_finds_nothing(differences: list[float]) -> None:
+    (low, high), p = paired_interval(differences), paired_test(differences)
+    mean = fmean(differences)
+    assert low - 1e-9 <= mean <= high + 1e-9
+    if abs(p - 0.05) > 1e-6 and abs(mean) > 1e-9:
+        assert (low <= 0 <= high) == (p >= 0.05)
+    assert paired_interval([*reversed(differences)]) == (pytest.approx(low), pytest.approx(high))
 
 
 def test_the_bootstrap_draws_cases_and_not_repetitions() -> None:
@@ -74,17 +95,40 @@ def report(name: str, scores: list[float], journal: Journal) -> EvaluationReport
     return EvaluationReport(name, "dataset", ("exact",), tuple(results), journal)
 
 
-@pytest.mark.parametrize(("planted", "least", "most"), [(0.1, 0.78, 0.88), (0.0, 0.02, 0.06)])
+def drawn(cases: int, planted: float, flipped: float, random: Random) -> tuple[list[float], list[float]]:
+    """The scores of two agents: a share of the cases flips, and the second passes more of them by `planted`."""
+    draws = [random.random() for _ in range(cases)]
+    better, worse = (flipped + planted) / 2, (flipped - planted) / 2
+    before = [float(each < 0.6 or each > 1 - worse) for each in draws]
+    return before, [float(each < 0.6 + better) for each in draws]
+
+
+@pytest.mark.parametrize(("planted", "least", "most"), [(0.1, 0.78, 0.88), (0.0, 0.02, 0.07)])
 def test_compare_finds_a_planted_difference_of_10_points_at_its_power_and_else_none(
     journal: Journal, planted: float, least: float, most: float
 ) -> None:
-    random, found, flipped = Random(7), 0, 0.2
-    cases = cases_needed(0.1, flipped=flipped, power=0.8)
+    random, found, held = Random(7), 0, 0
+    cases = cases_needed(0.1, flipped=0.2, power=0.8)
     assert cases == 155
     for _ in range(250):
-        drawn = [random.random() for _ in range(cases)]
-        better, worse = (flipped + planted) / 2, (flipped - planted) / 2
-        before = [float(each < 0.6 or each > 1 - worse) for each in drawn]
-        after = [float(each < 0.6 + better) for each in drawn]
-        found += compare(report("a", before, journal), report("b", after, journal)).is_significant
+        before, after = drawn(cases, planted, 0.2, random)
+        comparison = compare(report("a", before, journal), report("b", after, journal))
+        low, high = comparison.interval
+        assert comparison.is_significant == (not low <= 0 <= high)
+        found += comparison.is_significant
+        held += low <= planted <= high
     assert least <= found / 250 <= most
+    assert 0.92 <= held / 250 <= 0.98
+
+
+def test_repetitions_that_are_alike_do_not_seem_to_show_a_difference() -> None:
+    """Each agent passes some cases always and others never: five runs of each case say no more than one."""
+    random, found, naive = Random(11), 0, 0
+    for _ in range(400):
+        hard = [(random.random() < 0.5, random.random() < 0.5) for _ in range(40)]
+        runs = [[(random.random() < 0.1 + 0.8 * side) for side in pair] for pair in hard for _ in range(5)]
+        singly = [float(after) - float(before) for before, after in runs]
+        naive += paired_test(singly) < 0.05
+        found += paired_test([fmean(singly[at : at + 5]) for at in range(0, 200, 5)]) < 0.05
+    assert found / 400 <= 0.08
+    assert naive / 400 > 0.2

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
         bootstrap,
         cases_needed,
         cohens_kappa,
+        paired_interval,
+        paired_test,
         pass_at_k,
         pass_hat_k,
-        sign_flip_test,
         wilson,
     )  # fmt: skip
 
 __all__ = [
     "Agreement", "Answered", "Case", "CaseResult", "Comparison", "Dataset", "EvaluationReport", "Flip", "Grade",
     "Judge", "Metric", "Score", "Scorer", "TextAdapter", "bootstrap", "cases_needed", "cohens_kappa", "compare",
-    "evaluate", "evaluate_async", "improve_texts", "load_texts", "pass_at_k", "pass_hat_k", "rescore",
-    "rescore_async", "save_texts", "sign_flip_test", "texts_of", "wilson", "write_html", "write_inspect_log",
+    "evaluate", "evaluate_async", "improve_texts", "load_texts", "paired_interval", "paired_test", "pass_at_k",
+    "pass_hat_k", "rescore", "rescore_async", "save_texts", "texts_of", "wilson", "write_html", "write_inspect_log",
 ]  # fmt: skip
 
 _NAMES = {
@@ -37,6 +38,6 @@ _NAMES = {
     "_gepa": "TextAdapter improve_texts load_texts save_texts texts_of",
     "_judge": "Agreement Answered Grade Judge",
     "_report": "CaseResult Comparison EvaluationReport Flip Metric compare",
-    "_statistics": "bootstrap cases_needed cohens_kappa pass_at_k pass_hat_k sign_flip_test wilson",
+    "_statistics": "bootstrap cases_needed cohens_kappa paired_interval paired_test pass_at_k pass_hat_k wilson",
 }
 lazy_names(__name__, {name: home for home, names in _NAMES.items() for name in names.split()}, __all__)

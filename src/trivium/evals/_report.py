@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Generic, NamedTuple
 
 from trivium.evals._dataset import Case, E_co, I_co, Score
-from trivium.evals._statistics import bootstrap, pass_at_k, pass_hat_k, sign_flip_test, wilson
+from trivium.evals._statistics import bootstrap, paired_interval, paired_test, pass_at_k, pass_hat_k, wilson
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Divergence, Journal, RunView
 from trivium.schema import Message, Usage
@@ -168,7 +168,8 @@ class Comparison:
         second: the other one.
         pairs: of each case its mean scores in the two.
         unpaired: the ids of cases that only one of them has scored; they do not count.
-        p: the chance of such a difference if there were none: McNemar's mid-p test, or its like for repetitions.
+        p: the chance of such a difference or a greater one if there were none: McNemar's test, or its like for
+            repetitions and other scores.
     """
 
     scorer: str
@@ -185,8 +186,8 @@ class Comparison:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """The interval of 95 % of the difference, bootstrapped over cases."""
-        return bootstrap([[second - first] for first, second in self.pairs.values()])
+        """The interval of 95 % of the difference, by the test that gives `p`: it holds 0 unless that is below 0.05."""
+        return paired_interval([second - first for first, second in self.pairs.values()])
 
     @property
     def is_significant(self) -> bool:
@@ -241,5 +242,5 @@ def compare(first: EvaluationReport, second: EvaluationReport, scorer: str | Non
     pairs = {each: (fmean(one[each]), fmean(other[each])) for each in one if each in other}
     if not pairs:
         raise ConfigurationError(f"{first.experiment} and {second.experiment} have no case with a score of {name}")
-    p = sign_flip_test([after - before for before, after in pairs.values()])
+    p = paired_test([after - before for before, after in pairs.values()])
     return Comparison(name, first, second, pairs, tuple(sorted(one.keys() ^ other.keys())), p)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import ceil, comb, sqrt
+from math import ceil, comb, copysign, inf, sqrt
 from random import Random
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, pstdev
 
-__all__ = ["bootstrap", "cases_needed", "cohens_kappa", "pass_at_k", "pass_hat_k", "sign_flip_test", "wilson"]
+__all__ = [
+    "bootstrap", "cases_needed", "cohens_kappa", "paired_interval", "paired_test", "pass_at_k", "pass_hat_k", "wilson",
+]  # fmt: skip
 
 _DRAWS = 2_000
-_FLIPS = 10_000
 
 
 def pass_at_k(trials: int, passed: int, k: int) -> float:
@@ -59,30 +60,74 @@ def bootstrap(clusters: Sequence[Sequence[float]], level: float = 0.95, seed: in
     return drawn[outside], drawn[-1 - outside]
 
 
-def sign_flip_test(differences: Sequence[float], seed: int = 0) -> float:
-    """Return the two-sided p-value of a mean difference of pairs, if the sides of each pair could be swapped.
+def paired_test(differences: Sequence[float]) -> float:
+    """Return the two-sided p-value of a mean difference of pairs: a score test.
 
-    Where all that differ do so by the same amount, as with one trial that passes or fails, it is McNemar's mid-p test,
-    which finds more than the exact one, and seldom one that is not there (Fagerland and others, 2013); else
-    signs are drawn.
+    With one trial that passes or fails it is McNemar's test, and with repetitions or other scores its like. Of fewer
+    than ten pairs, it finds a difference where there is none in up to 12 of 100 comparisons; else in about 5.
+
+    Args:
+        differences: of each pair the second less the first; at least one.
 
     Example:
-        >>> round(sign_flip_test([1] * 8 + [-1] * 2 + [0] * 90), 4)
-        0.0654
+        >>> round(paired_test([1] * 7 + [-1] + [0] * 13), 4)
+        0.0339
     """
-    sizes = [abs(each) for each in differences if abs(each) > 1e-12]
-    if not sizes:
-        return 1.0
-    if max(sizes) - min(sizes) < 1e-12:
-        count, more = len(sizes), sum(each > 1e-12 for each in differences)
-        fewer = min(more, count - more)
-        return (2 * sum(comb(count, each) for each in range(fewer)) + comb(count, fewer)) / 2**count
-    observed, random = abs(sum(differences)), Random(seed)  # noqa: S311 - no secret
-    extreme = 0
-    for _ in range(_FLIPS):
-        drawn = sum(each if random.random() < 0.5 else -each for each in sizes)
-        extreme += abs(drawn) > observed - 1e-12
-    return (extreme + 1) / (_FLIPS + 1)
+    return 2 * NormalDist().cdf(-abs(_score(differences, 0.0)))
+
+
+def paired_interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of a mean difference of pairs: all differences that `paired_test` would not reject.
+
+    So 0 lies within it if, and only if, the test finds no difference at this level. With one trial that passes or
+    fails it is Tango's score interval (1998), which holds its level also where few pairs differ.
+
+    Args:
+        differences: of each pair the second less the first; at least one.
+        level: the share of such intervals that hold the true difference.
+
+    Returns:
+        Its ends; infinite for fewer than four pairs of other scores.
+
+    Example:
+        >>> [round(each, 3) for each in paired_interval([1] * 7 + [-1] + [0] * 13)]
+        [0.026, 0.517]
+    """
+    z, mean = NormalDist().inv_cdf((1 + level) / 2), fmean(differences)
+    if _is_pass_or_fail(differences):
+        return _edge(differences, -1.0, z), _edge(differences, 1.0, z)
+    spare = len(differences) - z * z
+    half = z * pstdev(differences) / sqrt(spare) if spare > 0 else inf
+    return mean - half, mean + half
+
+
+def _is_pass_or_fail(differences: Sequence[float]) -> bool:
+    return {*differences} <= {-1.0, 0.0, 1.0}
+
+
+def _score(differences: Sequence[float], supposed: float) -> float:
+    """Return by how many standard errors the mean differs from a supposed one, by which the error is computed."""
+    distance = fmean(differences) - supposed
+    if _is_pass_or_fail(differences):
+        # The most likely share of pairs that became worse, if the difference were the supposed one.
+        better, worse = (fmean(each == sign for each in differences) for sign in (1, -1))
+        middle = better + worse - (2 - better + worse) * supposed
+        share = (middle + sqrt(max(0.0, middle**2 + 8 * worse * supposed * (1 - supposed)))) / 4
+        variance = 2 * share + supposed * (1 - supposed)
+    else:
+        variance = fmean((each - supposed) ** 2 for each in differences)
+    if abs(distance) < 1e-12:
+        return 0.0
+    return distance * sqrt(len(differences) / variance) if variance > 0 else copysign(inf, distance)
+
+
+def _edge(differences: Sequence[float], farthest: float, z: float) -> float:
+    """Return the difference, from the mean on as far as `farthest`, from which on the score test rejects."""
+    held, rejected = fmean(differences), farthest
+    for _ in range(40):
+        middle = (held + rejected) / 2
+        held, rejected = (middle, rejected) if abs(_score(differences, middle)) < z else (held, middle)
+    return held
 
 
 def cases_needed(difference: float, flipped: float, power: float = 0.8, level: float = 0.95) -> int:
