@@ -161,6 +161,13 @@ def test_no_model_at_all(trivium: Command):
     assert (ended.status, ended.out) == (1, "")
     assert "no model is configured" in ended.error
     assert "trivium models fetch" in ended.error
+    assert "is here" not in ended.error
+    folder = trivium.folder / "fetched"
+    folder.mkdir()
+    trivium.environment["TRIVIUM_CACHE"] = str(folder)
+    with (folder / SMALL.file_name).open("wb") as file:
+        file.truncate(SMALL.size)
+    assert f"TRIVIUM_MODEL; {SMALL.name} is here" in trivium("extract", "letters", "--fields", "tenant").error
 
 
 @pytest.fixture

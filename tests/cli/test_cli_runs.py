@@ -36,7 +36,7 @@ def answer(request):
     if asked == 0:
         return [call_tool("look", place="Oslo"), Usage(100, 7, usd=0.25)]
     if not Path("line").exists():
-        return ProviderConnectionError("the line\\nis dead")
+        return ProviderConnectionError("the line\\nis dead for everyone who hangs on it")
     return f"I say: {request.messages[-1]['content']}"
 
 
@@ -73,8 +73,9 @@ def test_the_reason_of_a_failed_run_is_found_with_one_command(failed: Command):
     assert (ended.status, ended.err) == (0, "")
     first, why, *tree = ended.out.splitlines()
     assert first == "order-17  failed"
-    assert why == "buyer#0/model#1: ProviderConnectionError: the line is dead"
+    assert why == "buyer#0/model#1: ProviderConnectionError: the line is dead for everyone who hangs on it"
     assert tree[0].startswith("buyer  0.0 s  107 tokens  $0.25  ProviderConnectionError")
+    assert tree[0].endswith("the line is dead for everyone who hangs on it")  # no terminal reads it: it is not wrapped
     assert [each.split()[1] for each in tree[1:]] == ["model", "tool:look", "model#1"]
     shown = failed("show", "order-17", "--content").out
     assert 'look {"place": "Oslo"}' in shown
@@ -102,7 +103,7 @@ def test_the_id_of_a_run_is_shown_in_full(failed: Command):
 def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command):
     replayed = failed("replay", "order-17", "agents:buyer")
     assert (replayed.status, replayed.out) == (1, "")
-    assert "the line is dead" in replayed.error
+    assert "the line is dead for everyone who hangs on it" in replayed.error
     Path(failed.folder, "line").touch()
     assert failed("resume", "order-17", "agents:buyer").out == "I say: Oslo is sunny\n"
     assert failed("replay", "order-17", "agents:buyer", "--json").records[0]["content"] == "I say: Oslo is sunny"

@@ -77,7 +77,11 @@ def test_an_unknown_local_name_is_refused() -> None:
 def test_nothing_takes_what_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoModelError, match=r"TRIVIUM_MODEL.*OPENAI_API_KEY.*trivium models fetch"):
         resolve(None)
-    default = next(file for file in ModelStore().list() if file.name == ModelStore().name_of("default"))
+    default, small = ModelStore().list()
+    with small.path.open("wb") as file:
+        file.truncate(small.bytes)
+    with pytest.raises(NoModelError, match=r"TRIVIUM_MODEL \('qwen2.5-coder-0.5b', which is here"):
+        resolve(None)
     with default.path.open("wb") as file:
         file.truncate(default.bytes)
     assert resolve().name == "qwen2.5-coder-1.5b"

@@ -21,12 +21,23 @@ class Environment(NamedTuple):
     installer: str = "pip\n"
     files: tuple[str, ...] = ()
     editable: bool = False
+    is_file: bool = True
 
 
+REQUIRES = [
+    "pydantic<3,>=2.14",
+    "h2<5,>=4.2; extra == 'http2'",
+    "typing_extensions; extra == 'http2'",
+    "never-made; sys_platform == 'plan9' and extra == 'http2'",
+    "h2<5,>=4.2; extra == 'serve'",
+    "never-made; extra == 'serve'",
+    "never-made; extra == 'sql'",
+]
 ENVIRONMENTS = {
     "pip": Environment('{bin}/python -m pip install "trivium[sql]"', "{bin}/python -m pip install vllm"),
     "pip on the path": Environment('pip install "trivium[sql]"', "pip install vllm", files=("app/.venv/bin/pip",)),
-    "poetry": Environment('poetry add "trivium[sql]"', "poetry add vllm", "Poetry 2.3.1"),
+    "poetry": Environment('poetry add "trivium[http2,sql]"', "poetry add vllm", "Poetry 2.3.1", is_file=False),
+    "poetry with a file": Environment('poetry add {here} --extras "http2 sql"', "poetry add vllm", "Poetry 2.3.1"),
     "a project of uv": Environment('uv add "trivium[sql]"', "uv add vllm", "uv", ("app/uv.lock",)),
     "uv": Environment(
         'uv pip install --python {bin}/python "trivium[sql]"', "uv pip install --python {bin}/python vllm", "uv"
@@ -62,9 +73,12 @@ def test_the_command_is_of_the_environment(name: str, tmp_path: Path, monkeypatc
     notes = environment / "trivium-0.dist-info"
     notes.mkdir()
     (notes / "INSTALLER").write_text(wanted.installer)
-    (notes / "direct_url.json").write_text(
-        json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": wanted.editable}})
-    )
+    if wanted.is_file:
+        origin = {"url": tmp_path.as_uri(), "dir_info": {"editable": wanted.editable}}
+        (notes / "direct_url.json").write_text(json.dumps(origin))
+    # Of these extras one is here: of the others a package is missing.
+    lines = [f"Requires-Dist: {line}" for line in REQUIRES]
+    (notes / "METADATA").write_text("\n".join(["Name: trivium", "Version: 0", *lines]))
     found = importlib.metadata.PathDistribution(notes)
     monkeypatch.setattr(importlib.metadata, "distribution", lambda name: found)  # pyright: ignore
     monkeypatch.setattr(sys, "prefix", str(environment))

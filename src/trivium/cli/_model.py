@@ -66,13 +66,14 @@ def default_interrupt() -> Generator[None]:
 
 def _default_model() -> LocalModel:
     store = ModelStore()
-    name = store.name_of("default")
-    if not any(file.present for file in store.list() if file.name == name):
-        raise NoModelError(
-            "no model is configured: run `trivium models fetch` for the embedded one, or name another with --model "
-            "or TRIVIUM_MODEL"
-        )
-    return LocalModel(name)
+    here = [file.name for file in store.list() if file.present]
+    if (name := store.name_of("default")) in here:
+        return LocalModel(name)
+    fetched = "".join(f"; {each} is here" for each in here)
+    raise NoModelError(
+        "no model is configured: run `trivium models fetch` for the embedded one, or name another with --model "
+        f"or TRIVIUM_MODEL{fetched}"
+    )
 
 
 def read_script(path: Path) -> ScriptedModel:

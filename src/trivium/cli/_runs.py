@@ -74,7 +74,7 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> Non
             told["forked_from"] = run.forked_from._asdict()
         _write_json(told)
         return
-    screen = stdout()
+    screen = stdout(is_wrapped=False)
     screen.print(
         Text.assemble((one_line(run.id), "bold"), "  ", (run.info.status, _COLOURS.get(run.info.status, "red")))
     )

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 __all__ = ["as_error", "bar", "one_line", "prepare", "printable", "silence", "stderr", "stdout", "write_line"]
 
+_ENDLESS = 10_000
 _OPTIONS = {
     "max_bytes": "--max-megabytes",
     "ReadLimits(memory=…)": "--max-megabytes",
@@ -68,9 +69,13 @@ def write_line(line: str) -> None:
     sys.stderr.flush()
 
 
-def stdout() -> Console:
-    """Return the console for results; it wraps at the terminal's width."""
-    return Console(highlight=False)
+def stdout(*, is_wrapped: bool = True) -> Console:
+    """Return the console for results; it wraps at the terminal's width.
+
+    Args:
+        is_wrapped: whether it also wraps if no terminal reads it; else each line is as long as it is.
+    """
+    return Console(highlight=False, width=None if is_wrapped or sys.stdout.isatty() else _ENDLESS)
 
 
 def stderr() -> Console:

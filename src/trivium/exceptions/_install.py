@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 __all__ = ["install_command"]
 
@@ -29,16 +34,32 @@ def install_command(package: str | None, extra: str = "") -> str:
         return f"{_pip()} install {wanted}"
     installer = (trivium.read_text("INSTALLER") or "pip").split()[0].lower()
     origin = json.loads(trivium.read_text("direct_url.json") or "{}")
+    place = unquote(urlsplit(str(origin.get("url", ""))).path)
     if origin.get("dir_info", {}).get("editable"):
-        folder = Path(unquote(urlsplit(str(origin["url"])).path))
+        folder = Path(place)
         return _in_checkout(folder, installer, f"-e '.[{extra}]'" if extra else wanted)
     if installer == "poetry":
-        return f"poetry add {wanted}"
+        return f"poetry add {_with_extras(trivium, extra, place) if extra else wanted}"
     if installer != "uv":
         return f"{_pip()} install {wanted}"
     if (Path(sys.prefix).parent / "uv.lock").is_file():
         return f"uv add {wanted}"
     return f"uv pip install --python {shlex.quote(sys.executable)} {wanted}"
+
+
+def _with_extras(trivium: Distribution, extra: str, place: str) -> str:
+    """Return what Poetry is to add: with the extras that are here, since it drops those that are not named."""
+    from importlib.metadata import distributions
+
+    here = {str(each.name).lower().replace("_", "-") for each in distributions()}
+    packages: dict[str, set[str]] = {}
+    for line in trivium.requires or ():
+        name, _, marker = line.partition(";")
+        # What only another system needs says nothing about this one.
+        if (found := re.search(r"extra == .([\w-]+)", marker)) and "platform" not in marker:
+            packages.setdefault(found[1], set()).update(re.findall(r"^[\w.-]+", name.lower().replace("_", "-")))
+    extras = sorted({*extra.split(","), *(each for each, names in packages.items() if names <= here)})
+    return f'{shlex.quote(place)} --extras "{" ".join(extras)}"' if place else f'"trivium[{",".join(extras)}]"'
 
 
 def _in_checkout(folder: Path, installer: str, wanted: str) -> str:

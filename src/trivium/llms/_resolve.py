@@ -89,10 +89,11 @@ def model_of_environment(base_url: str | None) -> ModelProtocol:
         if profile.default and profile.environment_key():
             return _of_provider(profile, profile.default, base_url)
     store = ModelStore()
-    default = store.name_of("default")
-    if any(file.present for file in store.list() if file.name == default):
+    here = [file.name for file in store.list() if file.present]
+    if (default := store.name_of("default")) in here:
         return LocalModel(default)
+    fetched = "".join(f"{name!r}, which is here, " for name in here)
     raise NoModelError(
-        "no model is configured: set TRIVIUM_MODEL (a path to a .gguf file or 'openai:NAME'), or set a provider's key, "
-        "as OPENAI_API_KEY, or run `trivium models fetch` for the embedded one"
+        f"no model is configured: set TRIVIUM_MODEL ({fetched}a path to a .gguf file, or 'openai:NAME'), or set a "
+        "provider's key, as OPENAI_API_KEY, or run `trivium models fetch` for the embedded one"
     )
