@@ -13,7 +13,7 @@ from ._source import Source, import_time
 # Packages that cost seconds, or are an extra: imported inside the function that needs them.
 VENDORS = frozenset(
     {
-        "anthropic", "bs4", "chainlit", "docx", "google", "httpx2", "ipykernel", "jupyter_client", "lmdeploy",
+        "anthropic", "bs4", "chainlit", "dbos", "docx", "google", "httpx2", "ipykernel", "jupyter_client", "lmdeploy",
         "matplotlib", "mcp", "openai", "PIL", "pptx", "prompt_toolkit", "pypdfium2", "ray", "redis", "rich",
         "sse_starlette", "starlette", "tiktoken", "torch", "transformers", "typer", "uvicorn", "vllm", "xllamacpp",
     }

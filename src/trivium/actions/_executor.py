@@ -375,6 +375,7 @@ def module_tool(module: Module) -> Tool:
 
     ask.__name__ = "".join(each if each.isalnum() or each in "-_" else "_" for each in module.name)
     ask.__doc__ = module.description or f"Ask {module.name}."
+    ask.module = module  # type: ignore[attr-defined] - so that the modules of a program can be found
     return Tool.of(ask).replace(source="program", effect="composite")  # what it reads, it notes itself
 
 

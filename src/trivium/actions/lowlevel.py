@@ -11,7 +11,7 @@ from trivium.actions._executor import list_actions, refuse_twins
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
 from trivium.actions._strict import is_json_array, is_json_object
-from trivium.actions._tool import describe_errors, remove_titles
+from trivium.actions._tool import describe_errors, mark_of, remove_titles
 from trivium.actions._tool_message import classes_by_name
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "is_json_array",
     "is_json_object",
     "list_actions",
+    "mark_of",
     "read_exact_json",
     "read_more_of",
     "reason_of",

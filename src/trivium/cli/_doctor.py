@@ -43,6 +43,7 @@ PURPOSES = {
     "redis": "limits and stops over processes",
     "otel": "traces for OpenTelemetry",
     "gepa": "better instructions, found by GEPA",
+    "dbos": "workers on many machines, by DBOS and PostgreSQL",
     "prices": "published prices of models",
     "http2": "HTTP/2 to model servers",
     "slides": "presentations that an agent writes",

@@ -95,11 +95,16 @@ class DivergedError(JournalError, RuntimeError):
 
 
 class AgentChangedError(JournalError, RuntimeError):
-    """An agent is not made as it was when the run began. `agent` is its name, `changed` names its parts that differ."""
+    """An agent is not made as it was when the run began. `agent` is its name, `changed` names its parts that differ.
 
-    def __init__(self, message: str, run_id: str = "", agent: str = "", changed: tuple[str, ...] = ()) -> None:
+    `recorded` is the fingerprint of the agent as it was.
+    """
+
+    def __init__(
+        self, message: str, run_id: str = "", agent: str = "", changed: tuple[str, ...] = (), recorded: str = ""
+    ) -> None:
         super().__init__(message, run_id)
-        self.agent, self.changed = agent, changed
+        self.agent, self.changed, self.recorded = agent, changed, recorded
 
 
 class NotRecordedError(JournalError, LookupError):

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 from trivium.exceptions import AgentChangedError
 from trivium.journal._store import Part, chain_of
 
-__all__ = ["Changes", "Fingerprint", "Fingerprints", "changed_lines"]
+__all__ = ["Changes", "Fingerprint", "Fingerprints", "changed_lines", "fingerprint_chain"]
 
 Fingerprint: TypeAlias = Mapping[str, Any]
 """The parts of an agent by their names, as JSON's own values: its instruction, model, tools and output."""
@@ -68,13 +68,13 @@ class Fingerprints:
             return
         self._calls.add(call)
         now = make()
-        chain, known = chain_of([json.dumps(now, ensure_ascii=False, sort_keys=True)]), self._known[name]
+        chain, known = fingerprint_chain(now), self._known[name]
         digest = chain[-1].digest
         if digest in known:
             return
         if known and is_recorded and self.changes != "accept":
             before = json.loads(self._parts(known[-1])[-1].body)
-            self._change = self._change or self._changed(name, before, now)
+            self._change = self._change or self._changed(name, before, now, known[-1])
             if self.changes == "refuse":
                 raise self._change
             return
@@ -90,7 +90,7 @@ class Fingerprints:
         if self._change is not None:
             raise self._change
 
-    def _changed(self, name: str, before: Fingerprint, now: Fingerprint) -> AgentChangedError:
+    def _changed(self, name: str, before: Fingerprint, now: Fingerprint, recorded: str) -> AgentChangedError:
         parts = tuple(_differing(before, now))
         lines = "\n".join(changed_lines(before, now))
         return AgentChangedError(
@@ -100,7 +100,13 @@ class Fingerprints:
             self._run_id,
             name,
             parts,
+            recorded,
         )
+
+
+def fingerprint_chain(made_of: Fingerprint) -> list[Part]:
+    """Return what an agent is made of as a part to store; its digest stands for the agent."""
+    return chain_of([json.dumps(made_of, ensure_ascii=False, sort_keys=True)])
 
 
 def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:

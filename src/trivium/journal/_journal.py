@@ -7,10 +7,11 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
+from datetime import datetime
 from functools import partial
 from itertools import count
 from os import PathLike
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from trivium.commander.lowlevel import (
     CallNode,
@@ -45,7 +46,10 @@ from trivium.journal._sqlite import SQLiteRunStore
 from trivium.journal._store import Caller, Entry, RunInfo, Store, Writing
 from trivium.journal._views import RunView
 
-__all__ = ["Journal", "step", "step_async"]
+if TYPE_CHECKING:
+    from trivium.journal._queue import Named, QueuedRun, RunQueue, Schedule
+
+__all__ = ["Journal", "queue_of", "step", "step_async"]
 
 T = TypeVar("T")
 
@@ -87,6 +91,7 @@ class Journal:
     def __init__(self, place: str | PathLike[str] | Store, *, types: tuple[type, ...] = ()) -> None:
         self._codec, self._digests = Codec(*types), Digests()
         self._changes: Changes = "check"
+        self._queue: RunQueue | None = None
         self._store = _store_at(place) if isinstance(place, str | PathLike) else place
 
     def __repr__(self) -> str:
@@ -132,7 +137,7 @@ class Journal:
 
     def _with(self, changes: Changes) -> Journal:
         made = copy(self)
-        made._changes = changes
+        made._changes, made._queue = changes, None
         return made
 
     def run(self, run_id: str, name: str = "run") -> RunBlock:
@@ -320,9 +325,90 @@ class Journal:
             self._store.forget(each)
         return len(wanted)
 
+    # ---- runs that workers take
+    @overload
+    def submit(
+        self, program: str | Named, *message: object, run_id: str, queue: str = ..., priority: int = ...,
+        at: datetime | None = ..., every: None = ..., session_id: str | None = ..., timeout: float | None = ...,
+    ) -> QueuedRun: ...  # fmt: skip
+
+    @overload
+    def submit(
+        self, program: str | Named, *message: object, run_id: str, queue: str = ..., every: str,
+        session_id: str | None = ..., timeout: float | None = ...,
+    ) -> Schedule: ...  # fmt: skip
+
+    def submit(
+        self,
+        program: str | Named,
+        *message: object,
+        run_id: str,
+        queue: str = "default",
+        priority: int = 0,
+        at: datetime | None = None,
+        every: str | None = None,
+        session_id: str | None = None,
+        timeout: float | None = None,
+    ) -> QueuedRun | Schedule:
+        """Put a run into a queue, from which a worker takes it: `trivium worker`, or a `trivium.workers.Worker`.
+
+        It needs a journal in PostgreSQL and the extra `dbos`. Submitted again with the same messages, a run is
+        attached to; one that has failed, or was cancelled, goes on where it was.
+
+        Args:
+            program: the name under which workers serve a module, or the module itself, for its name.
+            *message: what it is asked: messages, or text of a user.
+            run_id: the id of the run; with `every`, what the ids of the runs begin with.
+            queue: the queue.
+            priority: from 1 on, the smaller one runs first; 0: before all those.
+            at: when it may begin, with a time zone.
+            every: when one is begun again and again, as cron has it: "0 7 * * *", in UTC.
+            session_id: the conversation; default: one of its own.
+            timeout: seconds that it may take.
+
+        Returns:
+            The run; with `every` the schedule, which exists once: the same name replaces it.
+
+        Raises:
+            ConfigurationError: the journal is no PostgreSQL database.
+            MissingExtraError: the extra `dbos` is missing.
+            RunInputError: a run of this id was submitted with other messages, or for another program.
+        """
+        name = program if isinstance(program, str) else program.name
+        options = {"session_id": session_id, "timeout": timeout}
+        if every is not None:
+            return self._queued().schedule(name, message, run_id, queue, options, every)
+        return self._queued().submit(name, message, run_id, queue, options, priority, at)
+
+    def submitted(self, run_id: str) -> QueuedRun:
+        """Return a run that was submitted, from any process.
+
+        Raises:
+            UnknownRunError: none of this id was.
+        """
+        return self._queued().run(run_id)
+
+    def _queued(self) -> RunQueue:
+        if self._queue is None:
+            from trivium.journal._queue import RunQueue
+
+            self._queue = RunQueue(self, self._store, self._codec)
+        return self._queue
+
     def close(self) -> None:
         """Close the file; the next use opens it again."""
+        if self._queue is not None:
+            self._queue.close()
         self._store.close()
+
+
+def queue_of(journal: Journal) -> RunQueue:
+    """Return the queues of a journal, for workers.
+
+    Raises:
+        ConfigurationError: the journal is no PostgreSQL database.
+    """
+    return journal._queued()  # pyright: ignore[reportPrivateUsage] - the same file
 
 
 def _store_at(place: str | PathLike[str]) -> Store:

@@ -121,23 +121,23 @@ class PostgresRunStore:
     """
 
     def __init__(self, url: str) -> None:
-        self._connections = PostgresConnections(url, _prepare, _SETTINGS)
+        self.connections = PostgresConnections(url, _prepare, _SETTINGS)
         self._leases, self._token = Leases["Connection[Any]"](), uuid4().hex
-        finalize(self, self._connections.close).atexit = False
+        finalize(self, self.connections.close).atexit = False
 
     @property
     def place(self) -> str:
         """The URL of the database, without the password."""
-        return self._connections.place
+        return self.connections.place
 
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
-        self._connections.close()
+        self.connections.close()
 
     def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
         """Begin a run, or go on with one; see `Store.begin`."""
         owner = own_process(self._token, caller)
-        with self._connections.use(run_id, is_kept=True) as connection, connection.transaction():
+        with self.connections.use(run_id, is_kept=True) as connection, connection.transaction():
             is_free = connection.execute(f"SELECT pg_try_advisory_lock({_KEY})", (run_id,)).fetchone() == (True,)
             query = "SELECT root, digest, epoch, owner, head FROM trivium_run WHERE id = %s FOR UPDATE"
             row = connection.execute(query, (run_id,)).fetchone()
@@ -149,7 +149,7 @@ class PostgresRunStore:
                 entries = self._entries(connection, run_id, row and row[4])
                 connection.execute(_BEGIN, (run_id, root, digest, epoch, owner, time.time()))
         if not is_free:
-            self._connections.release(connection)
+            self.connections.release(connection)
             raise Owner.parse(row and row[3]).error(run_id, caller)
         self._leases.add(run_id, epoch, connection)
         return epoch, entries
@@ -195,7 +195,7 @@ class PostgresRunStore:
     def _connected(self, run_id: str, epoch: int) -> Generator[Connection[Any]]:
         """The connection that holds the lease of an attempt, or an unused one where the attempt is over."""
         held = self._leases.find(run_id, epoch)
-        with self._connections.use(run_id) if held is None else self._connections.typed_errors(run_id) as unheld:
+        with self.connections.use(run_id) if held is None else self.connections.typed_errors(run_id) as unheld:
             connection = held or unheld
             assert connection is not None
             yield connection
@@ -218,16 +218,16 @@ class PostgresRunStore:
         connection = self._leases.remove(run_id, epoch)
         if connection is None:
             return
-        with suppress(JournalError), self._connections.typed_errors(run_id):
+        with suppress(JournalError), self.connections.typed_errors(run_id):
             connection.execute(f"SELECT pg_advisory_unlock({_KEY})", (run_id,))
-            self._connections.release(connection)
+            self.connections.release(connection)
             return
         connection.close()  # which gives it back too
 
     def runs(self, run_id: str | None = None) -> list[RunInfo]:
         """Return the runs, the latest first; or the one of an id; see `Store.runs`."""
         where, values = ("", ()) if run_id is None else (" WHERE id = %s", (run_id,))
-        with self._connections.use(run_id or "") as connection:
+        with self.connections.use(run_id or "") as connection:
             rows = connection.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
         if run_id is not None and not rows:
             raise unknown_run(self.place, run_id)
@@ -235,41 +235,41 @@ class PostgresRunStore:
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run after the one of a number; see `Store.entries`."""
-        with self._connections.use(run_id) as connection:
+        with self.connections.use(run_id) as connection:
             row = connection.execute("SELECT head FROM trivium_run WHERE id = %s", (run_id,)).fetchone()
             return self._entries(connection, run_id, row and row[0])[after:]
 
     def heads(self, run_id: str) -> list[Head]:
         """Return the heads of the records of a run; see `Store.heads`."""
-        with self._connections.use(run_id) as connection:
+        with self.connections.use(run_id) as connection:
             return connection.execute(_HEADS, (run_id,)).fetchall()
 
     def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
         """Return the bodies of the first records of runs; see `Store.first_bodies`."""
         query = "SELECT run, body FROM trivium_entry WHERE seq = 1 AND run = ANY(%s)"
-        with self._connections.use("") as connection:
+        with self.connections.use("") as connection:
             return dict(connection.execute(query, ([*run_ids],)).fetchall())
 
     def near(self, run_id: str, node: str, most: int) -> list[Entry]:
         """Return the records of a node, of the one above it, and those before it; see `Store.near`."""
-        with self._connections.use(run_id) as connection:
+        with self.connections.use(run_id) as connection:
             found = connection.execute(_NEAR, {"run": run_id, "node": node, "most": most})
             return [*map(Entry._make, found)]
 
     def parts(self, digest: str) -> list[Part]:
         """Return the part of a digest and those before it; see `Store.parts`."""
-        with self._connections.use("") as connection:
+        with self.connections.use("") as connection:
             return checked_parts([*map(Part._make, connection.execute(_PARTS, (digest,)))], digest)
 
     def share(self, run_id: str, other: str) -> None:
         """Have a run refer to all that another one refers to."""
-        with self._connections.use(run_id) as connection:
+        with self.connections.use(run_id) as connection:
             query = "INSERT INTO trivium_head SELECT %s, part FROM trivium_head WHERE run = %s ON CONFLICT DO NOTHING"
             connection.execute(query, (run_id, other))
 
     def forget(self, run_id: str) -> None:
         """Delete a run and its records, and the parts that no other run refers to."""
-        with self._connections.use(run_id) as connection, connection.transaction():
+        with self.connections.use(run_id) as connection, connection.transaction():
             connection.execute("LOCK TABLE trivium_head IN SHARE ROW EXCLUSIVE MODE")
             if connection.execute("DELETE FROM trivium_head WHERE run = %s", (run_id,)).rowcount:
                 connection.execute(_SWEEP)

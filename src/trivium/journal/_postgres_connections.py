@@ -35,6 +35,9 @@ class PostgresConnections:
         prepare: prepares a new connection: creates the tables, if there are none.
         settings: settings of each connection, beside those that all have.
 
+    Attributes:
+        parameters: how a connection is opened, by the names of libpq; the password is among them.
+
     Raises:
         ConfigurationError: the URL is not valid.
         MissingExtraError: the extra `postgres` is missing.
@@ -43,14 +46,14 @@ class PostgresConnections:
     def __init__(
         self, url: str, prepare: Callable[[Connection[Any]], object], settings: Mapping[str, str] | None = None
     ) -> None:
-        self._parameters: dict[str, Any] = {**_DEFAULTS, **_parsed(url)}
+        self.parameters: dict[str, Any] = {**_DEFAULTS, **_parsed(url)}
         self._prepare, self._settings = prepare, {**_SETTINGS, **(settings or {})}
         self._idle = _Idle()
 
     @property
     def place(self) -> str:
         """The URL of the database, without the password."""
-        given = self._parameters
+        given = self.parameters
         user = f"{given['user']}@" if "user" in given else ""
         port = f":{given['port']}" if "port" in given else ""
         return f"postgresql://{user}{given.get('host', '')}{port}/{given.get('dbname', '')}"
@@ -84,7 +87,7 @@ class PostgresConnections:
     def _opened(self) -> Connection[Any]:
         import psycopg
 
-        connection: Connection[Any] = psycopg.connect(autocommit=True, **self._parameters)
+        connection: Connection[Any] = psycopg.connect(autocommit=True, **self.parameters)
         try:
             connection.execute(
                 "SELECT set_config(name, value, false) FROM jsonb_each_text(%s::jsonb) AS new (name, value) "
@@ -106,7 +109,7 @@ class PostgresConnections:
             yield
         except psycopg.Error as error:
             said = str(error).strip().partition("\n")[0]
-            if password := self._parameters.get("password"):
+            if password := self.parameters.get("password"):
                 said = said.replace(str(password), "…")
             state = error.sqlstate or ""
             if state in _DAMAGED:

@@ -8,26 +8,44 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.journal._codec import Codec, digest_of
-    from trivium.journal._journal import attempt_of
+    from trivium.journal._fingerprints import fingerprint_chain
+    from trivium.journal._journal import attempt_of, queue_of
     from trivium.journal._postgres import PostgresRunStore
     from trivium.journal._postgres_connections import PostgresConnections
+    from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, quiet_log
     from trivium.journal._reads import recorded_read
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Store, Writing
 
 __all__ = [
+    "APPLICATION",
+    "RECORDS",
+    "RUN",
+    "SCHEDULED",
     "Codec",
     "PostgresConnections",
     "PostgresRunStore",
+    "RunQueue",
     "SQLiteRunStore",
     "Store",
     "Writing",
     "attempt_of",
     "digest_of",
+    "fingerprint_chain",
+    "queue_of",
+    "quiet_log",
     "recorded_read",
 ]
 
 _HOMES = {
+    "APPLICATION": "_queue",
+    "RECORDS": "_queue",
+    "RUN": "_queue",
+    "SCHEDULED": "_queue",
+    "RunQueue": "_queue",
+    "fingerprint_chain": "_fingerprints",
+    "queue_of": "_journal",
+    "quiet_log": "_queue",
     "Codec": "_codec",
     "PostgresConnections": "_postgres_connections",
     "PostgresRunStore": "_postgres",

@@ -238,8 +238,8 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
         else:
             fresh: list[Reply] = []
             act = partial(_ask, model, request, node, outer, fresh)
-            made_of = partial(_made_of, model, request)
-            node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES, made_of=made_of)
+            agent = partial(made_of, model, request)
+            node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES, made_of=agent)
             if not fresh:
                 _repeat(node, node.result)
         return node.result
@@ -250,8 +250,8 @@ def asked_of(request: Request) -> list[Any]:
     return [request.tool_choice, *(each for each in request.messages if each.get("role") != "system")]
 
 
-def _made_of(model: ModelProtocol, request: Request) -> dict[str, Any]:
-    """Return what of a request is the agent's own, for a journal: not the conversation."""
+def made_of(model: ModelProtocol, request: Request) -> dict[str, Any]:
+    """Return what of a request is the agent's own, for the journal: not the conversation."""
     wordings = (str(each.get("content", "")) for each in request.messages if each.get("role") == "system")
     return {
         "instruction": [line for each in wordings for line in each.splitlines()],

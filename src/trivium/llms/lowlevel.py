@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.llms._call import REPLY_TYPES, asked_of, call_model, is_model_call, model_node
+    from trivium.llms._call import REPLY_TYPES, asked_of, call_model, is_model_call, made_of, model_node
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
     from trivium.llms._prices import priced
@@ -38,6 +38,7 @@ __all__ = [
     "keys_for",
     "limit_openmp_spinning",
     "load_library",
+    "made_of",
     "model_node",
     "physical_cores",
     "priced",
@@ -63,6 +64,7 @@ _HOMES = {
     "keys_for": "_provider_model",
     "limit_openmp_spinning": "local._engine",
     "load_library": "local._engine",
+    "made_of": "_call",
     "model_node": "_call",
     "physical_cores": "local._engine",
     "priced": "_prices",

@@ -1,0 +1,271 @@
+"""A worker: takes runs from the queues of a journal until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import time
+from asyncio import CancelledError
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from trivium.commander.lowlevel import CallNode, ThreadEvent, drive, run_in_worker, submit, wait
+from trivium.exceptions import AgentChangedError, ConfigurationError, JournalError, RunKilledError, RunTakenOverError
+from trivium.journal import Journal, ask_later
+from trivium.journal.lowlevel import APPLICATION, RECORDS, RUN, SCHEDULED, queue_of, quiet_log
+from trivium.module import Module
+from trivium.workers._agents import fingerprints_of
+from trivium.workers._presence import Presence
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from dbos import DBOSConfig
+
+__all__ = ["Worker"]
+
+_log = logging.getLogger("trivium.worker")
+_TICK: Final = 0.5
+"""Seconds between looks at the other workers, and at the runs that were cancelled."""
+_RETRY: Final = 1.0
+"""Seconds until a run is tried again whose journal could not be written."""
+_PASSED_ON: Final = 2.0
+"""Seconds between looks at the runs that other workers have passed on: there are few."""
+
+
+class Worker:
+    """Takes runs from the queues of a journal, several at once; one in a process.
+
+    Any number of workers, on any machines, share the queues of a database. One that is killed, or whose machine is
+    lost, leaves nothing behind: the others go on with its runs where they were. A run whose agents are others here than
+    when it began is passed on to a worker that has them.
+
+    Args:
+        served: a module, or several by the names under which runs are submitted for them.
+        journal: the journal, in PostgreSQL.
+        queues: the queues; in a dict each with the most runs of it at once in all workers together, None: no limit.
+        at_once: the most runs of a queue at once here.
+        poll: seconds between looks at a queue.
+        grace: seconds that runs have to end when the worker stops; then they are given to others.
+
+    Raises:
+        ConfigurationError: the journal is no PostgreSQL database, or there is nothing to serve.
+    """
+
+    def __init__(
+        self,
+        served: Module | Mapping[str, Module],
+        journal: Journal,
+        *,
+        queues: Sequence[str] | Mapping[str, int | None] = ("default",),
+        at_once: int = 16,
+        poll: float = 0.2,
+        grace: float = 5.0,
+    ) -> None:
+        self.served = dict(served) if isinstance(served, Mapping) else {served.name: served}
+        self.queues = dict(queues) if isinstance(queues, Mapping) else dict.fromkeys(queues)
+        if not self.served or not self.queues:
+            raise ConfigurationError("a worker serves modules from queues: give it at least one of each")
+        self.journal, self.id = journal, f"{platform.node()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self._queue, self._at_once, self._poll, self._grace = queue_of(journal), at_once, poll, grace
+        self._runs: dict[CallNode, str] = {}
+        self._cancelled: set[str] = set()
+        self._stopping, self._missed = ThreadEvent(), set[str]()
+        self._workflows: tuple[object, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Worker({', '.join(self.served)}, {self.journal.place!r})"
+
+    @property
+    def runs(self) -> list[str]:
+        """The ids of the runs that it is at work on."""
+        return [*self._runs.values()]
+
+    def stop(self) -> None:
+        """Take no further runs, and end; from any thread or signal handler. Returns at once."""
+        self._stopping.set()
+
+    def run(self, ready: Callable[[], object] = bool) -> None:
+        """Work until `stop`.
+
+        Args:
+            ready: called when it takes runs.
+
+        Raises:
+            JournalError: the database cannot be reached when it begins; later it is waited for.
+            ConfigurationError: there is a worker in this process already.
+        """
+        abilities = {*self.served}.union(*map(fingerprints_of, self.served.values()))
+        polls = dict.fromkeys(self.queues, self._poll)
+        polls.update({f"{name}@{each}": max(self._poll, _PASSED_ON) for name in self.queues for each in abilities})
+        presence = Presence(self._queue, self.id, (platform.node(), os.getpid(), [*polls], time.time()))
+        presence.hold()
+        try:
+            with self._taking(polls):
+                ready()
+                while not self._stopping.is_set():
+                    try:
+                        self._look_after(presence)
+                    except JournalError as error:
+                        _log.warning("%s", error)
+                    drive(wait(_TICK, self._stopping))
+        finally:
+            presence.leave()
+
+    @contextmanager
+    def _taking(self, polls: Mapping[str, float]) -> Generator[None]:
+        """Take runs from these queues as long as the block runs; then let those end that are at work."""
+        from dbos import DBOS
+        from dbos import error as errors
+
+        with quiet_log(), self._queue.typed_errors():
+            for name, poll in polls.items():
+                most = self.queues.get(name)
+                here = self._at_once if most is None else min(most, self._at_once)
+                self._queue.client.register_queue(
+                    name, global_concurrency=most, worker_concurrency=here, polling_interval_sec=poll
+                )
+            DBOS(config=self._config())
+            try:
+                DBOS.listen_queues([*polls])
+            except errors.DBOSException:
+                raise ConfigurationError(
+                    "this process has a worker already, or uses DBOS itself: begin the worker in a process of its own"
+                ) from None
+            try:
+                self._register()
+                DBOS.launch()
+            except BaseException:
+                DBOS.destroy(destroy_registry=True)
+                raise
+        try:
+            yield
+        finally:
+            over = ThreadEvent()
+            submit(partial(self._stop_all, over))
+            left = int(self._grace) + 30 if self._runs else 0  # the last resort: runs are given back before
+            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=left)
+            over.set()
+
+    def _stop_all(self, over: ThreadEvent) -> None:
+        """Stop the runs that have not ended after the grace, again and again, for some may just have begun."""
+        pause = self._grace
+        while not over.is_set():
+            drive(wait(pause, over))
+            pause = _TICK
+            for node in [*self._runs]:
+                node.kill("its worker stops")
+
+    def _config(self) -> DBOSConfig:
+        from dbos import DBOSPortableJSONSerializer
+
+        return {
+            "name": APPLICATION, "system_database_url": self._queue.url, "dbos_system_schema": self._queue.schema,
+            "application_version": RECORDS, "executor_id": self.id, "log_level": "CRITICAL", "sys_db_pool_size": 5,
+            "scheduler_polling_interval_sec": 1.0, "serializer": DBOSPortableJSONSerializer(),
+        }  # fmt: skip
+
+    def _register(self) -> None:
+        """Tell DBOS the workflows, which are functions."""
+        from dbos import DBOS, WorkflowSerializationFormat
+
+        @DBOS.workflow(name=RUN, max_recovery_attempts=None, serialization_type=WorkflowSerializationFormat.PORTABLE)
+        async def work(program: str, asked: str, options: dict[str, Any], queue: str) -> None:
+            assert DBOS.workflow_id is not None
+            await self._work(DBOS.workflow_id, program, asked, options, queue)
+
+        @DBOS.workflow(name=SCHEDULED, max_recovery_attempts=None)
+        async def begin(at: datetime, given: dict[str, Any]) -> None:
+            await run_in_worker(partial(self._queue.put, run_id=f"{given.pop('name')}-{at.isoformat()}", **given))
+
+        self._workflows = (work, begin)
+
+    # ---- one run
+    async def _work(self, run_id: str, program: str, asked: str, options: Mapping[str, Any], queue: str) -> None:
+        """Work on a run: the workflow of DBOS. The journal has the answer.
+
+        A run that goes on elsewhere ends here as cancelled, so that DBOS notes nothing of it.
+
+        Raises:
+            CancelledError: the run was cancelled, or given to others.
+            PortableWorkflowError: it has failed, or waits for a decision.
+        """
+        from dbos import PortableWorkflowError
+
+        if program not in self.served:
+            await self._give(run_id, f"{queue}@{program}")
+        try:
+            await self._call(self.served[program], run_id, asked, options)
+        except AgentChangedError as error:
+            await self._give(run_id, f"{queue}@{error.recorded}")
+        except RunKilledError:
+            if run_id in self._cancelled:
+                raise CancelledError from None
+            await self._give(run_id, queue)
+        except Exception as error:
+            if type(error) in (JournalError, RunTakenOverError):  # the database, or another attempt: both pass
+                await wait(_RETRY)
+                await self._give(run_id, queue)
+            told = self._queue.codec.dump_error(error)
+            raise PortableWorkflowError(str(error), type(error).__name__, None, told) from None
+        finally:
+            self._cancelled.discard(run_id)
+
+    async def _call(self, module: Module, run_id: str, asked: str, options: Mapping[str, Any]) -> None:
+        """Call a module; what it remembers of the conversation is in the journal."""
+        messages, approve = self._queue.codec.load(asked), module.approve or ask_later
+        session_id = options["session_id"] or run_id
+        with CallNode("worker", None) as node:
+            self._runs[node] = run_id
+            try:
+                await module.acall(
+                    *messages, session_id=session_id, run_id=run_id, journal=self.journal, approve=approve,
+                    timeout=options["timeout"],
+                )  # fmt: skip
+            finally:
+                del self._runs[node]
+                module.reset(session_id, recursive=True)
+
+    async def _give(self, run_id: str, queue: str) -> None:
+        """Put a run into a queue, from which another worker takes it; wait for the database, if need be.
+
+        Raises:
+            CancelledError: always: it ends here.
+        """
+        while True:
+            try:
+                await run_in_worker(partial(self._queue.requeue, run_id, queue))
+            except JournalError:
+                await wait(_RETRY)
+            else:
+                raise CancelledError
+
+    # ---- the others
+    def _look_after(self, presence: Presence) -> None:
+        """Stop the runs that were cancelled; if this worker leads, give those of workers that are gone to others.
+
+        Raises:
+            JournalError: the database cannot be reached.
+        """
+        presence.hold()
+        self._stop_cancelled()
+        if not presence.is_leader:
+            return
+        for run_id, queue in presence.decided():
+            self._queue.requeue(run_id, queue)
+        gone = presence.absent()
+        dead, self._missed = gone & self._missed, gone - self._missed
+        if dead:
+            self._queue.requeue_of(dead)
+            presence.forget(dead)
+
+    def _stop_cancelled(self) -> None:
+        nodes = {run_id: node for node, run_id in [*self._runs.items()]}
+        for run_id in self._queue.cancelled(nodes):
+            self._cancelled.add(run_id)
+            nodes[run_id].kill("it was cancelled")

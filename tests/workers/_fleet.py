@@ -1,0 +1,66 @@
+"""Worker processes that are killed and begun again; forked from a process that has imported all they need."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any
+
+from . import _programs
+
+__all__ = ["Fleet", "fleet"]
+
+
+class Fleet:
+    """Worker processes of one database."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self._context = url, get_context("forkserver")
+        self._context.set_forkserver_preload([_programs.__name__, "dbos"])
+        self.workers: list[Any] = []
+        self.kills = 0
+
+    def start(self, *names: str, wait: bool = True, **options: Any) -> Any:
+        """Start a worker that serves these programs."""
+        ready = self._context.Event() if wait else None
+        worker: Any = self._context.Process(
+            target=_programs.serve, args=(self.url, names, ready), kwargs={"poll": 0.05, **options}
+        )
+        worker.start()
+        if ready is not None:
+            assert ready.wait(60)
+        self.workers.append(worker)
+        return worker
+
+    def kill(self, worker: Any) -> None:
+        """End a worker by SIGKILL."""
+        worker.kill()
+        worker.join()
+        self.workers.remove(worker)
+        self.kills += 1
+
+    def kill_some(self, until: float, pause: float, *names: str, **options: Any) -> None:
+        """Kill a random worker every so many seconds, until a time of the monotonic clock, each time begin another."""
+        while time.monotonic() < until:
+            time.sleep(random.uniform(0.5, 1.5) * pause)
+            self.kill(random.choice(self.workers))
+            self.start(*names, wait=False, **options)
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+        for worker in self.workers:
+            worker.join()
+
+
+@contextmanager
+def fleet(url: str) -> Generator[Fleet]:
+    """Workers of a database, as long as the block runs."""
+    made = Fleet(url)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,125 @@
+"""The programs that workers of the tests serve, and what they do to the world: rows in the database of the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from trivium import Agent, Message, Module, this_call
+from trivium.actions import tool
+from trivium.journal import Journal
+from trivium.testing import ScriptedModel, call_tool
+from trivium.workers import Worker
+
+__all__ = ["EFFECTS", "PROGRAMS", "Stateless", "serve"]
+
+EFFECTS = """
+CREATE TABLE IF NOT EXISTS paid (run TEXT);
+CREATE TABLE IF NOT EXISTS noted (run TEXT, key TEXT, PRIMARY KEY (run, key));
+CREATE TABLE IF NOT EXISTS booked (run TEXT);
+"""
+
+
+class Stateless:
+    """A model that answers by how often it has answered in the conversation, as a real one does."""
+
+    name = "stateless"
+
+    def __init__(self, *answers: Any, seconds: float = 0.0) -> None:
+        self.answers, self.seconds = answers, seconds
+
+    def stream(self, request: Any) -> Iterator[Any]:
+        asked = sum(each["role"] == "assistant" for each in request.messages)
+        time.sleep(self.seconds)
+        yield from ScriptedModel([self.answers[asked]]).stream(request)
+
+
+def clerk(url: str, *, seconds: float = 0.0, **options: Any) -> Agent:
+    """Pays, notes and books: an effect of each kind, each a row of its run."""
+
+    @tool(effect="once")
+    def pay() -> str:
+        """Pay."""
+        with psycopg.connect(url, autocommit=True) as database:
+            database.execute("INSERT INTO paid VALUES (%s)", (this_call().run_id,))
+        return "paid"
+
+    @tool(effect="idempotent")
+    def note() -> str:
+        """Note."""
+        with psycopg.connect(url, autocommit=True) as database:
+            key = this_call().run_id, this_call().key
+            database.execute("INSERT INTO noted VALUES (%s, %s) ON CONFLICT DO NOTHING", key)
+        return "noted"
+
+    @tool(effect="transactional")
+    def book() -> str:
+        """Book."""
+        this_call().transaction.execute("INSERT INTO booked VALUES (%s)", (this_call().run_id,))
+        return "booked"
+
+    answers = (call_tool("pay"), call_tool("note"), call_tool("book"), "done")
+    return Agent(Stateless(*answers, seconds=seconds), tools=[pay, note, book], name="clerk", **options)
+
+
+def echo(url: str) -> Agent:
+    """Says what it was told."""
+    return Agent(ScriptedModel(lambda request: request.messages[-1]["content"]), name="echo")
+
+
+def newer_clerk(url: str) -> Agent:
+    """The clerk of the next release."""
+    return clerk(url, system_message="Be kind.")
+
+
+def buyer(url: str) -> Agent:
+    """Asks before it buys."""
+
+    @tool(effect="once", needs_approval=True)
+    def buy(item: str) -> str:
+        """Buy."""
+        return f"bought {item}"
+
+    return Agent(Stateless(call_tool("buy", item="tea"), "It is bought."), tools=[buy], name="buyer")
+
+
+def waiter(url: str) -> Agent:
+    """Waits for a minute."""
+
+    async def stay() -> str:
+        """Stay."""
+        await asyncio.sleep(60)
+        return "waited"
+
+    return Agent(Stateless(call_tool("stay"), "done"), tools=[stay], name="waiter")
+
+
+def fragile(url: str) -> Module:
+    """Fails until a file is there."""
+
+    class Fragile(Module):
+        def forward(self, message: Message) -> str:
+            return "mended" if Path(message.content).exists() else str(1 / 0)
+
+    return Fragile(name="fragile")
+
+
+PROGRAMS: dict[str, Callable[..., Module]] = {
+    "clerk": clerk, "slow": partial(clerk, seconds=0.03), "newer": newer_clerk, "echo": echo, "buyer": buyer,
+    "waiter": waiter, "fragile": fragile,
+}  # fmt: skip
+
+
+def serve(url: str, names: tuple[str, ...], ready: Any = None, **options: Any) -> None:
+    """Be a worker until SIGTERM."""
+    served = {agent.name: agent for agent in (PROGRAMS[name](url) for name in names)}
+    worker = Worker(served, Journal(url), **options)
+    signal.signal(signal.SIGTERM, lambda number, frame: worker.stop())
+    worker.run(bool if ready is None else ready.set)

@@ -1,0 +1,210 @@
+"""Runs that are submitted from one process, and taken by workers in others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from trivium import Agent
+from trivium.exceptions import (
+    ConfigurationError,
+    JournalError,
+    RunInputError,
+    RunKilledError,
+    RunPausedError,
+    UnknownRunError,
+)
+from trivium.journal import Journal
+from trivium.testing import ScriptedModel
+from trivium.workers import Worker
+
+from ._fleet import Fleet
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_worker_takes_what_was_submitted(journal: Journal, workers: Fleet):
+    run = journal.submit("echo", "hello", run_id="a")
+    assert run.status() == "queued"
+    workers.start("echo")
+    assert run.result(timeout=30).content == "hello"
+    assert run.status() == "done"
+    assert [each.kind for each in run.events()] == ["begin", "outcome", "end"]
+    assert journal.submitted("a").result().content == "hello"
+    assert journal.submit("echo", "hello", run_id="a").result().content == "hello"
+    with pytest.raises(RunInputError, match="another input"):
+        journal.submit("echo", "bye", run_id="a")
+    with pytest.raises(RunInputError, match="not for clerk"):
+        journal.submit("clerk", "hello", run_id="a")
+    with pytest.raises(UnknownRunError, match="no run 'b'"):
+        journal.submitted("b")
+
+
+def test_a_killed_worker_leaves_its_runs_to_another(journal: Journal, workers: Fleet, url: str):
+    first = workers.start("slow")
+    runs = [journal.submit("clerk", "Go.", run_id=f"run-{number}") for number in range(8)]
+    next(iter(runs[0].events()))  # it has begun
+    workers.kill(first)
+    workers.start("slow")
+    assert [each.result(timeout=60).content for each in runs] == ["done"] * 8
+    with psycopg.connect(url) as database:
+        for table in ("noted", "booked"):
+            assert database.execute(f"SELECT count(*), count(DISTINCT run) FROM {table}".encode()).fetchall() == [
+                (8, 8)
+            ]
+
+
+def test_an_approval_puts_a_run_back_into_its_queue(journal: Journal, workers: Fleet):
+    workers.start("buyer")
+    run = journal.submit("buyer", "Buy tea.", run_id="a")
+    with pytest.raises(RunPausedError, match="waits for a decision"):
+        run.result(timeout=30)
+    assert run.status() == "paused"
+    [asked] = journal.pending()
+    journal.approve("a", asked.digest, by="ada")
+    assert run.status() in ("queued", "running", "done")
+    assert run.result(timeout=30).content == "It is bought."
+    assert journal.info("a").epoch == 2
+
+
+def test_a_run_is_cancelled_wherever_it_is(journal: Journal, workers: Fleet):
+    queued = journal.submit("nobody", "Go.", run_id="queued")
+    workers.start("waiter", "buyer")
+    running = journal.submit("waiter", "Go.", run_id="running")
+    paused = journal.submit("buyer", "Go.", run_id="paused")
+    next(iter(running.events()))
+    with pytest.raises(RunPausedError):
+        paused.result(timeout=30)
+    for run in (queued, running, paused):
+        run.cancel()
+        assert run.status() == "cancelled"
+        with pytest.raises(RunKilledError, match=f"'{run.id}' was cancelled"):
+            run.result(timeout=30)
+    until(lambda: journal.info("running").status == "stopped")
+
+
+def test_a_worker_that_stops_gives_its_runs_to_others(journal: Journal, workers: Fleet):
+    first = workers.start("waiter", "echo", grace=0.2)
+    run = journal.submit("waiter", "Go.", run_id="a")
+    next(iter(run.events()))
+    first.terminate()
+    first.join(30)
+    assert first.exitcode == 0
+    assert (journal.info("a").status, run.status()) == ("stopped", "queued")
+    workers.start("waiter")
+    until(lambda: journal.info("a").epoch == 2)
+
+
+def test_the_runs_of_an_older_release_wait_for_a_worker_that_has_it(journal: Journal, workers: Fleet):
+    old = workers.start("slow")
+    runs = [journal.submit("clerk", "Go.", run_id=f"run-{number}") for number in range(3)]
+    for run in runs:
+        next(each for each in run.events() if each.kind == "outcome")
+    workers.kill(old)
+    workers.start("newer")
+    for run in runs:
+        until(lambda run=run: journal.info(run.id).status == "failed" and run.status() == "queued")
+        assert journal.info(run.id).why.startswith("AgentChangedError: clerk is not the agent with which the run")
+    later = journal.submit("clerk", "Go.", run_id="later")
+    assert later.result(timeout=30).content == "done"
+    workers.start("slow")
+    assert [run.result(timeout=30).content for run in runs] == ["done"] * 3
+
+
+def test_a_run_waits_for_a_worker_that_serves_its_program(journal: Journal, workers: Fleet):
+    workers.start("echo")
+    run = journal.submit("buyer", "Buy tea.", run_id="a")
+    assert journal.submit("echo", "hi", run_id="b").result(timeout=30).content == "hi"
+    until(lambda: run.status() == "queued")
+    workers.start("buyer")
+    with pytest.raises(RunPausedError):
+        run.result(timeout=30)
+
+
+def test_a_failed_run_raises_its_error_and_goes_on_when_it_is_submitted_again(
+    journal: Journal, workers: Fleet, tmp_path: Path
+):
+    workers.start("fragile")
+    fixed = tmp_path / "fixed"
+    run = journal.submit("fragile", str(fixed), run_id="a")
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        run.result(timeout=30)
+    assert run.status() == "failed"
+    fixed.touch()
+    assert journal.submit("fragile", str(fixed), run_id="a").result(timeout=30).content == "mended"
+
+
+def test_runs_at_a_time_and_again_and_again(journal: Journal, workers: Fleet):
+    with pytest.raises(ConfigurationError, match="no time zone"):
+        journal.submit("echo", "hi", run_id="a", at=datetime(2030, 1, 1))
+    with pytest.raises(ConfigurationError, match="no schedule"):
+        journal.submit("echo", "hi", run_id="a", every="noon")
+    later = journal.submit("echo", "hi", run_id="later", at=datetime.now(UTC) + timedelta(seconds=1))
+    assert later.status() == "scheduled"
+    schedule = journal.submit("echo", "tick", run_id="clock", every="* * * * * *")
+    journal.submit("echo", "tock", run_id="clock", every="* * * * * *")
+    workers.start("echo")
+    assert later.result(timeout=30).content == "hi"
+    until(lambda: len(schedule.runs()) > 1)
+    schedule.cancel()
+    made = schedule.runs()
+    assert made[0].result(timeout=30).content == "tock"
+    assert made[0].id.startswith("clock-20")
+
+
+def test_priorities_and_limits(journal: Journal, workers: Fleet):
+    for number, priority in enumerate((3, 2, 1, 0)):
+        journal.submit("echo", "hi", run_id=f"run-{number}", priority=priority, queue="narrow")
+    workers.start("echo", queues={"narrow": 1})
+    for number in range(4):
+        journal.submitted(f"run-{number}").result(timeout=30)
+    runs = sorted(journal.runs(), key=lambda each: each.started)
+    assert [each.id for each in runs] == ["run-3", "run-2", "run-1", "run-0"]
+    assert all((one.ended or 0) <= other.started for one, other in pairwise(runs))  # one at a time
+
+
+async def seen_async(journal: Journal) -> list[object]:
+    run = journal.submit("echo", "hi", run_id="a")
+    kinds = [each.kind async for each in run.events()]
+    return [kinds, await run.status_async(), (await run.result_async(timeout=30)).content, await run.cancel_async()]
+
+
+def test_the_same_from_async_code(journal: Journal, workers: Fleet):
+    workers.start("echo")
+    assert asyncio.run(seen_async(journal)) == [["begin", "outcome", "end"], "done", "hi", None]
+
+
+def test_what_cannot_be_queued(tmp_path: Path, url: str, journal: Journal):
+    with pytest.raises(ConfigurationError, match="runs are queued in PostgreSQL"):
+        Journal(tmp_path / "runs.db").submit("echo", "hi", run_id="a")
+    agent = Agent(ScriptedModel(["hello"]), name="echo")
+    with pytest.raises(ConfigurationError, match="at least one of each"):
+        Worker({}, journal)
+    worker, errors = Worker(agent, journal), list[str]()
+
+    def meanwhile() -> None:
+        try:
+            Worker(agent, journal).run()
+        except ConfigurationError as error:
+            errors.append(str(error))
+        worker.stop()
+
+    worker.run(meanwhile)
+    assert "a worker already" in errors[0]
+    unreachable = Journal(url.replace("postgres:@", "postgres:secret@").replace("stores-", "nothing-"))
+    with pytest.raises(JournalError, match="cannot be used") as raised:
+        unreachable.submit("echo", "hi", run_id="a")
+    assert "secret" not in str(raised.value)
