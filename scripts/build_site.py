@@ -55,7 +55,11 @@ def main() -> None:
         up = "../" * (len(path.relative_to(SITE).parts) - 1)
         text = path.read_text("utf-8").replace(SHIM, f"{up}assets/iframe-worker.js")
         # The corner of a table of figures is no heading of anything.
-        path.write_text(re.sub(r"<th([^>]*)></th>", r"<td\1></td>", text), "utf-8")
+        text = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", text)
+        # The theme gives the path of a page the name of the navigation.
+        path.write_text(
+            text.replace('class="md-path" aria-label="Navigation"', 'class="md-path" aria-label="Path"'), "utf-8"
+        )
     check(names)
 
 

@@ -1,12 +1,14 @@
 """Open the site in Chromium, from its files: axe finds nothing, the search finds names, nothing comes over a network.
 
-.venv/bin/python scripts/check_site.py      after `make docs`
+.venv/bin/python scripts/check_site.py            after `make docs`: a page of each kind
+.venv/bin/python scripts/check_site.py --all      every page, in some ten minutes
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +21,8 @@ PAGES = (
     "index.html",
     "installation.html",
     "tutorial.html",
+    "evals.html",
+    "browse.html",
     "how-to.html",
     "benchmarks.html",
     "security.html",
@@ -34,9 +38,12 @@ def main() -> None:
     program = shutil.which("chromium")
     if program is None:
         sys.exit("chromium is missing: apt-get install chromium")
+    # The page for a wrong address has its style from a server only.
+    every = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if path.name != "404.html")
+    names = every if "--all" in sys.argv else PAGES
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        faults = [*look(browser, "light"), *look(browser, "dark")]
+        faults = [*look(browser, names, "light"), *look(browser, names, "dark")]
         for word in SEARCHED:
             faults += search(browser.new_page(), word)
         browser.close()
@@ -44,13 +51,13 @@ def main() -> None:
         sys.exit("\n".join(faults))
 
 
-def look(browser: Browser, scheme: Literal["light", "dark"]) -> list[str]:
-    """Return what is wrong on the pages in one scheme of colours."""
+def look(browser: Browser, names: Sequence[str], scheme: Literal["light", "dark"]) -> list[str]:
+    """Return what is wrong on pages in one scheme of colours."""
     faults: list[str] = []
     page = browser.new_page(color_scheme=scheme)
     page.on("pageerror", lambda error: faults.append(f"{page.url}: {error}"))
     page.on("request", lambda request: faults.append(request.url) if request.url.startswith("http") else None)
-    for name in PAGES:
+    for name in names:
         page.goto((SITE / name).as_uri())
         faults += [f"{name}, {scheme}: {fault}" for fault in violations(page)]
     return faults

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ._blocks import blocks_in
 from ._links import anchors_of, broken_links, links_in
 from ._runner import ROOT
 
@@ -25,6 +26,13 @@ def our_files() -> list[str]:
 @pytest.mark.parametrize("name", our_files())
 def test_links_lead_somewhere(name: str):
     assert list(broken_links(ROOT / name)) == []
+
+
+@pytest.mark.parametrize("name", our_files())
+def test_no_block_holds_the_fence_of_another(name: str):
+    """A fence that is not closed makes text of the block below, which then is not run."""
+    blocks = blocks_in((ROOT / name).read_text(encoding="utf-8"))
+    assert [block.line for block in blocks if re.search("^```", block.text, re.MULTILINE)] == []
 
 
 def test_links():
