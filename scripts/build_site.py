@@ -129,7 +129,7 @@ def write_reference() -> set[str]:
     return {name for names in modules.values() for name in names}
 
 
-def public_modules(module: griffe.Module | griffe.Object) -> Iterator[griffe.Object]:
+def public_modules(module: griffe.Object | griffe.Alias) -> Iterator[griffe.Object | griffe.Alias]:
     """Yield the modules that say what is public, by their names."""
     if module.exports:
         yield module
