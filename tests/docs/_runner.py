@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 _BIN = Path(sys.executable).parent
 _COMMANDS = (
     "extract", "ask", "chat", "serve", "mcp", "models", "list", "fetch", "path", "remove",
-    "runs", "show", "resume", "replay", "diff", "fork", "forget", "doctor",
+    "runs", "show", "resume", "replay", "diff", "fork", "approve", "forget", "worker", "doctor",
 )  # fmt: skip
 _GUARD = 60
 _URL = "http://127.0.0.1:8000/v1"

@@ -18,13 +18,19 @@ from trivium.journal import Journal
 from trivium.testing import ScriptedModel, call_tool
 from trivium.workers import Worker
 
-__all__ = ["EFFECTS", "PROGRAMS", "Stateless", "serve"]
+__all__ = ["PROGRAMS", "Stateless", "prepare", "serve"]
 
-EFFECTS = """
+_EFFECTS = """
 CREATE TABLE IF NOT EXISTS paid (run TEXT);
 CREATE TABLE IF NOT EXISTS noted (run TEXT, key TEXT, PRIMARY KEY (run, key));
 CREATE TABLE IF NOT EXISTS booked (run TEXT);
 """
+
+
+def prepare(url: str) -> None:
+    """Make the tables of the effects."""
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute(_EFFECTS.encode())
 
 
 class Stateless:
@@ -112,7 +118,7 @@ def fragile(url: str) -> Module:
 
 
 PROGRAMS: dict[str, Callable[..., Module]] = {
-    "clerk": clerk, "slow": partial(clerk, seconds=0.03), "newer": newer_clerk, "echo": echo, "buyer": buyer,
+    "clerk": clerk, "slow": partial(clerk, seconds=0.1), "newer": newer_clerk, "echo": echo, "buyer": buyer,
     "waiter": waiter, "fragile": fragile,
 }  # fmt: skip
 

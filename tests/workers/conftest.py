@@ -13,7 +13,7 @@ from _postgres import postgres_server
 from trivium.journal import Journal
 
 from ._fleet import Fleet, fleet
-from ._programs import EFFECTS
+from ._programs import prepare
 
 _numbers = count()
 
@@ -31,8 +31,7 @@ def url(server_url: str) -> str:
     with psycopg.connect(server_url, autocommit=True) as database:
         database.execute(f"CREATE DATABASE {name}".encode())
     made = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
-    with psycopg.connect(made, autocommit=True) as database:
-        database.execute(EFFECTS.encode())
+    prepare(made)
     return made
 
 

@@ -11,7 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from trivium import __version__
-from trivium.cli._run_commands import COMMANDS, EVAL_EXAMPLES, RUNS_EXAMPLES, eval_command
+from trivium.cli._run_commands import (
+    COMMANDS,
+    EVAL_EXAMPLES,
+    RUNS_EXAMPLES,
+    WORKER_EXAMPLES,
+    eval_command,
+    worker_command,
+)
 from trivium.cli._screen import as_error, one_line, prepare, silence, write_line
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
@@ -432,6 +439,9 @@ def _doctor_command(json: _AsJson = False) -> int:
     return _doctor.run_doctor(json)
 
 
+app.command("worker", short_help="Take runs from a queue.", epilog=WORKER_EXAMPLES, no_args_is_help=True)(
+    worker_command
+)
 app.command("eval", short_help="Evaluate an agent.", epilog=EVAL_EXAMPLES, no_args_is_help=True)(eval_command)
 for _name, (_command, _text) in COMMANDS.items():
     _needs = _name not in ("runs", "forget")

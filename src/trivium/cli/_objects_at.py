@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,7 @@ from trivium.commander import Job
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 
-__all__ = ["import_agent", "import_object"]
+__all__ = ["import_agent", "import_agents", "import_object"]
 
 
 def import_object(reference: str, what: str, example: str, kinds: tuple[type, ...]) -> Any:
@@ -64,6 +64,23 @@ def import_agent(reference: str) -> Module:
         raise ConfigurationError(
             f"{reference} is a {type(found).__name__}; name an agent, or a function that makes one"
         )
+    return found
+
+
+def import_agents(references: Iterable[str]) -> dict[str, Module]:
+    """Import the agents at `[name=]module:object`, as `import_agent` does, by the names that are given or their own.
+
+    Raises:
+        ConfigurationError: there is no such agent, or two have one name.
+    """
+    found: dict[str, Module] = {}
+    for each in references:
+        given, _, reference = each.rpartition("=")
+        agent = import_agent(reference)
+        name = given or agent.name
+        if name in found:
+            raise ConfigurationError(f"two agents would be served as {name!r}: name one, as other={reference}")
+        found[name] = agent
     return found
 
 

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-__all__ = ["COMMANDS", "EVAL_EXAMPLES", "RUNS_EXAMPLES", "eval_command"]
+__all__ = [
+    "COMMANDS", "EVAL_EXAMPLES", "RUNS_EXAMPLES", "WORKER_EXAMPLES", "eval_command", "worker_command",
+]  # fmt: skip
 
 RUNS_EXAMPLES: Final = """\b
 Examples:
@@ -18,6 +20,7 @@ Examples:
   trivium resume order-17 agents:buyer
   trivium fork order-17 order-17b --at buyer/tool:look --edit "It rains."
   trivium diff order-17 order-17b
+  trivium approve order-17 3f2a --refuse "Too dear."
 \b
 The journal is runs.db in this folder, or --journal, or $TRIVIUM_JOURNAL: a
   file, or module:object for a Journal(…) of your own.
@@ -36,6 +39,16 @@ An evaluation that was broken off goes on by the same command. Without an
   agent the recorded answers are scored again.
 Exit status: 0; 1 if a case has no score or it fails; 2 for a wrong option;
   3 if it is worse than --against or below --fail-under; 130 after Ctrl-C."""
+
+WORKER_EXAMPLES: Final = """\b
+Examples:
+  trivium worker agents:buyer --journal postgresql://db.example.org/runs
+  trivium worker agents:buyer clerk=agents:make_clerk --queue default --queue night:2
+\b
+Runs come from `journal.submit("buyer", "…", run_id="order-17")`. SIGTERM and
+  Ctrl-C let those end that are at work; what is left goes on elsewhere.
+Exit status: 0 after SIGTERM; 1 if it fails; 2 for a wrong option or object;
+  130 after Ctrl-C."""
 
 _Journal = Annotated[
     str, typer.Option("--journal", metavar="FILE", envvar="TRIVIUM_JOURNAL", help="The journal of the runs.")
@@ -209,6 +222,47 @@ def eval_command(
     return _eval.evaluate_agent(dataset, agent, options)
 
 
+def worker_command(
+    references: Annotated[
+        list[str], typer.Argument(metavar="[NAME=]MODULE:OBJECT...", help="Agents, or functions that make one.")
+    ],
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:N]", help="A queue, and the most of its runs at once in all workers; else default."
+        ),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of a queue at once in a worker.")] = 16,
+    grace: Annotated[float, typer.Option(min=0.001, metavar="S", help="Seconds that runs have to end.")] = 5.0,
+    accept_changes: Annotated[
+        bool, typer.Option("--accept-changes", help="Go on with runs whose agents were changed meanwhile.")
+    ] = False,
+    journal: _Journal = _DEFAULT,
+) -> None:
+    """Take runs from the queues of a journal in PostgreSQL; modules of this folder are found."""
+    from trivium.cli import _worker
+
+    _worker.work(references, journal, queue or ["default"], concurrency, grace, accept_changes)
+
+
+def _approve(
+    run: _Run,
+    digest: Annotated[
+        str | None, typer.Argument(metavar="DIGEST", help="The call; without one, those that wait are shown.")
+    ] = None,
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who decides; else the user of this machine.")] = "",
+    refuse: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Refuse it; the model reads why.", show_default=False)
+    ] = None,
+    journal: _Journal = _DEFAULT,
+    json: _AsJson = False,
+) -> None:
+    """Decide on a call of a paused run; it goes on when it is resumed, one of a queue by itself."""
+    from trivium.cli import _runs as runs
+
+    runs.decide_call(runs.open_journal(journal), run, digest, by, refuse, json)
+
+
 COMMANDS: Final[dict[str, tuple[Callable[..., Any], str]]] = {
     "runs": (_runs, "List the durable runs of a journal."),
     "show": (_show, "Show a run, and why it failed."),
@@ -216,5 +270,6 @@ COMMANDS: Final[dict[str, tuple[Callable[..., Any], str]]] = {
     "replay": (_replay, "Run it again without models and tools."),
     "diff": (_diff, "Show the first difference of two runs."),
     "fork": (_fork, "Make a new run of one, from a node on."),
+    "approve": (_approve, "Decide on a call that waits."),
     "forget": (_forget, "Delete runs."),
 }

@@ -1,10 +1,11 @@
-"""`trivium runs`, `show`, `resume`, `replay`, `diff`, `fork` and `forget`: the durable runs of a journal."""
+"""`trivium runs`, `show`, `resume`, `replay`, `diff`, `fork`, `approve` and `forget`: the durable runs of a journal."""
 
 from __future__ import annotations
 
 import json
 import sys
 from datetime import datetime
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,17 @@ from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
 from trivium.ui import run_page
 
-__all__ = ["diff_runs", "forget_runs", "fork_run", "list_runs", "open_journal", "repeat_run", "show_run", "write_page"]
+__all__ = [
+    "decide_call",
+    "diff_runs",
+    "forget_runs",
+    "fork_run",
+    "list_runs",
+    "open_journal",
+    "repeat_run",
+    "show_run",
+    "write_page",
+]
 
 DIFFERENT = 3
 """The exit status of a comparison that found a difference."""
@@ -170,6 +181,35 @@ def fork_run(journal: Journal, run_id: str, new: str | None, at: str | None, edi
     else:
         sys.stdout.write(f"{one_line(fork.id)}\n")
         write_line(f"nothing of it has run; `trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it")
+
+
+def decide_call(journal: Journal, run_id: str, digest: str | None, by: str, reason: str | None, as_json: bool) -> None:
+    """Show the calls of a run that wait for a decision; or approve one, or refuse it.
+
+    Raises:
+        ConfigurationError: the beginning of a digest stands for none of them, or for several.
+    """
+    waiting = journal.pending(run_id)
+    if digest is None:
+        for each in waiting:
+            if as_json:
+                _write_json({"digest": each.digest, "name": each.name, "arguments": each.arguments})
+            else:
+                call = f"{each.name} {json.dumps(each.arguments, ensure_ascii=False)}"
+                sys.stdout.write(f"{each.digest}  {printable(one_line(call))}\n")
+        return
+    found = [each for each in waiting if each.digest.startswith(digest)]
+    if len(found) != 1:
+        raise ConfigurationError(
+            f"{one_line(digest)} stands for {len(found) or 'none'} of the calls that wait: "
+            f"`trivium approve {one_line(run_id)}` shows them"
+        )
+    who = by or getuser()
+    if reason is None:
+        journal.approve(run_id, found[0].digest, by=who)
+    else:
+        journal.refuse(run_id, found[0].digest, reason, by=who)
+    write_line(f"{one_line(who)} has {'approved' if reason is None else 'refused'} {one_line(found[0].name)}")
 
 
 def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> None:

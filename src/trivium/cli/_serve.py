@@ -8,11 +8,10 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from trivium.cli._objects_at import import_agent
+from trivium.cli._objects_at import import_agents
 from trivium.cli._screen import one_line, write_line
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
-from trivium.module import Module
 from trivium.serving import AgentServer, ServeOptions
 from trivium.serving.lowlevel import HTTPServing, is_loopback
 
@@ -25,14 +24,7 @@ def serve_agents(references: list[str], host: str, port: int, token: str | None,
     Raises:
         ConfigurationError: there is no such agent, or two have one name.
     """
-    served: dict[str, Module] = {}
-    for each in references:
-        given, _, reference = each.rpartition("=")
-        agent = import_agent(reference)
-        name = given or agent.name
-        if name in served:
-            raise ConfigurationError(f"two agents would be served as {name!r}: name one, as other={reference}")
-        served[name] = agent
+    served = import_agents(references)
     server = AgentServer(served, host, port, token=token, **options)
 
     def ready() -> None:

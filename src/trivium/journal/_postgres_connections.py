@@ -136,7 +136,8 @@ class _Idle:
             if connection is None:
                 return None
             with suppress(Exception):
-                connection.pgconn.consume_input()
+                connection.pgconn.consume_input()  # the server's last word, if it has said one
+                connection.pgconn.consume_input()  # and the end of the connection
                 if not connection.closed:
                     return connection
             connection.close()

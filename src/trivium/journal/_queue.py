@@ -15,6 +15,7 @@ from trivium.commander.lowlevel import drive, driver_neutral, is_blocking, run_i
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
+    JournalError,
     MissingExtraError,
     RunInputError,
     RunKilledError,
@@ -62,6 +63,8 @@ _STATUS: Final[Mapping[str, QueueStatus]] = {
 }  # fmt: skip
 _PAUSES: Final = (0.02, 0.05, 0.1, 0.2, 0.5)
 """Seconds between looks at a run, the last one again and again."""
+_PATIENCE: Final = 30.0
+"""Seconds without a database that a wait for a result outlasts."""
 _OVER: Final = ("done", "failed", "cancelled", "paused")
 
 
@@ -349,10 +352,17 @@ class QueuedRun:
             Exception: the error with which it failed.
         """
         until = None if timeout is None else time.monotonic() + timeout
+        status: QueueStatus = "queued"
+        seen = time.monotonic()
         for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
-            status, answer = await _beside_loop(self._answer)
-            if status == "done":
-                return Message(content="") if answer is None else answer
+            try:
+                status, answer = await _beside_loop(self._answer)
+                seen = time.monotonic()
+                if status == "done":
+                    return Message(content="") if answer is None else answer
+            except JournalError as error:
+                if type(error) is not JournalError or time.monotonic() - seen > _PATIENCE:
+                    raise
             left = pause if until is None else until - time.monotonic()
             if left <= 0:
                 raise DeadlineExceededError(f"the run {self.id!r} is {status} after {timeout:g} s; it goes on")

@@ -1,0 +1,59 @@
+"""`trivium worker`: runs of a queue, taken by this process."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+
+from trivium.cli._objects_at import import_agents
+from trivium.cli._runs import open_journal
+from trivium.cli._screen import one_line, write_line
+from trivium.exceptions import ConfigurationError
+from trivium.workers import Worker
+
+__all__ = ["work"]
+
+
+def work(
+    references: Sequence[str], journal: str, queues: Sequence[str], concurrency: int, grace: float, accepts: bool
+) -> None:
+    """Take runs for the agents at `[name=]module:object` until SIGTERM or Ctrl-C; runs at work have time to end.
+
+    Raises:
+        ConfigurationError: there is no such agent, or the journal is no PostgreSQL database.
+        KeyboardInterrupt: Ctrl-C ended it.
+    """
+    opened = open_journal(journal)
+    worker = Worker(
+        import_agents(references),
+        opened.accepting_changes() if accepts else opened,
+        queues=dict(map(_queue, queues)),
+        at_once=concurrency,
+        grace=grace,
+    )
+    pressed: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the second Ctrl-C does not wait
+        if number == signal.SIGINT:
+            pressed.append(number)
+        if runs := len(worker.runs):
+            write_line(f"{runs} {'run has' if runs == 1 else 'runs have'} {grace:g} s to end; then others go on")
+        worker.stop()
+
+    def ready() -> None:
+        names, places = one_line(", ".join(worker.served)), one_line(", ".join(worker.queues))
+        write_line(f"working for {names}, from {places} of {one_line(opened.place)}; Ctrl-C ends it")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    worker.run(ready)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+def _queue(text: str) -> tuple[str, int | None]:
+    name, colon, most = text.partition(":")
+    if not name or (colon and not (most.isdecimal() and int(most))):
+        raise ConfigurationError(f"--queue {one_line(text)} is none: write NAME, or NAME:3 for three runs at once")
+    return name, int(most) if colon else None
