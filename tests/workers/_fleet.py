@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from multiprocessing import get_context
+from multiprocessing.forkserver import ensure_running
 from typing import Any
+from unittest.mock import patch
 
 from . import _programs
 
@@ -19,7 +23,9 @@ class Fleet:
 
     def __init__(self, url: str) -> None:
         self.url, self._context = url, get_context("forkserver")
-        self._context.set_forkserver_preload([_programs.__name__, "dbos"])
+        self._context.set_forkserver_preload([_programs.__name__, "dbos", "psycopg", "sqlalchemy.dialects.postgresql"])
+        with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):  # else it imports nothing
+            ensure_running()
         self.workers: list[Any] = []
         self.kills = 0
 

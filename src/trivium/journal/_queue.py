@@ -176,15 +176,9 @@ class RunQueue:
         return QueuedRun(self, run_id)
 
     def submit(
-        self,
-        program: str,
-        messages: Sequence[object],
-        run_id: str,
-        queue: str,
-        options: Mapping[str, Any],
-        priority: int,
-        at: datetime | None,
-    ) -> QueuedRun:
+        self, program: str, messages: Sequence[object], run_id: str, queue: str, options: Mapping[str, Any],
+        priority: int, at: datetime | None,
+    ) -> QueuedRun:  # fmt: skip
         """Put a run into a queue; see `Journal.submit`."""
         given: dict[str, Any] = {} if not priority else {"priority": priority}
         if at is not None:
@@ -193,13 +187,7 @@ class RunQueue:
         return QueuedRun(self, run_id)
 
     def schedule(
-        self,
-        program: str,
-        messages: Sequence[object],
-        name: str,
-        queue: str,
-        options: Mapping[str, Any],
-        every: str,
+        self, program: str, messages: Sequence[object], name: str, queue: str, options: Mapping[str, Any], every: str
     ) -> Schedule:
         """Submit runs again and again; see `Journal.submit`.
 
