@@ -62,7 +62,7 @@ from trivium.schema.lowlevel import attribute, check_content, check_name, create
 if TYPE_CHECKING:
     from trivium.journal import Journal
 
-__all__ = ["CALLER", "OPTIONS", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "overridable"]
+__all__ = ["CALLER", "OPTIONS", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "call_node", "overridable"]
 
 CALLER: Final = ""
 """The session of whoever calls: what an omitted `session_id` means. At the root it is session 0."""
@@ -202,7 +202,7 @@ class Module:
             DeadlineExceededError: it took longer than it was given.
             LimitExceededError: it reached a limit.
         """
-        node = self._node(session_id, timeout, limits, listeners, context, approve, policy, run_id, journal)
+        node = call_node(self, session_id, timeout, limits, listeners, context, approve, policy, run_id, journal)
         return drive(self._turn(node, message, kwargs))
 
     @driver_neutral
@@ -221,7 +221,7 @@ class Module:
         **kwargs: Any,
     ) -> Message:
         """The same call from async code."""
-        node = self._node(session_id, timeout, limits, listeners, context, approve, policy, run_id, journal)
+        node = call_node(self, session_id, timeout, limits, listeners, context, approve, policy, run_id, journal)
         turn = self._turn(node, message, kwargs)
         return await (run_from_trio(node, partial(drive, turn)) if is_in_trio() else turn)
 
@@ -234,45 +234,10 @@ class Module:
         return AsyncStream(*self._streamed(message, kwargs))
 
     def _streamed(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Callable[[], Any]]:
-        node = self._node(**{name: kwargs.pop(name) for name in OPTIONS if name in kwargs})
+        node = call_node(self, **{name: kwargs.pop(name) for name in OPTIONS if name in kwargs})
         return node, partial(self._turn, node, message, kwargs)
 
     # ---- the call, written once
-    def _node(
-        self,
-        session_id: Hashable = CALLER,
-        timeout: float | None = None,
-        limits: Limits | None = None,
-        listeners: Sequence[Listener] = (),
-        context: Any = None,
-        approve: Callable[[Any], Any] | None = None,
-        policy: Policy | None = None,
-        run_id: str | None = None,
-        journal: Journal | None = None,
-    ) -> CallNode:
-        node = CallNode(self.name, current_node())
-        changes: dict[str, Any] = {}
-        if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
-            changes["session_id"] = checked_option("session_id", session_id, (str, Hashable), "text or a number")
-        if context is not None:
-            changes["context"] = context
-        if (approve := approve or self.approve) is not None:
-            changes["approve"] = checked_option("approve", approve, Callable, "a function")
-        if (policy := policy or self.policy) is not None:
-            checked_option("policy", policy, Policy, "a Policy(…)")
-            both = (self.policy, policy) if policy is not self.policy else (policy,)
-            changes["policies"] = (*node.scope.policies, *(each for each in both if each is not None))
-        if journal is not None or run_id is not None:
-            from trivium.journal.lowlevel import attempt_of
-
-            changes["journal"] = attempt_of(journal, run_id)
-        if timeout is not None or limits is not None or listeners:
-            heard = checked_options(timeout, limits, listeners)
-            change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
-        elif changes:
-            node.scope = node.scope.replace(**changes)
-        return node
-
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
         memory, session_id = self._memory, node.scope.session_id
         with node:
@@ -464,6 +429,43 @@ class Module:
         inner = "\n".join(["(", *children, ")"]) if children else ""
         own = self.extra_repr()
         return f"{type(self).__name__}{f'({own})' if own or not inner else ''}{inner}"
+
+
+def call_node(
+    module: Module,
+    session_id: Hashable = CALLER,
+    timeout: float | None = None,
+    limits: Limits | None = None,
+    listeners: Sequence[Listener] = (),
+    context: Any = None,
+    approve: Callable[[Any], Any] | None = None,
+    policy: Policy | None = None,
+    run_id: str | None = None,
+    journal: Journal | None = None,
+) -> CallNode:
+    """Return the node of a call, with the options that every call takes; see `Module.__call__`."""
+    node = CallNode(module.name, current_node())
+    changes: dict[str, Any] = {}
+    if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
+        changes["session_id"] = checked_option("session_id", session_id, (str, Hashable), "text or a number")
+    if context is not None:
+        changes["context"] = context
+    if (approve := approve or module.approve) is not None:
+        changes["approve"] = checked_option("approve", approve, Callable, "a function")
+    if (policy := policy or module.policy) is not None:
+        checked_option("policy", policy, Policy, "a Policy(…)")
+        both = (module.policy, policy) if policy is not module.policy else (policy,)
+        changes["policies"] = (*node.scope.policies, *(each for each in both if each is not None))
+    if journal is not None or run_id is not None:
+        from trivium.journal.lowlevel import attempt_of
+
+        changes["journal"] = attempt_of(journal, run_id)
+    if timeout is not None or limits is not None or listeners:
+        heard = checked_options(timeout, limits, listeners)
+        change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
+    elif changes:
+        node.scope = node.scope.replace(**changes)
+    return node
 
 
 def overridable(core: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:

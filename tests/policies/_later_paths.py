@@ -16,10 +16,11 @@ from trivium.journal import Journal, step
 from trivium.llms import BaseLLM
 from trivium.policies import Source
 from trivium.schema import LLMMessage, Role
+from trivium.tasks import run_batch_function, run_batch_task_gen
 from trivium.testing import ScriptedModel, call_tool
 
-from ._office import TO_EVE, Outbox
-from ._paths import MAIL, Run, reader
+from ._office import READ, TO_EVE, Outbox
+from ._paths import MAIL, Run, reader, task_of
 
 
 class Crash(BaseException):
@@ -218,6 +219,14 @@ def by_a_module_that_keeps_an_answer(outbox: Outbox, folder: Path, options: dict
     outbox.agent(TO_EVE)(Keeper()("What was it?"), **options)
 
 
+def in_a_task_of_a_batch(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    run_batch_task_gen(lambda index: task_of(outbox.chat_agent(READ, TO_EVE)), ["Read."], **options)
+
+
+def in_a_function_of_a_batch(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    run_batch_function(outbox.agent(READ, TO_EVE), ["Read."], **options)
+
+
 LATER_PATHS: list[tuple[Run, Source]] = [
     (each, MAIL)
     for each in (
@@ -227,5 +236,6 @@ LATER_PATHS: list[tuple[Run, Source]] = [
         by_a_system_message_that_is_set_and_extended, by_the_template_of_a_class_that_is_replaced,
         by_a_copy_of_an_agent_that_was_changed, by_a_history_that_is_replaced,
         by_messages_that_are_loaded, by_a_state_that_is_loaded, by_a_module_that_keeps_an_answer,
+        in_a_task_of_a_batch, in_a_function_of_a_batch,
     )
 ]  # fmt: skip

@@ -198,15 +198,12 @@ def by_values_of_the_programs_classes(outbox: Outbox, folder: Path, options: dic
 
 def by_a_batch_of_an_agent(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
     writer = outbox.chat_agent(TO_EVE)
-    writer.policy, writer.approve = options.get("policy"), options.get("approve")
-    answers = llm_response_batch(writer, [reader(outbox)("Read.")])
-    agent_response_batch(writer, [each for each in answers if each], input_map=lambda answer: answer)
+    answers = llm_response_batch(writer, [reader(outbox)("Read.")], **options)
+    agent_response_batch(writer, [each for each in answers if each], input_map=lambda answer: answer, **options)
 
 
 def by_a_batch_of_a_task(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
-    writer = outbox.chat_agent(TO_EVE)
-    writer.policy, writer.approve = options.get("policy"), options.get("approve")
-    run_batch_tasks(task_of(writer), [reader(outbox)("Read.")])
+    run_batch_tasks(task_of(outbox.chat_agent(TO_EVE)), [reader(outbox)("Read.")], **options)
 
 
 def by_a_memory_of_ones_own(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceed
 from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import call_model
 from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, MemoryOption
-from trivium.module import AsyncModule, Hooks, overridable
+from trivium.module import AsyncModule, Hooks, call_node, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
 from trivium.schema.lowlevel import attribute, check_name, create_object, linked, message_of
@@ -410,8 +410,9 @@ class Agent(AgentNames, Generic[T_co]):
         """
         given = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
         calls = handled_by(self, given)
-        if calls and (current.get() is None or self.policy is not None or self.approve is not None):
-            with self._node() as node:  # as in its own calls
+        is_judged = (at := current.get()) is None or self.policy is not None or self.approve is not None
+        if calls and (is_judged or not given.sources <= sources_above(at)):
+            with call_node(self) as node:  # as in its own calls
                 self._receive(node, [], given.sources)
                 answer = await handling.handle_all(self, calls, given)
                 return answer and answer.replace(sources=node.sources or None)

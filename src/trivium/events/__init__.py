@@ -13,7 +13,7 @@ Example::
 
 from typing import TYPE_CHECKING
 
-from trivium.events._event import Display, Event, Listener, exception_line, on_one_line, to_json_value
+from trivium.events._event import Display, Event, Listener, escape_controls, exception_line, on_one_line, to_json_value
 from trivium.events._json import JSONObject, JSONValue
 from trivium.events._registry import HOMES, event_class, event_kinds
 from trivium.lazy import lazy_names
@@ -79,6 +79,7 @@ __all__ = [
     "UnclaimedEvent",
     "UsageEvent",
     "UserInputEvent",
+    "escape_controls",
     "event_class",
     "event_kinds",
     "exception_line",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trivium.events._union import RunEvent
     from trivium.schema import Usage
 
-__all__ = ["Display", "Event", "Listener", "exception_line", "on_one_line", "to_json_value"]
+__all__ = ["Display", "Event", "Listener", "escape_controls", "exception_line", "on_one_line", "to_json_value"]
 
 D_co = TypeVar("D_co", covariant=True, default=Any)
 K_co = TypeVar("K_co", covariant=True, bound=str, default=str)
@@ -230,6 +230,11 @@ def on_one_line(text: str) -> str:
     """Return a text on one line of at most 200 characters; the rest becomes an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+
+
+def escape_controls(text: str) -> str:
+    """Return the text with control characters escaped, so that it cannot steer a terminal."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else repr(sign)[1:-1] for sign in text)
 
 
 def to_json_value(value: object) -> Any:

@@ -1,8 +1,9 @@
 """Hooks transform what goes into and comes out of a module; to observe only, listen to events instead."""
 
+from trivium.events import escape_controls
 from trivium.hooks._get_logger import get_logger
 from trivium.hooks._hook import Hook, RemovableHandle, as_returned
-from trivium.hooks._logger import MessageLogger, escape_controls
+from trivium.hooks._logger import MessageLogger
 from trivium.hooks._processors import ActionPreprocessor, InternLMActionProcessor
 
 __all__ = [

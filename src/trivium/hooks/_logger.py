@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from trivium.events import escape_controls
 from trivium.hooks._get_logger import get_logger
 from trivium.hooks._hook import Hook
 from trivium.schema import Message
@@ -76,8 +77,3 @@ class MessageLogger(Hook):
             color = _COLORS[crc32(message.sender.encode("utf-8", "replace")) % len(_COLORS)]
             text = f"\x1b[{color}m{text}\x1b[0m"
         self.logger.info("%s", text)
-
-
-def escape_controls(text: str) -> str:
-    """Return the text with control characters escaped, so that it cannot steer a terminal."""
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else repr(sign)[1:-1] for sign in text)

@@ -67,6 +67,7 @@ async def run_batch_tasks_async(
         shared_limits: `max_cost` and `max_tokens` hold for all items together.
         progress: True shows a bar on stderr; a function is called with the number of finished items, and
             with that of all, or None where it is unknown.
+        approve, context, listeners, policy, timeout: as for any call, of the whole batch; each item inherits them.
 
     Returns:
         The outputs, or their replacements by `handle_exceptions`.
@@ -110,7 +111,8 @@ async def run_batch_task_gen_async(
     Args:
         gen_task: makes the task of an item from its number; called when the item starts, in its session.
         items, input_map, output_map, sequential, batch_size, turns, max_cost, max_tokens, stop_on_first_result,
-            handle_exceptions, shared_limits, progress: as for `run_batch_tasks`.
+            handle_exceptions, shared_limits, progress, approve, context, listeners, policy, timeout: as for
+            `run_batch_tasks`.
         message: the text before the progress bar.
 
     Example:
@@ -142,8 +144,8 @@ async def run_batch_agent_method_async(
     Args:
         agent: the agent; if you have written its `clone`, the i-th item gets `agent.clone(i)`.
         method: a responder or any other method that accepts a message, sync or async; or its name.
-        items, input_map, output_map, sequential, batch_size, stop_on_first_result, handle_exceptions, progress: as
-            for `run_batch_tasks`.
+        items, input_map, output_map, sequential, batch_size, stop_on_first_result, handle_exceptions, progress,
+            approve, context, listeners, policy, timeout: as for `run_batch_tasks`.
 
     Raises:
         ConfigurationError: the agent has no such method.
@@ -222,7 +224,8 @@ async def run_batch_function_async(
 
     Args:
         function: sync or async; it may block.
-        items, sequential, batch_size, stop_on_first_result, handle_exceptions, progress: as for `run_batch_tasks`.
+        items, sequential, batch_size, stop_on_first_result, handle_exceptions, progress, approve, context, listeners,
+            policy, timeout: as for `run_batch_tasks`.
 
     Example:
         >>> run_batch_function(str.upper, ["a", "b"], batch_size=2)

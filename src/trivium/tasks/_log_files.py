@@ -19,10 +19,9 @@ from typing import Final, TypeAlias
 from trivium.commander import CallNode, Event, TaskNode
 from trivium.commander.lowlevel import stopped_by
 from trivium.exceptions import OutputError
+from trivium.observers.lowlevel import TSV_HEAD, Entry, page_head, render_html, render_line, render_row
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._events import Response, ResponseEvent
-from trivium.tasks._log_page import page_head, render_html
-from trivium.tasks._log_text import TSV_HEAD, Entry, render_line, render_row
 
 __all__ = ["RunLog", "file_name"]
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sized
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequence, Sized
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from typing import Any, TypeAlias, TypedDict
 
-from trivium.commander import CallNode, Limits, current, driver_neutral, for_each
+from trivium.commander import CallNode, Limits, Listener, driver_neutral, for_each
 from trivium.commander.lowlevel import change_scope, drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
 from trivium.exceptions import ArgumentTypeError
+from trivium.module import OPTIONS, Module, call_node
 from trivium.observers import ProgressBar
+from trivium.policies import Policy
 from trivium.schema.lowlevel import check_name, positive
 
 Items: TypeAlias = Iterable[Any] | AsyncIterable[Any]
@@ -40,6 +42,11 @@ class BatchKeywords(TypedDict, total=False):
     stop_on_first_result: bool
     handle_exceptions: ExceptionHandling | bool
     progress: Progress
+    approve: Callable[[Any], Any] | None
+    context: Any
+    listeners: Sequence[Listener]
+    policy: Policy | None
+    timeout: float | None
 
 
 class _OverError(Exception):
@@ -90,9 +97,8 @@ class Batch:
         if self.batch_size is not None:
             positive(batch_size=self.batch_size)
         handling = read_handling(self.options.get("handle_exceptions", ExceptionHandling.RAISE))
-        node = CallNode("batch", current.get())
-        if self.limits is not None:
-            change_scope(node, timeout=None, limits=self.limits)
+        inherited: Any = {name: value for name, value in self.options.items() if name in OPTIONS}
+        node = call_node(Module("batch"), limits=self.limits, **inherited)
         work = self._run(node, handling)
         return await (run_from_trio(node, partial(drive, work)) if is_in_trio() else work)
 

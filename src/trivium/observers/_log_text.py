@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from trivium.hooks import escape_controls
+from trivium.events import escape_controls
 from trivium.schema import ChatDocLoggerFields, Message
-from trivium.tasks._events import Response
+
+if TYPE_CHECKING:
+    from trivium.tasks import Response
 
 __all__ = ["TSV_HEAD", "Entry", "render_line", "render_row"]
 

@@ -18,8 +18,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any, Final
 
+from trivium.observers._log_text import Entry
 from trivium.schema import Message, ToolCall
-from trivium.tasks._log_text import Entry
 
 __all__ = ["page_head", "render_html"]
 
@@ -28,7 +28,7 @@ _DEEPEST = 6
 _KINDS: Final = {"LLM": "llm", "User": "user", "Agent": "agent", "System": "system"}
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HEAD, _STYLE, _SCRIPT = (
-    files("trivium.tasks").joinpath(f"_log_page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
+    files("trivium.observers").joinpath(f"_log_page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
 )
 
 
