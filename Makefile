@@ -23,7 +23,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check wheel docs check-docs fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections bench-bfcl bench-journal bench-serving screenshots bench-web-ui clean
+.PHONY: help env dev quickstart test check wheel docs check-docs fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections bench-bfcl bench-ifbench bench-journal bench-serving screenshots bench-web-ui clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -103,6 +103,11 @@ bench-bfcl: dev .peers/bfcl/.ready ## measure how the embedded models call funct
 	$(TRIVIUM) models fetch small
 	$(TRIVIUM) models fetch default
 	$(PYTHON_BIN) benchmarks/bfcl $(BENCH_ARGS)
+
+bench-ifbench: dev .peers/ifbench/.ready ## measure how the embedded models follow instructions, by IFBench's own checker
+	$(TRIVIUM) models fetch small
+	$(TRIVIUM) models fetch default
+	$(PYTHON_BIN) benchmarks/ifbench $(BENCH_ARGS)
 
 bench-journal: dev $(KEEPERS:%=.peers/%/.ready) ## kill, race and damage durable runs, and measure them: docs/journal-figures.md
 	$(PYTHON_BIN) benchmarks/journal --page docs/journal-figures.md $(BENCH_ARGS)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from checked import Ask, asking, cases_of
 
 from trivium import Message, Module
 from trivium.evals import Case, Dataset, EvaluationReport, Score, compare, evaluate
@@ -88,7 +90,7 @@ def schema(given: Any) -> Any:
     return found
 
 
-def dataset_of(name: str, every: int, ask: Callable[[dict[str, Any]], list[str]]) -> Dataset[Any, Any]:
+def dataset_of(name: str, every: int, ask: Ask) -> Dataset[Any, Any]:
     """Return a set of BFCL, every n-th case of it, with BFCL's checker as the scorer."""
 
     def correct(case: Case[Any, Any], message: Message, run: RunView) -> Score:
@@ -99,8 +101,7 @@ def dataset_of(name: str, every: int, ask: Callable[[dict[str, Any]], list[str]]
         wrong = ask(asked)
         return Score(not wrong, "; ".join(map(str, wrong)))
 
-    lines = subprocess.run([*PEER, name], capture_output=True, text=True, check=True).stdout.splitlines()
-    cases = [Case(**json.loads(line)) for line in lines][::every]
+    cases = [Case(**each) for each in cases_of(PEER, name)[::every]]
     return Dataset(cases, [correct], name=name)
 
 
@@ -137,15 +138,7 @@ def main() -> None:
     options.journal.parent.mkdir(exist_ok=True)
     journal = Journal(options.journal)
     reports: dict[tuple[str, str, str], EvaluationReport] = {}
-    with subprocess.Popen(PEER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as checker:
-
-        def ask(asked: dict[str, Any]) -> list[str]:
-            assert checker.stdin is not None
-            assert checker.stdout is not None
-            checker.stdin.write(json.dumps(asked) + "\n")
-            checker.stdin.flush()
-            return json.loads(checker.stdout.readline())
-
+    with asking(PEER) as ask:
         datasets = [dataset_of(name, options.every, ask) for name in SETS]
         for model in options.models.split(","):
             local = LocalModel(model, parameters={"temperature": 0.0})
@@ -154,7 +147,6 @@ def main() -> None:
                     report = evaluate(Caller(local, way), dataset, f"{model} {way}", journal, at_once=1)
                     reports[local.name, way, dataset.name] = report
                     print(local.name, way, str(report), sep="\n", file=sys.stderr, flush=True)
-        checker.stdin.close()  # type: ignore[union-attr]
     path = ROOT / ("docs/bfcl.md" if options.every == 1 else "out/bfcl.md")
     path.parent.mkdir(exist_ok=True)
     path.write_text(page(reports, options.every), encoding="utf-8")

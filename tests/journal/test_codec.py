@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from contextlib import closing
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from trivium import Message
+from trivium import Agent, Message, llms
 from trivium.exceptions import JournalDamagedError, LimitExceededError, ToolError
+from trivium.journal import Journal
 from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes, without_notes
 from trivium.journal._digests import Digests
 from trivium.policies import NOTHING, Source
 from trivium.schema import ActionReturn, ActionStatusCode, Entity, Origin, ToolCall, Usage
+from trivium.testing import ScriptedModel
 
 ATOMS = (
     st.none()
@@ -121,6 +126,27 @@ def test_values_without_a_form_and_deep_ones_have_one_too():
     for value in (Bad(), deep, loop, {"a": Bad(), 1: lambda: 0}, float("inf"), "\ud800"):
         assert isinstance(Codec().dump(value), str)
         Codec().load(Codec().dump(value))
+
+
+class Reply(BaseModel):
+    """A user's class with the name of one of ours."""
+
+    answer: str
+
+
+def test_a_class_of_the_user_may_have_the_name_of_one_of_ours(tmp_path: Path):
+    known = Codec(Reply)
+    wider = known.also((llms.Reply,))
+    ours, users = llms.Reply("Hello."), Reply(answer="Hi.")
+    assert (wider.load(wider.dump(ours)), wider.load(wider.dump(users))) == (ours, users)
+    assert known.load(wider.dump(ours))["text"] == "Hello."
+    assert '"$":"Reply"' in Codec().also((llms.Reply,)).dump(ours)
+
+    agent = Agent[Reply](ScriptedModel(['{"answer": "yes"}']))
+    with closing(Journal(tmp_path / "runs.db", types=(Reply,))) as journal:
+        for _ in range(2):
+            assert agent("Is it?", run_id="one", journal=journal).output == Reply(answer="yes")
+        assert [each.status for each in journal.view("one").tree().walk()] == ["done", "done"]
 
 
 def test_no_class_is_made_that_was_not_given():

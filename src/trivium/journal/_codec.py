@@ -86,7 +86,10 @@ class Codec:
         found = self._wider.get((types, bases))
         if found is None:
             found = self._wider[types, bases] = Codec(*types, bases=(*self._bases, *bases))
-            found._types = {**self._types, **found._types}
+            found._types = dict(self._types)
+            for each in types:  # a class of the user may have the name of one of ours
+                if found._types.setdefault(each.__name__, each) is not each:
+                    found._types[_full_name(each)] = each
         return found
 
     def dump(self, value: object) -> str:
@@ -129,11 +132,9 @@ class Codec:
             return {_TAG: kind.__name__, "v": sorted(parts, key=lambda each: json.dumps(each, sort_keys=True))}
         if kind is bytes:
             return {_TAG: "bytes", "v": b64encode(value).decode()}
-        name = kind.__name__
-        if self._types.get(name) is not kind:
-            if not isinstance(value, self._bases):
-                return self.encode(_plain(value), depth + 1)
-            name = _full_name(kind)
+        name = kind.__name__ if self._types.get(kind.__name__) is kind else _full_name(kind)
+        if self._types.get(name) is not kind and not isinstance(value, self._bases):
+            return self.encode(_plain(value), depth + 1)
         if isinstance(value, Enum):
             return {_TAG: name, "v": self.encode(value.value)}
         return {_TAG: name, "v": {key: self.encode(each, depth + 1) for key, each in _values_of(value).items()}}
