@@ -51,6 +51,11 @@ def test_the_core_is_read_in_one_sitting(code: list[Source]):
     assert _shape.core_size(code) < _shape.CORE_LINES
 
 
+def test_evaluations_stay_small(code: list[Source]):
+    lines = [len(each.code_lines) for each in code if f"{each.module}.".startswith("trivium.evals.")]
+    assert 0 < sum(lines) <= 800
+
+
 def test_the_library_was_found():
     """Every rule above holds of nothing at all: see that there is something."""
     assert "trivium.schema" in {source.module for source in LIBRARY}

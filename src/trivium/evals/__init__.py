@@ -13,15 +13,8 @@ if TYPE_CHECKING:
     from trivium.evals._gepa import TextAdapter, improve_texts, load_texts, save_texts, texts_of
     from trivium.evals._judge import Agreement, Answered, Grade, Judge
     from trivium.evals._report import CaseResult, Comparison, EvaluationReport, Flip, Metric, compare
-    from trivium.evals._statistics import (
-        bootstrap,
-        cases_needed,
-        cohens_kappa,
-        paired_interval,
-        paired_test,
-        pass_at_k,
-        pass_hat_k,
-        wilson,
+    from trivium.evals._statistics import (  # isort: skip
+        bootstrap, cases_needed, cohens_kappa, paired_interval, paired_test, pass_at_k, pass_hat_k, wilson,
     )  # fmt: skip
 
 __all__ = [

@@ -165,9 +165,8 @@ async def rescore_async(dataset: Dataset[I, E], experiment: str, journal: Journa
         while (run_id := f"{experiment}/{case.id}/{repetition}") in ids:
             run = await invoke(journal.view, run_id)
             errors = {} if run.result is not None else {"run": run.why or f"the run is {run.info.status}"}
-            results.append(
-                await _scored(dataset, journal, CaseResult(case, repetition, run_id, run.result, {}, errors))
-            )
+            result = CaseResult(case, repetition, run_id, run.result, {}, errors)
+            results.append(await _scored(dataset, journal, result))
             repetition += 1
     if not results:
         raise UnknownRunError(f"the journal has no runs of the experiment {experiment!r} with cases of {dataset.name}")

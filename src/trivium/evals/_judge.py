@@ -136,13 +136,11 @@ class Judge:
             Case(each.id, _question(each.input.input, each.input.answer, each.input.expected), each.expected)
             for each in dataset
         ]
-        report = await evaluate_async(
-            self.agent, Dataset(cases, name=dataset.name), self._experiment(), journal, at_once=at_once
-        )
+        asked = Dataset(cases, name=dataset.name)
+        report = await evaluate_async(self.agent, asked, self._experiment(), journal, at_once=at_once)
         if report.errors:
             raise ConfigurationError(f"{self.__name__} could not grade all answers:\n{report}")
-        graded = [(each.message, each.case.expected) for each in report.results]
-        verdicts = [(message.output.passed, label) for message, label in graded if message is not None]
+        verdicts = [(each.message.output.passed, each.case.expected) for each in report.results if each.message]
         agreed = sum(verdict == label for verdict, label in verdicts)
         bias = fmean(verdict - label for verdict, label in verdicts)
         interval = wilson(agreed, len(verdicts))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from math import ceil, comb, copysign, inf, sqrt
+from math import ceil, comb, inf, sqrt
 from random import Random
 from statistics import NormalDist, fmean, pstdev
 
@@ -12,7 +13,7 @@ __all__ = [
     "bootstrap", "cases_needed", "cohens_kappa", "paired_interval", "paired_test", "pass_at_k", "pass_hat_k", "wilson",
 ]  # fmt: skip
 
-_DRAWS = 2_000
+_DRAWS, _STEPS, _PASSED_OR_NOT = 2_000, 10**12, {-1.0, 0.0, 1.0}
 
 
 def pass_at_k(trials: int, passed: int, k: int) -> float:
@@ -94,40 +95,29 @@ def paired_interval(differences: Sequence[float], level: float = 0.95) -> tuple[
         [0.026, 0.517]
     """
     z, mean = NormalDist().inv_cdf((1 + level) / 2), fmean(differences)
-    if _is_pass_or_fail(differences):
-        return _edge(differences, -1.0, z), _edge(differences, 1.0, z)
-    spare = len(differences) - z * z
-    half = z * pstdev(differences) / sqrt(spare) if spare > 0 else inf
-    return mean - half, mean + half
+    if not {*differences} <= _PASSED_OR_NOT:
+        spare = len(differences) - z * z
+        half = z * pstdev(differences) / sqrt(spare) if spare > 0 else inf
+        return mean - half, mean + half
 
+    def edge(farthest: float) -> float:
+        step = (farthest - mean) / _STEPS
+        return mean + step * bisect_left(range(_STEPS), z, key=lambda at: abs(_score(differences, mean + step * at)))
 
-def _is_pass_or_fail(differences: Sequence[float]) -> bool:
-    return {*differences} <= {-1.0, 0.0, 1.0}
+    return edge(-1.0), edge(1.0)
 
 
 def _score(differences: Sequence[float], supposed: float) -> float:
     """Return by how many standard errors the mean differs from a supposed one, by which the error is computed."""
     distance = fmean(differences) - supposed
-    if _is_pass_or_fail(differences):
-        # The most likely share of pairs that became worse, if the difference were the supposed one.
+    variance = fmean((each - supposed) ** 2 for each in differences)
+    if {*differences} <= _PASSED_OR_NOT:
+        # By the most likely share of pairs that became worse, if the difference were the supposed one.
         better, worse = (fmean(each == sign for each in differences) for sign in (1, -1))
         middle = better + worse - (2 - better + worse) * supposed
         share = (middle + sqrt(max(0.0, middle**2 + 8 * worse * supposed * (1 - supposed)))) / 4
         variance = 2 * share + supposed * (1 - supposed)
-    else:
-        variance = fmean((each - supposed) ** 2 for each in differences)
-    if abs(distance) < 1e-12:
-        return 0.0
-    return distance * sqrt(len(differences) / variance) if variance > 0 else copysign(inf, distance)
-
-
-def _edge(differences: Sequence[float], farthest: float, z: float) -> float:
-    """Return the difference, from the mean on as far as `farthest`, from which on the score test rejects."""
-    held, rejected = fmean(differences), farthest
-    for _ in range(40):
-        middle = (held + rejected) / 2
-        held, rejected = (middle, rejected) if abs(_score(differences, middle)) < z else (held, middle)
-    return held
+    return distance * sqrt(len(differences) / variance) if abs(distance) > 1e-12 else 0.0
 
 
 def cases_needed(difference: float, flipped: float, power: float = 0.8, level: float = 0.95) -> int:
