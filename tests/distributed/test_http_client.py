@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from trivium import Agent, Message, Module
+from trivium import Agent, Limits, Message, Module
 from trivium.agents import Sequential
 from trivium.commander import Event
 from trivium.distributed import AsyncHTTPAgentClient, HTTPAgentClient
 from trivium.exceptions import (
     ConfigurationError,
     DeadlineExceededError,
+    LimitExceededError,
     RemoteAgentError,
     RemoteConnectionError,
     RunKilledError,
@@ -43,6 +45,24 @@ def test_a_served_agent_is_called_like_any_other(entry: Entry):
         answer = entry(client_of(ask), "hi", session_id="ada")
         assert (answer.content, answer.sender, answer.origin) == ("hello", "far", Origin.USER)
         assert len(client_of(ask).state_dict("ada")["memory"]) == 2
+
+
+def test_what_a_remote_agent_spends_is_no_part_of_its_callers_limits():
+    def spend(request: object) -> list[Any]:
+        return ["hello", Usage(900, 100, usd=5.0)]
+
+    last = Agent(ScriptedModel(["bye"]), name="last")
+    with pytest.raises(LimitExceededError):
+        Sequential(Agent(ScriptedModel(spend), name="near"), last)("hi", limits=Limits(tokens=500))
+    with served(Agent(ScriptedModel(spend), name="far")) as ask:
+        assert Sequential(client_of(ask), last)("hi", limits=Limits(tokens=500)).content == "bye"
+
+
+def test_a_server_speaks_no_tls():
+    with served(Echo()) as ask:
+        port = int(ask.url.rsplit(":", 1)[1])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as plain, pytest.raises(ssl.SSLError):
+            ssl.create_default_context().wrap_socket(plain, server_hostname="localhost")
 
 
 def test_the_async_client_is_awaited():
