@@ -345,8 +345,9 @@ class Module:
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:
         """Add a hook, or the one that a config describes; the handle takes it out again."""
-        if not hasattr(made := create_object(hook), "before_agent"):
-            raise ConfigurationError(f"{type(made).__name__} is no hook: give an object of a subclass of trivium.Hook")
+        if isinstance(made := create_object(hook), type) or not hasattr(made, "before_agent"):
+            name = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
+            raise ConfigurationError(f"{name} is no hook: give an object of a subclass of trivium.Hook")
         self._hooks = self._hooks or {}
         handle = RemovableHandle(self._hooks, next(_handle_ids))
         self._hooks[handle.id] = made

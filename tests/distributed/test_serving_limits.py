@@ -196,6 +196,32 @@ def test_headers_have_a_largest_size() -> None:
         assert ask.chat("hi").is_success
 
 
+@pytest.mark.parametrize("before", [b"", b"GET /health_check HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
+def test_headers_that_arrive_at_once_have_it_too(before: bytes) -> None:
+    large = b"GET /health_check HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nX: %b\r\n\r\n"
+    with served(Echo(), connections=ConnectionLimits(header_bytes=2000)) as ask:
+        for count, status in ((1800, b"200"), (1990, b"400"), (40_000, b"400")):
+            answers = said_by(connect(ask, before + large % (b"x" * count)))
+            assert answers.rpartition(b"HTTP/1.1 ")[2].startswith(status), (count, answers)
+            assert answers.count(b"HTTP/1.1 ") == 1 + bool(before)
+
+
+def test_a_client_that_keeps_its_connection_waits_for_no_part_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[socket.socket] = []
+    create = socket.create_server
+
+    def listen(*given: Any, **options: Any) -> socket.socket:
+        made.append(create(*given, **options))
+        return made[-1]
+
+    monkeypatch.setattr(socket, "create_server", listen)
+    with served(Echo()) as ask:
+        assert ask.chat("hi").is_success
+        assert made[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), (
+            "it waits 40 ms for each answer's second part"
+        )
+
+
 def test_sessions_have_a_largest_number_for_each_user() -> None:
     with served(Echo(), token={"ada": "one", "bob": "two"}, max_sessions=2) as ask:
         ask.http.headers["authorization"] = "Bearer one"

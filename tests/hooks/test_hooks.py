@@ -230,3 +230,11 @@ def test_an_executor_has_moments_of_its_own(entry: Entry, hook: Hook):
 def test_a_plain_hook_changes_nothing():
     agent = Agent(ScriptedModel(["ok"]), hooks=[Hook(), Hook()])
     assert agent("x").content == "ok"
+
+
+def test_the_class_of_a_hook_is_refused_where_it_is_registered() -> None:
+    agent = Agent(ScriptedModel(["hello"]))
+    for register in (agent.register_hook, agent.executor.register_hook):
+        with pytest.raises(ConfigurationError, match="the class Hook is no hook: give an object"):
+            register(Hook)  # type: ignore[arg-type]
+    assert agent("hi").content == "hello"

@@ -26,6 +26,7 @@ from trivium.exceptions import (
     JournalError,
     LimitExceededError,
     ModelError,
+    RecursionTooDeepError,
     RemoteServiceError,
     ToolArgumentsError,
     ToolDefinitionError,
@@ -458,6 +459,8 @@ def as_text(value: Any) -> str:
         return _to_json(value)
     except (TypeError, ValueError):
         return str(value)
+    except RecursionError:
+        raise RecursionTooDeepError.of(f"a {type(value).__name__}") from None
 
 
 def to_json_parts(value: object) -> Any:

@@ -177,8 +177,8 @@ class Agent(AgentNames, Generic[T_co]):
 
     parameters: dict[str, Any] = attribute(__init__, "parameters", lambda given: dict(given or {}))
     aggregator: DefaultAggregator = attribute(__init__, "aggregator", parts.made_aggregator)
-    max_rounds: int = attribute(__init__, "max_rounds", int)
-    repairs: int = attribute(__init__, "repairs", int)
+    max_rounds: int = attribute(__init__, "max_rounds", parts.made_rounds)
+    repairs: int = attribute(__init__, "repairs", parts.made_repairs)
     parallel: bool = attribute(__init__, "parallel", bool)
     tools = property(parts.tools_of, parts.set_tools)
     on_tool_error = property(attrgetter("executor.on_tool_error"), parts.set_on_tool_error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -17,7 +18,7 @@ from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelErr
 from trivium.llms import ModelProtocol
 from trivium.llms.lowlevel import SAMPLING_KEYWORDS
 from trivium.module import OPTIONS, Module
-from trivium.schema.lowlevel import check_arguments, check_name, create_object, is_mapping, positive
+from trivium.schema.lowlevel import check_arguments, check_name, create_object, is_mapping
 
 if TYPE_CHECKING:
     from trivium.agents._agent import Agent
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from trivium.agents._toolbox import Toolbox
 
 __all__ = [
-    "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_aggregator", "made_model", "made_tools",
-    "set_format", "set_on_tool_error", "set_tools", "tool_choice", "tools_of",
+    "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_aggregator", "made_model",
+    "made_repairs", "made_rounds", "made_tools", "set_format", "set_on_tool_error", "set_tools", "tool_choice",
+    "tools_of",
 ]  # fmt: skip
 
 Model: TypeAlias = ModelProtocol | str | None
@@ -92,7 +94,17 @@ def check_rare(
     if given != _USUAL:
         by_name = dict(zip(_RARE, given, strict=True))
         check_arguments(constructor, agent, by_name.items())
-        positive(max_rounds=by_name["max_rounds"])
+        made_rounds(by_name["max_rounds"])
+        made_repairs(by_name["repairs"])
+
+
+def _count(name: str, least: int, given: Any) -> int:
+    if isinstance(given, bool) or given < least:
+        raise ConfigurationError(f"{name} is a whole number of at least {least}, not {given!r}")
+    return int(given)
+
+
+made_rounds, made_repairs = partial(_count, "max_rounds", 1), partial(_count, "repairs", 0)
 
 
 def given_model(llm: object) -> Any:

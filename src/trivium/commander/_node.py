@@ -317,7 +317,7 @@ class TaskNode:
             if isinstance(error, LimitExceededError) and not error.path:
                 error.path = self._path()
             if isinstance(error, RecursionError) and not isinstance(error, RecursionTooDeepError):
-                return RecursionTooDeepError(f"{self._name} nests calls deeper than sys.getrecursionlimit() allows")
+                return RecursionTooDeepError.of(self._name)
             return error
         cancelled, reason = self._stopping
         if cancelled is not self and self._parent is not None:

@@ -27,7 +27,7 @@
     │   ├── LimitExceededError (LimitError)     a limit on turns, tokens, money or calls was reached
     │   ├── ToolFailedError                     a tool raised an unexpected error, which was to end the run
     │   ├── SuspendedError (RuntimeError)       core code awaited something foreign
-    │   ├── RecursionTooDeepError (RecursionError)  calls are nested deeper than the interpreter allows
+    │   ├── RecursionTooDeepError (RecursionError)  calls or values are nested deeper than the interpreter allows
     │   └── WouldDeadlockError (RuntimeError)   a sync call would wait for itself
     ├── CommanderError                          a job, a handler or a commander was misused
     │   ├── NotHandlerError (TypeError)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, Self
 
 from trivium.exceptions._root import LimitError, TriviumError
 
@@ -75,7 +76,13 @@ class SuspendedError(RunError, RuntimeError):
 
 
 class RecursionTooDeepError(RunError, RecursionError):
-    """Calls are nested deeper than the interpreter allows."""
+    """Calls, or the values in each other, are nested deeper than the interpreter allows."""
+
+    @classmethod
+    def of(cls, what: str) -> Self:
+        """Return the error for what nests too deeply, which names the limit."""
+        most = sys.getrecursionlimit()
+        return cls(f"{what} nests calls or values deeper than {most:,} levels; raise sys.setrecursionlimit(…)")
 
 
 class WouldDeadlockError(RunError, RuntimeError):

@@ -14,10 +14,10 @@ from typing import Any, Final, Protocol
 
 from trivium.schema.lowlevel import positive
 
-__all__ = ["MOST_WAITING", "ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
+__all__ = ["ACCEPTED_AT_ONCE", "MOST_WAITING", "ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
 
-_SPARE_FILES: Final = 64
-"""Descriptors that are left to the program itself."""
+ACCEPTED_AT_ONCE: Final = 16
+"""The connections that are accepted in one turn of the loop, between which others are served."""
 _MOST_FAULTS: Final = 1000
 MOST_WAITING: Final = 2048
 """The connections that may wait to be accepted: beyond these, a client tries again after a second or more."""
@@ -59,10 +59,6 @@ class ConnectionLimits:
     def most(self) -> int:
         """Return the number of connections for which this process has descriptors."""
         return max(1, min(self.total, most_files() // 2))
-
-    def backlog(self) -> int:
-        """Return the number of connections that asyncio may accept in one turn; more wait at the socket."""
-        return max(16, min(MOST_WAITING, (most_files() - self.most() - _SPARE_FILES) // 2))
 
 
 def most_files() -> int:
@@ -151,9 +147,21 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
     connections = Connections(limits)
     seconds: dict[object, float] = {h11.IDLE: limits.header_seconds, h11.SEND_BODY: limits.body_seconds}
 
+    class Wire(h11.Connection):
+        """Bounds headers that come at once too: h11 bounds only those that are incomplete."""
+
+        def next_event(self) -> Any:
+            event = super().next_event()
+            if isinstance(event, h11.Request):
+                size = len(event.target) + sum(len(name) + len(value) + 4 for name, value in event.headers.raw_items())
+                if size > limits.header_bytes:
+                    raise h11.RemoteProtocolError(f"the headers have more than {limits.header_bytes} bytes")
+            return event
+
     class Connection(H11Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.conn: Any = Wire(h11.SERVER, limits.header_bytes)
             self.address = network_of(self.client)
             self._timed: Any = None
             self._timer: Any = None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections import deque
 from collections.abc import Generator, Iterable, Mapping, Sequence, Sized
 from contextlib import closing, contextmanager
 from contextvars import copy_context
 from decimal import Decimal
 from functools import partial
+from gc import get_referents
 from pathlib import Path
 from queue import SimpleQueue
 from sys import getsizeof
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.agents.special.table._creating import (
@@ -31,6 +34,7 @@ from trivium.exceptions import (
     DocumentTimeoutError,
     DocumentTooLargeError,
     EmptyDocumentError,
+    RecursionTooDeepError,
     UnreadableDocumentError,
 )  # fmt: skip
 from trivium.parsing.lowlevel import SheetOrder, sheet_rows
@@ -52,6 +56,9 @@ _WIDER: Final[Mapping[str, tuple[str, ...]]] = {
     "HUGEINT": ("BIGINT",),
     "TIMESTAMP": ("DATE",),
 }
+_CONTAINERS: Final = (list, tuple, set, frozenset, deque)
+_ATOMS: Final = (str, bytes, bytearray, int, float, NoneType, Decimal, datetime.date, datetime.time)
+_CODE: Final = (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, CodeType)
 _BIG, _HUGE = 1 << 63, 1 << 127
 
 
@@ -72,6 +79,7 @@ class _Column:
 
         Raises:
             ConfigurationError: the value is an integer that DuckDB cannot hold.
+            RecursionTooDeepError: the value is nested too deeply to be written.
         """
         if value is None:
             return _NULL
@@ -84,7 +92,10 @@ class _Column:
                 )
             kind = "BIGINT" if -_BIG <= value < _BIG else "HUGEINT"
         self._types.add(kind)
-        text = value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+        try:
+            text = value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+        except RecursionError:
+            raise RecursionTooDeepError.of(f"a value of the column {self.header!r}") from None
         return '"' + text.replace("\0", "").replace('"', '""') + '"'
 
     @property
@@ -100,16 +111,38 @@ def _value(cell: object) -> object:
     return unpack(cast("dict[str, Any]", cell)) if isinstance(cell, dict) else cell
 
 
-def memory_of(row: object) -> int:
-    """Return about how many bytes a row takes."""
-    named: object = row
-    values = cast("Mapping[object, object]", named).values() if isinstance(named, Mapping) else ()
-    sizes = (getsizeof(str(each) if isinstance(each, Sized) else each) for each in values)
-    return getsizeof(row) + sum(sizes)
+def memory_of(row: object, most: int, known: set[int]) -> int:
+    """Return about how many bytes a row takes, with all that it refers to; counting ends above the most.
+
+    What stands in it several times counts each time, as in the text that is made of it; only names of columns and what
+    objects of other classes refer to count once.
+
+    Args:
+        row: the row.
+        most: the most bytes that it may take.
+        known: the ids of what counts once and was counted; those of this row are added.
+    """
+    size, waiting = 0, [row]
+    while waiting and size <= most:
+        value = waiting.pop()
+        size += max(getsizeof(value), value.nbytes if hasattr(value, "nbytes") else 0)  # type: ignore[attr-defined] - numpy's
+        if isinstance(value, Mapping):
+            named = cast("Mapping[object, object]", value)
+            waiting += named.values()
+            waiting += (each for each in named if id(each) not in known)
+            known.update(map(id, named))
+        elif isinstance(value, Iterable) and isinstance(value, _CONTAINERS):
+            waiting += cast("Iterable[object]", value)
+        elif not isinstance(value, _ATOMS):
+            parts = [each for each in get_referents(value) if id(each) not in known and not isinstance(each, _CODE)]
+            known.update(map(id, parts))
+            waiting += parts
+    return size
 
 
 def _too_many(what: str, limit: str, most: int) -> DocumentTooLargeError:
-    text = f"the {what} {most:,}; give them as a file or a list, or raise TableLimits({limit}=…)"
+    advice = "give some" if limit == "columns" else "give them as a file or a list"
+    text = f"the {what} {most:,}; {advice}, or raise TableLimits({limit}=…)"
     return DocumentTooLargeError(text, "", limit, most)
 
 
@@ -196,15 +229,17 @@ class Loader(NamedTuple):
             raise DocumentTimeoutError(f"{text}TableLimits(seconds=…)", "", "seconds", seconds) from None
         finally:
             is_late.set()
-        if isinstance(error, Exception) and not isinstance(error, DocumentTooLargeError):
+        if isinstance(error, Exception) and "thread" in str(error).lower():  # as sqlite3 says it of its cursors
             error.add_note("A thread reads the rows of a generator: give those that are bound to another as a list.")
         return value_or_raise((rows, error))
 
     def _read_rows(self, source: Iterable[object], is_late: ThreadEvent) -> list[object]:
-        given, size, limits = list[object](), 0, self.limits
+        given, size, limits, known = list[object](), 0, self.limits, set[int]()
         for row in source:
             given.append(row)
-            size += memory_of(row)
+            if isinstance(row, Mapping):
+                self._check_width(cast("Mapping[object, object]", row))
+            size += memory_of(cast("object", row), limits.given_bytes - size, known)
             if len(given) > limits.rows:
                 raise _too_many("rows are more than", "rows", limits.rows)
             if size > limits.given_bytes:
@@ -212,6 +247,10 @@ class Loader(NamedTuple):
             if is_late.is_set():
                 break
         return given
+
+    def _check_width(self, headers: Sized) -> None:
+        if len(headers) > self.limits.columns:
+            raise _too_many("columns are more than", "columns", self.limits.columns)
 
     def load_file(self, name: str, file: Path) -> dict[str, str]:
         """Make a table of a file, by its suffix."""
@@ -318,6 +357,7 @@ class Loader(NamedTuple):
 
         if not headers:
             raise EmptyDocumentError("there are no columns: a table has one at least")
+        self._check_width(headers)
         names = plain_names(headers, reserved_words(self.database))
         columns = [_Column(header) for header in headers]
         path = self.folder / "rows.csv"
