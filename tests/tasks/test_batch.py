@@ -488,19 +488,3 @@ def test_it_is_killed_where_it_is_called_from_and_says_how_far_it_came():
     with pytest.raises(RunKilledError, match="enough"):
         outer("go")
     assert outer.notes == ["the batch was stopped when 2 of 4 items were done"]
-
-
-def test_options_of_a_call_hold_for_the_whole_batch():
-    seen: list[Any] = []
-
-    def look(text: str) -> None:
-        seen.append(this_call().context)
-
-    names: list[str] = []
-    run_batch_function(look, ["a"], context="the whole", listeners=[lambda event: names.append(event.name)])
-    assert seen == ["the whole"]
-    assert names[0] == "batch"
-    wrong: list[dict[str, Any]] = [{"policy": 3}, {"approve": 3}, {"listeners": 3}, {"timeout": "1"}, {"session_id": 1}]
-    for given in wrong:
-        with pytest.raises(ArgumentTypeError, match=next(iter(given))):
-            run_batch_tasks(upper(), ["a"], **given)

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from _signals import press_ctrl_c
-from trivium import Agent, ChatAgent, Message, Task
-from trivium.exceptions import RunKilledError
+from trivium import Agent, ChatAgent, Message, Task, this_call
+from trivium.exceptions import ArgumentTypeError, RunKilledError
 from trivium.llms import OpenAIModel
 from trivium.tasks._batch import (
     agent_response_batch_async,
@@ -451,3 +451,19 @@ def test_a_real_server_is_asked_by_as_many_as_may_and_never_by_more(runner: Runn
         thread.join()
     assert results == [item.upper() for item in items]
     assert (server.most_asking, server.most_connected) == (4, 4)
+
+
+def test_options_of_a_call_hold_for_the_whole_batch():
+    seen: list[Any] = []
+
+    def look(text: str) -> None:
+        seen.append(this_call().context)
+
+    names: list[str] = []
+    run_batch_function(look, ["a"], context="the whole", listeners=[lambda event: names.append(event.name)])
+    assert seen == ["the whole"]
+    assert names[0] == "batch"
+    wrong: list[dict[str, Any]] = [{"policy": 3}, {"approve": 3}, {"listeners": 3}, {"timeout": "1"}, {"session_id": 1}]
+    for option in wrong:
+        with pytest.raises(ArgumentTypeError, match=next(iter(option))):
+            run_batch_tasks(answering(str.upper), ["a"], **option)
