@@ -57,7 +57,15 @@ from trivium.hooks import Hook, RemovableHandle, as_returned
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import attribute, check_content, check_name, create_object, keywords_of, message_of
+from trivium.schema.lowlevel import (
+    attribute,
+    check_content,
+    check_name,
+    checked,
+    create_object,
+    keywords_of,
+    message_of,
+)
 
 if TYPE_CHECKING:
     from trivium.journal import Journal
@@ -388,6 +396,7 @@ class Module:
         found = ((key, manager.get(session_id)) for key, manager in self._memories())
         return {key: memory.save() if memory is not None else [] for key, memory in found}
 
+    @checked
     def load_state_dict(self, state: Mapping[str, Sequence[Any]], session_id: Hashable = 0) -> None:
         """Take what `state_dict` gave, for a session.
 

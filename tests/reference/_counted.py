@@ -1,9 +1,10 @@
 """The documented names, attributes, overrides, programs and claims of the three systems, and the tests of each.
 
-- A **name** is a class, function, method or parameter. Of Langroid: each of the table (docs/langroid-names.md);
-  tested is one that a mark names whose test uses it. Of Lagent and Agere: each that their documents' programs import,
-  call or pass by keyword, and each that the lists of facts name; tested is one of a program that a test runs, or one
-  that a test which checks something uses. `scripts/used_names.py` says what a use is: the spelling alone is none.
+- A **name** is a class, function, method or parameter. Of Langroid: each of the table (docs/langroid-names.md); tested
+  is one that the product has (`_resolved.py`), and that a mark names whose test uses it. Of Lagent and Agere: each that
+  their documents' programs import, call or pass by keyword, and each that the lists of facts name; tested is one of a
+  program that a test runs, or one that a test which checks something uses. `scripts/used_names.py` says what a use is:
+  the spelling alone is none.
 - An **attribute** is one of the table (Langroid), or one that a program of the documents reads or sets on an object.
 - An **override** is a method that the documents let users write; tested is one with a row in
   `tests/agents/test_overrides.py`.
@@ -33,6 +34,7 @@ from utils import test_getting_started
 
 from . import test_agere_sentences, test_lagent_sentences, test_lagent_sentences_texts
 from ._documents import REFERENCE, blocks_of
+from ._resolved import is_there
 from ._sentences import CHECKED, LISTS, sentences
 from .test_documented_attributes import DIFFERENT
 from .test_lagent_documents import WORDS
@@ -99,6 +101,8 @@ def _langroid() -> Iterator[Item]:
         numbered = key.rpartition(" ")[0] in NUMBERED
         kind: Kind = "claim" if numbered else "attribute" if _is_attribute(key, known) else "name"
         found = item("langroid", kind, key, by[key])
+        if not is_there(key):
+            found = found._replace(state="missing", by="the product has no such name")
         yield found._replace(state="different") if key in DIFFERENT else found
 
 

@@ -12,8 +12,10 @@ import pytest
 from _once import made_once
 from project._scripts import shown_tests
 from project._source import ROOT
+from trivium import ChatAgent, Task
 
 from ._counted import CLAIMS, KINDS, SYSTEMS, claim_of, counted, is_evidence
+from ._resolved import is_there
 from ._sentences import CHECKED, Said
 
 
@@ -133,3 +135,22 @@ def test_a_mark_counts_with_a_use_of_what_it_names(key: str, used: set[str], is_
 def test_a_mark_of_a_sentence_that_no_document_has_is_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(CHECKED, ("agere B2", "3.9"), CHECKED["agere B2", "3.1"])
     assert [each.key for each in counted("agere") if each.state == "missing"] == ["agere B2 3.9"]
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Task, "add_sub_task"), (ChatAgent, "set_system_message")])
+def test_a_name_that_the_product_has_lost_is_missing(owner: type, name: str, monkeypatch: pytest.MonkeyPatch):
+    key = f"{owner.__name__}.{name}"
+    assert is_there(key)
+    assert not is_there(f"{key}(no_such_parameter)")
+    for each in owner.__mro__:
+        if name in vars(each):
+            monkeypatch.delattr(each, name)
+    assert not is_there(key)
+    (found,) = [each for each in counted("langroid") if each.key == key]
+    assert found.state == "missing"
+
+
+def test_an_agent_is_found_by_the_documented_keyword():
+    assert is_there("ChatAgent.from_id(id)")
+    assert not is_there("ChatAgent.from_id(obj_id)")
+    assert ChatAgent.from_id(id="none") is None

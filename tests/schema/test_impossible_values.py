@@ -190,6 +190,8 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: task()("x", trns=3), "a call of ChatAgent takes no trns: did you mean turns?"),
     (lambda: task().run("x", trns=3), "run takes no trns: did you mean turns?"),
     (lambda: task().run("x", approve=3), "a call takes a function as approve, not int"),
+    (lambda: Agent(model()).load_state_dict(None), "takes a dict as state, not NoneType"),  # type: ignore[arg-type]
+    (lambda: Agent(model()).load_state_dict({"memory": 3}), "saved messages are a list, not int"),  # type: ignore[dict-item]
     (lambda: Deep()("x", dpth=3), "a call of Deep takes no dpth: did you mean depth?"),
     (lambda: Deep()("x", timout=3), "did you mean timeout?"),
     (lambda: Agent(model())("x", temprature=0.5), "did you mean temperature? What a model server takes besides"),

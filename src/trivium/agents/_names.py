@@ -246,7 +246,7 @@ class AgentNames(Module):
             ObjectRegistry.registry[made] = self
         return made
 
-    from_id, delete_id = staticmethod(ObjectRegistry.get), staticmethod(ObjectRegistry.remove)
+    from_id, delete_id = staticmethod(ObjectRegistry.from_id), staticmethod(ObjectRegistry.delete_id)
 
     # ---- documents
     @cached_property

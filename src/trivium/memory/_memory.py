@@ -200,6 +200,8 @@ class Memory:
             TypeError: an entry is neither a dict nor a message.
             ValueError: an entry is no message.
         """
+        if not isinstance(saved, Sequence):  # type: ignore[unnecessary] - users pass anything
+            raise ArgumentTypeError(f"saved messages are a list, not {type(saved).__name__}", "messages")
         for each in saved:
             if not isinstance(each, dict | Message):  # type: ignore[unnecessary] - users pass anything
                 kind = type(each).__name__

@@ -44,6 +44,16 @@ class ObjectRegistry:
         cls.registry.pop(obj_id, None)
 
     @staticmethod
+    def from_id(id: str) -> Any:
+        """Return the object with this id, by the name that agents have for it; None if there is none any more."""
+        return ObjectRegistry.get(id)
+
+    @staticmethod
+    def delete_id(id: str) -> None:
+        """Forget the object with this id, by the name that agents have for it."""
+        ObjectRegistry.remove(id)
+
+    @staticmethod
     def new_id() -> str:
         """Return an id that nothing has."""
         return str(uuid4())

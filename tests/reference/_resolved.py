@@ -1,0 +1,114 @@
+"""Documented names looked up on the product itself: a name that is gone is missing, whatever the tests say."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import EnumMeta
+from functools import cache
+from typing import Any
+
+from project._source import ROOT
+from trivium.agents._callbacks import AgentCallbacks, TaskCallbacks
+
+__all__ = ["is_there"]
+
+_PACKAGE = ROOT / "src/trivium"
+_OTHERS = ("lagent.", "agere.")
+
+
+@cache
+def _public() -> dict[str, list[Any]]:
+    """All that the public modules name, by name; modules too, by their path."""
+    found: dict[str, list[Any]] = {"AgentCallbacks": [AgentCallbacks], "TaskCallbacks": [TaskCallbacks]}
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        parts = [part for part in path.relative_to(_PACKAGE.parent).with_suffix("").parts if part != "__init__"]
+        if any(part.startswith("_") for part in parts):
+            continue
+        module = importlib.import_module(".".join(parts))
+        found.setdefault(parts[-1], []).append(module)
+        names: list[str] = getattr(module, "__all__", [])
+        for name in names:
+            found.setdefault(name, []).append(getattr(module, name))
+    return found
+
+
+@cache
+def _set_by(kind: type) -> frozenset[str]:
+    """The attributes that the methods of a class set on their object."""
+    with suppress(OSError, TypeError):  # a class that was made without source
+        lines = re.findall(r"^ *((?:\w+\.\w+(?:, | = |: [^=\n]+ = ))+)", inspect.getsource(kind), re.MULTILINE)
+        return frozenset(re.findall(r"\bself\.(\w+)", " ".join(lines)))
+    return frozenset()
+
+
+def _has(owner: Any, name: str) -> bool:
+    """Return whether an object, or the objects of a class, have an attribute."""
+    if hasattr(owner, name):
+        return True
+    if not isinstance(owner, type):
+        return False
+    own = [each for each in owner.__mro__ if each.__module__.startswith("trivium.")]
+    return name in getattr(owner, "model_fields", {}) or any(
+        name in vars(each).get("__annotations__", {}) or name in _set_by(each) for each in own
+    )
+
+
+def _takes(function: Any, parameter: str) -> bool:
+    """Return whether a function, or a class, takes a parameter."""
+    if function is None or isinstance(function, EnumMeta) or parameter in getattr(function, "model_fields", {}):
+        return True
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return True
+    return parameter in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
+@cache
+def _anywhere() -> frozenset[str]:
+    """The names of all public things, of their attributes, and of what their methods take."""
+    found = set(_public())
+    for thing in {id(each): each for many in _public().values() for each in many}.values():
+        if isinstance(thing, type):
+            own = [each for each in thing.__mro__ if each.__module__.startswith("trivium.")]
+            found.update(dir(thing), *(vars(each).get("__annotations__", ()) for each in own), *map(_set_by, own))
+        for function in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):
+            with suppress(TypeError, ValueError):
+                found.update(inspect.signature(getattr(function, "__func__", function)).parameters)
+    return frozenset(found)
+
+
+def _meant(path: str) -> Iterator[Any]:
+    """The objects that a dotted name can mean."""
+    owner, _, callback = path.rpartition(".callbacks.")
+    if owner:
+        path = f"{owner.replace('ChatAgent', 'Agent')}Callbacks.{callback}"
+    elif path.startswith(_OTHERS):
+        module, _, name = path.partition(".")[2].rpartition(".")
+        module = importlib.import_module(f"trivium.{module}".rstrip("."))
+        yield from [getattr(module, name)] if hasattr(module, name) else ()
+        return
+    first, *rest = path.split(".")
+    objects = list(_public().get(first, []))
+    for name in rest:
+        objects = [getattr(each, name, None) for each in objects if _has(each, name)]
+    yield from objects
+
+
+def is_there(key: str) -> bool:
+    """Return whether a documented name, spelt as in a mark or as a program imports it, is found on the product.
+
+    One without an owner may be an attribute, or a parameter, of anything public. The parameters of a callback are what
+    it is called with.
+    """
+    path, _, parameter = key.rstrip(")").replace("[T]", "").partition("(")
+    if " " in path:
+        return True  # a number of a list
+    objects = list(_meant(path))
+    if not objects:
+        return "." not in path and path in _anywhere()
+    return not parameter or ".callbacks." in path or any(_takes(each, parameter) for each in objects)
