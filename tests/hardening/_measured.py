@@ -11,21 +11,22 @@ __all__ = ["Cost", "cost_of"]
 
 _PROGRAM = """
 import json, re, resource, sys, time
-began = time.monotonic()
 said, kind, limit = "", "", ""
 try:
     {body}
 except Exception as error:
     said, kind, limit = str(error), type(error).__name__, getattr(error, "limit", "")
-seconds = time.monotonic() - began
+children = resource.getrusage(resource.RUSAGE_CHILDREN)
+seconds = time.process_time() + children.ru_utime + children.ru_stime
 own = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
-most = max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+most = max(own, children.ru_maxrss)
 print(json.dumps([kind, said, str(limit), seconds, most / 1024]))
 """
 
 
 class Cost(NamedTuple):
-    """The name of an error, its text, the limit that it names; the seconds, and the peak in megabytes."""
+    """The name of an error, its text, the limit that it names; the seconds of processors, and the peak in
+    megabytes."""
 
     error: str
     text: str

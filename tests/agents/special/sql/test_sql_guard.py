@@ -376,7 +376,9 @@ def test_a_text_stays_within_its_literal_in_each_form(text: str, random: Random)
     forms = [f"E'{''.join(codes)}'", f"e'{''.join(codes[:half])}' -- x\n'{''.join(codes[half:])}'"]
     forms.append("u&'" + "".join(rf"\+{ord(each):06x}" for each in text) + "'")
     if _UNSEEN.isdisjoint(text):
-        forms += [f"'{doubled}'", f"N'{doubled}'", f"$é${text}$é$"]
+        forms += [f"'{doubled}'", f"N'{doubled}'"]
+        if f"{text}$é$".index("$é$") == len(text):  # a text may end it before: "$é"
+            forms.append(f"$é${text}$é$")
     sent = check_query(f"SELECT {forms[0]} AS a", "postgres")
     assert sent == f"SELECT '{doubled}' AS a" or not _UNSEEN.isdisjoint(text)
     for each in forms:
