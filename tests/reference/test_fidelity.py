@@ -13,6 +13,7 @@ from _once import made_once
 from project._scripts import shown_tests
 from project._source import ROOT
 from trivium import ChatAgent, Task
+from trivium.commander import PASS_WORD, CommanderAsync, Job, handler, tasker
 
 from ._counted import CLAIMS, KINDS, SYSTEMS, claim_of, counted, is_evidence
 from ._resolved import is_there
@@ -154,3 +155,30 @@ def test_an_agent_is_found_by_the_documented_keyword():
     assert is_there("ChatAgent.from_id(id)")
     assert not is_there("ChatAgent.from_id(obj_id)")
     assert ChatAgent.from_id(id="none") is None
+
+
+def test_the_views_of_an_agents_tools_are_empty_at_first():
+    agent = ChatAgent()
+    assert [dict(agent.llm_tools_map), *map(list, (agent.llm_tools_handled, agent.llm_tools_usable))] == [{}, [], []]
+
+
+def test_handlers_in_a_list_are_a_result():
+    ran: list[str] = []
+
+    @handler(PASS_WORD)
+    async def work(self_handler: object) -> None:
+        ran.append("ran")
+
+    class Two(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> object:
+            return [work(), work()]
+
+    class One(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> object:
+            return work()
+
+    for job, count in ((Two(), 0), (One(), 1)):
+        CommanderAsync().run_auto(job)
+        assert len(ran) == count
