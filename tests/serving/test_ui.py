@@ -49,7 +49,7 @@ def test_the_page_and_its_files_need_no_token_and_load_nothing_else():
         assert stranger.get("/ui/files/older/app.js").status_code == 404
         for path in ("about", "runs", "run?id=a", "outline?id=a", "node?id=a", "export?id=a", "approvals", "compare"):
             assert stranger.get(f"/ui/{path}").status_code == 401
-        for path in ("decide", "fork"):
+        for path in ("decide", "fork", "forget"):
             assert stranger.post(f"/ui/{path}", json={}).status_code == 401
 
 
@@ -71,6 +71,7 @@ def test_an_owner_sees_no_runs_of_others_and_looks_into_their_own_only_as_an_ins
         assert ada.post("/ui/fork", json={"id": hers}).status_code == 403
         assert bob.post("/ui/fork", json={"id": hers}).status_code == 404
         assert bob.post("/ui/decide", json={"id": hers, "digest": "a", "approved": True}).status_code == 404
+        assert bob.post("/ui/forget", json={"id": hers}).status_code == 404
         assert bob.get("/ui/outline", params={"id": his}).json()["names"] == ["shop", "model"]
 
 
@@ -79,7 +80,7 @@ def test_an_owner_sees_no_runs_of_others_and_looks_into_their_own_only_as_an_ins
     [
         ("decide", {"id": "a", "digest": "b"}), ("decide", {"digest": "b", "approved": True}),
         ("fork", {"id": "a", "edit": 1}), ("fork", {"id": 1}), ("fork", {"id": "a", "edit": "b"}),
-        ("fork", {"at": "b"}),
+        ("fork", {"at": "b"}), ("forget", {}),
     ],
 )  # fmt: skip
 def test_a_body_that_cannot_be_meant_is_refused(path: str, body: object):
@@ -143,7 +144,7 @@ def test_a_run_that_a_program_wrote_is_shown_and_decided_on(tmp_path: Path):
         model = ScriptedModel(lambda request: "done" if request.messages[-1]["role"] == "tool" else call)
         return Agent(model, name="payer", tools=[tool(effect="once", needs_approval=True)(pay)], approve=ask_later)
 
-    for name in ("one", "two"):
+    for name in ("one", "two", "three"):
         with pytest.raises(RunPausedError):
             agent()("pay", run_id=name, journal=journal)
     with serving(journal=tmp_path / "runs.db") as client:
@@ -154,11 +155,26 @@ def test_a_run_that_a_program_wrote_is_shown_and_decided_on(tmp_path: Path):
             body = {"id": name, "digest": digest, "approved": approved, "reason": "too dear"}
             assert client.post("/ui/decide", json=body).json()["approvals"] == []
             assert client.post("/ui/decide", json=body).status_code == 409
+        for status in (200, 404):  # nobody here could cancel it
+            assert client.post("/ui/forget", json={"id": "three"}).status_code == status
     assert agent()("pay", run_id="one", journal=journal).content == "done"
     agent()("pay", run_id="two", journal=journal)
     assert "too dear" in str([each.outcome or each.error for each in journal.view("two").tree().walk()])
     with serving(journal=tmp_path / "runs.db", token={"ada": "a-token"}) as client, people(client, "a-token") as [ada]:
         assert ada.get("/ui/run", params={"id": "one"}).status_code == 404
+
+
+def test_runs_that_have_ended_are_deleted_and_others_are_not(tmp_path: Path):
+    with serving(journal=tmp_path / "runs.db") as client:
+        journal = Journal(tmp_path / "runs.db")
+        with journal.run("under way"):
+            assert client.post("/ui/forget", json={"id": "under way"}).status_code == 409
+        made, waits = say(client, "hello"), say(client, "buy")
+        assert client.post("/ui/forget", json={"id": waits}).status_code == 409
+        for each in (made, "under way"):
+            assert client.post("/ui/forget", json={"id": each}).json() == {"id": each, "deleted": True}
+        assert [each["id"] for each in client.get("/ui/runs").json()["runs"]] == [waits]
+        assert [each.id for each in journal.runs()] == [waits]
 
 
 def test_a_decision_lets_a_served_run_go_on():

@@ -200,6 +200,20 @@ class RunBrowser:
             await self._runs.start(owner, program, messages, fork=fork.id)
         return {"id": fork.id, "is_running": bool(program)}
 
+    async def forget(self, owner: str, run_id: str) -> None:
+        """Delete a run that has ended; one of other programs also while it waits: nobody here could cancel it.
+
+        Raises:
+            Failure: it has not ended, status 409; or the owner has none of this id, 404.
+        """
+        request, info = await run_in_worker(partial(self._look, owner, run_id))
+        if request is not None:
+            await self._runs.forget(await self._runs.find(owner, run_id))
+        elif info is not None and info.status == "running":
+            raise Failure(409, "RunNotOver", "the run is running: end its program first")
+        else:
+            await run_in_worker(partial(self._journal.forget, run_id))
+
     async def everything(self, owner: str, run_id: str, most: int) -> JSONObject:
         """Return a run with its outline and its first nodes, for a page that needs no server.
 

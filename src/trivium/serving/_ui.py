@@ -65,6 +65,7 @@ class UIRoutes(Routes):
             ("GET", "/ui/compare", self.compare),
             ("POST", "/ui/decide", self.decide),
             ("POST", "/ui/fork", self.fork),
+            ("POST", "/ui/forget", self.forget),
         ]
 
     async def page(self, request: Request) -> Response:
@@ -167,6 +168,14 @@ class UIRoutes(Routes):
         if not run_id:
             raise Failure(422, "InvalidRequest", "id names the run")
         return json_response(await self._browser.fork(owner, run_id, at, edit, program), 201)
+
+    async def forget(self, request: Request) -> Response:
+        """Delete a run that has ended."""
+        body = await read_object(request, self._max_bytes)
+        if not (run_id := text_field(body, "id")):
+            raise Failure(422, "InvalidRequest", "id names the run")
+        await self._browser.forget(owner_of(request), run_id)
+        return json_response({"id": run_id, "deleted": True})
 
 
 def _asked(request: Request, name: str) -> str:

@@ -8,6 +8,8 @@ const RETRY_MS = [250, 500, 1000, 2000, 4000];
 export const token = signal(/** @type {string | null} */ (localStorage.getItem(KEPT) ?? ""));
 /** Whether the server answered last time. */
 export const isOnline = signal(true);
+/** How often something was changed here, or is known to have been: what counts runs asks again. */
+export const changes = signal(0);
 
 /** An answer that is an error: what happened, and what to do. */
 export class Problem extends Error {
@@ -74,7 +76,9 @@ export async function get(path, query = {}, signal) {
 /** @param {string} path @param {unknown} body */
 export async function post(path, body) {
   const options = { method: "POST", headers: headers({ "content-type": "application/json" }), body: JSON.stringify(body) };
-  return (await send(path, options)).json();
+  const answer = await (await send(path, options)).json();
+  changes.value++;
+  return answer;
 }
 
 /** @param {string} path @param {string} name of the file */
@@ -105,11 +109,12 @@ export async function follow(id, take, signal) {
       for await (const events of eventsOf(response)) {
         after = events[events.length - 1].seq;
         take(events);
+        if (events.some(({ kind }) => kind === "paused" || kind === "decided")) changes.value++;
         if (["done", "failed", "cancelled"].includes(events[events.length - 1].kind)) return;
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof Problem && error.status >= 400 && error.status < 500) throw error;
+      if (error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
       isOnline.value = false;
     }
     await new Promise((done) => setTimeout(done, RETRY_MS[Math.min(tries++, RETRY_MS.length - 1)]));

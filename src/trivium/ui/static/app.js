@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
-import { get, isOnline, setToken, token } from "./api.js";
+import { changes, get, isOnline, setToken, token } from "./api.js";
 import { Approvals } from "./approvals.js";
 import { Chat } from "./chat.js";
 import { Compare } from "./compare.js";
@@ -93,7 +93,7 @@ function App() {
   }, [token.value, isOnline.value]);
   useAsked(async () => {
     if (about.value) waiting.value = (await get("/ui/runs", { state: "paused", limit: 100 })).runs.length;
-  }, [about.value], 3000);
+  }, [about.value, changes.value], 3000);
   const parts = address.value.replace(/^#\/?/, "").split("/").map(decoded);
   const known = about.value;
   useEffect(() => {

@@ -41,8 +41,8 @@ export function Decide({ run, call, isLinked, onDone }) {
       onDone(approved);
     } catch (problem) {
       setError(/** @type {Error} */ (problem).message);
+      setSent(false);
     }
-    setSent(false);
   };
   const given = Object.entries(call.arguments ?? {});
   return html`<section class="card ask stack" aria-label=${`${call.name} waits for your decision`}>

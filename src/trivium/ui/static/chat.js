@@ -1,10 +1,11 @@
 // A conversation: each turn is a run, of which the events are shown as they come.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { follow, get, post } from "./api.js";
 import { asText, isActive, oneLine } from "./format.js";
 import { Decide } from "./approvals.js";
 import { Answer } from "./citations.js";
+import { useAsked } from "./hooks.js";
 import { State } from "./run.js";
 import { extend, newTurn } from "./transcript.js";
 
@@ -15,24 +16,29 @@ export function Chat({ session, about }) {
   const [turns, setTurns] = useState(/** @type {Turn[] | null} */ (session ? null : []));
   const [program, setProgram] = useState(about.served[0].name);
   const [error, setError] = useState("");
-  const control = useRef(new AbortController());
+  const control = useRef(new AbortController()), met = useRef(/** @type {Set<string>} */ (new Set()));
 
   /** @param {string} id */
   const watch = (id) => follow(id, (events) => setTurns((known) =>
     (known ?? []).map((each) => (each.id === id ? extend(each, events) : each))), control.current.signal)
     .catch((problem) => setError(problem.message));
 
-  useEffect(() => {
-    if (session) {
-      get("/ui/runs", { session, limit: 1000 }).then(({ runs }) => {
-        const known = runs.reverse();
-        if (known.length) setProgram(known[known.length - 1].program);
-        setTurns(known.map((/** @type {any} */ run) => newTurn(run.id, run.text)));
-        for (const run of known) watch(run.id);
-      }, (problem) => { setTurns([]); setError(problem.message); });
+  /** Show runs that are not shown yet, whichever tab they were begun in. @param {{ id: string, text: string }[]} runs */
+  const meet = (runs) => {
+    const unknown = runs.filter(({ id }) => !met.current.has(id));
+    setTurns((known) => (unknown.length ? [...(known ?? []), ...unknown.map(({ id, text }) => newTurn(id, text))] : known ?? []));
+    for (const { id } of unknown) {
+      met.current.add(id);
+      watch(id);
     }
-    return () => control.current.abort();
-  }, []);
+  };
+  const { error: problem } = useAsked(async (signal) => {
+    if (!session) return;
+    const { runs } = await get("/ui/runs", { session, limit: 1000 }, signal);
+    if (runs.length) setProgram(runs[0].program);
+    meet(runs.reverse());
+  }, [session], 3000);
+  useEffect(() => () => control.current.abort(), []);
 
   /** @param {string} text */
   const say = async (text) => {
@@ -44,8 +50,7 @@ export function Chat({ session, about }) {
         location.hash = `#/chat/${encodeURIComponent(named)}`;
         return true;
       }
-      setTurns((known) => [...(known ?? []), newTurn(run.id, text)]);
-      watch(run.id);
+      meet([{ id: run.id, text }]);
       return true;
     } catch (problem) {
       setError(/** @type {Error} */ (problem).message);
@@ -64,22 +69,24 @@ export function Chat({ session, about }) {
       </div>
     </div>
     <${Turns} turns=${turns} program=${program} inspects=${about.inspects} />
-    ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
-    <${Composer} onSay=${say} running=${last && (isActive(last.state) || last.state === "paused") ? last : null} />
+    ${error || problem ? html`<p class="bad" role="alert">${error || problem?.message}</p>` : null}
+    <${Composer} isReady=${turns !== null} onSay=${say} running=${last && (isActive(last.state) || last.state === "paused") ? last : null} />
   </div>`;
 }
 
 /** @param {{ turns: Turn[] | null, program: string, inspects: boolean }} props */
 function Turns({ turns, program, inspects }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const isAtEnd = useRef(true);
-  useEffect(() => {
+  const isAtEnd = useRef(true), before = useRef(0);
+  useLayoutEffect(() => {
     const element = box.current;
     if (element && isAtEnd.current) element.scrollTop = element.scrollHeight;
   }, [turns]);
-  const onScroll = () => {
-    const element = /** @type {HTMLDivElement} */ (box.current);
-    isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 60;
+  const onScroll = () => {  // comes late: what has been added since does not mean that the user has left the end
+    const { scrollHeight, scrollTop, clientHeight } = /** @type {HTMLDivElement} */ (box.current);
+    if (scrollHeight - scrollTop - clientHeight < 60) isAtEnd.current = true;
+    else if (scrollTop < before.current) isAtEnd.current = false;
+    before.current = scrollTop;
   };
   return html`<div class="turns" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Conversation">
     ${!turns ? html`<p class="quiet">Loading …</p>` : turns.length ? turns.map((turn) => html`<${OneTurn} key=${turn.id} turn=${turn}
@@ -94,18 +101,17 @@ function OneTurn({ turn, inspects }) {
   const said = turn.message?.content;
   const isSaid = last?.kind === "text" && last.text === said && !turn.message.attachments?.length;
   const isWhole = said !== undefined && said !== null && !isSaid;  // the message tells it better than its pieces
-  const isWaiting = isActive(turn.state) && !turn.parts.length;
   return html`<div class="turn">
     <div class="user"><pre>${turn.text}</pre></div>
+    <p class="quiet small"><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${turn.state} /></p>
     <div class="agent stack">
-      ${turn.parts.map((part) => part.kind === "tool" ? html`<${Tool} key=${part.key + part.kind} part=${part} state=${turn.state} />`
-        : part.kind === "thought" ? html`<details key=${part.key + part.kind}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
-        : isWhole && part === last ? null : html`<pre key=${part.key + part.kind} class="text">${part.text}</pre>`)}
+      ${isActive(turn.state) && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
+      ${turn.parts.map((part, at) => part.kind === "tool" ? html`<${Tool} key=${at} part=${part} state=${turn.state} />`
+        : part.kind === "thought" ? html`<details key=${at}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
+        : isWhole && part === last ? null : html`<pre key=${at} class="text">${part.text}</pre>`)}
       ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${inspects} />` : null}
       ${turn.approvals.map((call) => html`<${Decide} key=${call.digest} run=${{ id: turn.id, program: "x" }} call=${call} onDone=${() => {}} />`)}
       ${turn.error ? html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>` : null}
-      <p class="quiet small"><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}
-        ${isWaiting ? html`<span class="dots" role="img" aria-label="thinking">···</span>` : html`<${State} state=${turn.state} />`}</p>
     </div>
   </div>`;
 }
@@ -119,12 +125,12 @@ function Tool({ part, state }) {
     ${part.error ? html`<p class="bad">${part.error}</p>` : null}</details>`;
 }
 
-/** @param {{ onSay: (text: string) => Promise<boolean>, running: Turn | null }} props */
-function Composer({ onSay, running }) {
+/** @param {{ isReady: boolean, onSay: (text: string) => Promise<boolean>, running: Turn | null }} props */
+function Composer({ isReady, onSay, running }) {
   const [text, setText] = useState("");
   const [isSending, setSending] = useState(false);
   const send = async () => {
-    if (!text.trim() || isSending) return;
+    if (!text.trim() || isSending || !isReady) return;
     setSending(true);
     if (await onSay(text)) setText("");
     setSending(false);
@@ -141,6 +147,6 @@ function Composer({ onSay, running }) {
       onInput=${(/** @type {any} */ e) => setText(e.target.value)} onKeyDown=${onKey}></textarea>
     ${running ? html`<button type="button" class="danger"
       onClick=${() => post(`/runs/${encodeURIComponent(running.id)}/cancel`, {}).catch(() => {})}>Stop</button>`
-      : html`<button class="main" disabled=${isSending || !text.trim()}>Send</button>`}
+      : html`<button class="main" disabled=${isSending || !isReady || !text.trim()}>Send</button>`}
   </form>`;
 }

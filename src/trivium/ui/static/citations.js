@@ -9,7 +9,7 @@ import { asText } from "./format.js";
  *   number: number, source: string, line: number, end_line: number, page: number | null, heading: string, quote: string,
  *   chunk_id: string,
  * }} Citation
- * @typedef {{ line: number, text: string }} Passage a part of a document, and the number of its first line
+ * @typedef {{ number: number, text: string }[]} Passage lines of a document, with their numbers
  */
 
 /** Return the answer with citations that a message carries; null: it has none. @param {any} message */
@@ -23,6 +23,29 @@ function placeOf(cited) {
   return `${cited.source}${cited.page ? `, page ${cited.page}` : ""}${lines}`;
 }
 
+/**
+ * Return the lines of a text. Where it was put together of several parts, each has its own numbers, and an empty line that
+ * stands only between two of them is left out.
+ * @param {string} text @param {number} line the number of its first line
+ * @param {[number, number][]} parts where the others begin, in characters, and the numbers of their first lines
+ * @returns {Passage}
+ */
+export function linesOf(text, line, parts = []) {
+  const found = [], todo = [...parts];
+  let offset = 0, number = Math.max(1, line);
+  for (const each of text.split("\n")) {
+    while (todo.length && todo[0][0] <= offset) {
+      const [start, first] = /** @type {[number, number]} */ (todo.shift());
+      number = first + (start < offset ? 1 : 0);  // a part may begin within a line
+    }
+    const isBetween = !each && todo.length > 0 && number >= todo[0][1];
+    if (!isBetween) found.push({ number, text: each });
+    offset += [...each].length + 1;
+    number++;
+  }
+  return found;
+}
+
 /** Return the passage that a run has read a citation from. @param {string} id @param {Citation} cited @returns {Promise<Passage>} */
 async function passageOf(id, cited) {
   const outline = await get("/ui/outline", { id });
@@ -31,11 +54,11 @@ async function passageOf(id, cited) {
     if (outline.name[at] !== read) continue;
     const { outcome } = await get("/ui/node", { id, key: outline.keys[at] });
     for (const { chunk } of Array.isArray(outcome) ? outcome : []) {
-      const { line, source } = chunk?.metadata ?? {};
-      if (source === cited.source && line && chunk.content.includes(cited.quote)) return { line, text: chunk.content };
+      const { line, source, source_lines } = chunk?.metadata ?? {};
+      if (source === cited.source && line && chunk.content.includes(cited.quote)) return linesOf(chunk.content, line, source_lines);
     }
   }
-  return { line: cited.line, text: cited.quote };
+  return linesOf(cited.quote, cited.line);
 }
 
 /** @param {{ message: any, runId: string, inspects: boolean }} props */
@@ -61,7 +84,7 @@ export function Answer({ message, runId, inspects }) {
 
 /** @param {{ cited: Citation, runId: string, inspects: boolean }} props */
 function Shown({ cited, runId, inspects }) {
-  const [passage, setPassage] = useState(/** @type {Passage} */ ({ line: cited.line, text: cited.quote }));
+  const [passage, setPassage] = useState(/** @type {Passage} */ (linesOf(cited.quote, cited.line)));
   const list = useRef(/** @type {HTMLOListElement | null} */ (null));
   useEffect(() => {
     if (inspects) passageOf(runId, cited).then(setPassage, () => {});
@@ -70,11 +93,10 @@ function Shown({ cited, runId, inspects }) {
     const line = /** @type {HTMLElement | null | undefined} */ (list.current?.querySelector(".cited"));
     if (line && list.current) list.current.scrollTop = line.offsetTop - list.current.clientHeight / 3;
   }, [passage]);
-  const first = Math.max(1, passage.line);
   const isCited = (/** @type {number} */ line) => line >= cited.line && line <= Math.max(cited.line, cited.end_line);
   return html`<section class="card passage" aria-label=${placeOf(cited)}>
     <p class="quiet">${cited.heading ? `${cited.heading} · ` : ""}${placeOf(cited)}</p>
-    <ol class="lines" ref=${list} start=${first} tabindex="0">
-      ${passage.text.split("\n").map((text, at) => html`<li class=${isCited(first + at) ? "cited" : ""}><pre>${text || " "}</pre></li>`)}</ol>
+    <ol class="lines" ref=${list} tabindex="0">
+      ${passage.map(({ number, text }) => html`<li value=${number} class=${isCited(number) ? "cited" : ""}><pre>${text || " "}</pre></li>`)}</ol>
   </section>`;
 }

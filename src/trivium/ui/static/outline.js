@@ -34,6 +34,11 @@ export class Outline {
     return this.columns.names[this.columns.name[at]];
   }
 
+  /** Return whether a node was not run here, but in the run of which this one is a fork. @param {number} at */
+  isCopied(at) {
+    return this.columns.start[at] + this.columns.took[at] < 0;
+  }
+
   /** @param {number} at @returns {"done" | "failed" | "open"} */
   status(at) {
     return { d: "done", f: "failed", o: "open" }[this.columns.status[at]] ?? /** @type {any} */ ("open");

@@ -1,10 +1,11 @@
 // One run: why it is as it is, its tree, and what can be done with it.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { download, get, post } from "./api.js";
 import { ago, count, duration, isActive, moment, money, oneLine, stateWords } from "./format.js";
 import { Decide } from "./approvals.js";
 import { Answer } from "./citations.js";
+import { useAsked } from "./hooks.js";
 import { Outline } from "./outline.js";
 import { LastAnswer, RunTree } from "./tree.js";
 
@@ -18,6 +19,7 @@ export function State({ state }) {
 export function whyOf(run) {
   if (run.state === "paused") return "";
   if (run.state === "killed") return "Its process ended. It goes on where it is resumed.";
+  if (run.state === "cancelled") return run.why.replace(/^Cancellation:\s*/, "");
   return run.why || (run.error ? run.error.message : "");
 }
 
@@ -29,40 +31,16 @@ export function answerOf(message) {
 
 /** @param {{ id: string, node: string, about: import("./app.js").About }} props */
 export function Run({ id, node, about }) {
-  const [run, setRun] = useState(/** @type {any} */ (null));
-  const [outline, setOutline] = useState(/** @type {Outline | null} */ (null));
-  const [error, setError] = useState(/** @type {Error | null} */ (null));
   const [isForking, setForking] = useState(/** @type {number | null} */ (null));
-  const again = useRef(() => {});
-  useEffect(() => {
-    const control = new AbortController();
-    let timer = 0;
-    const load = async () => {
-      clearTimeout(timer);
-      const began = performance.now();
-      try {
-        const [shown, columns] = await Promise.all([
-          get("/ui/run", { id }, control.signal),
-          about.inspects ? get("/ui/outline", { id }, control.signal) : null,
-        ]);
-        setRun(shown);
-        if (columns) setOutline((known) => (known?.columns.seq === columns.seq ? known : new Outline(columns)));
-        setError(null);
-        if (isActive(shown.state) || shown.state === "paused") timer = setTimeout(load, Math.max(1000, 5 * (performance.now() - began)));
-      } catch (problem) {
-        if (control.signal.aborted) return;
-        const status = /** @type {any} */ (problem).status;
-        if (!status) timer = setTimeout(load, 2000);
-        if (status || !run) setError(/** @type {Error} */ (problem));
-      }
-    };
-    again.current = load;
-    load();
-    return () => {
-      control.abort();
-      clearTimeout(timer);
-    };
-  }, [id, about]);
+  const [isDeleting, setDeleting] = useState(false);
+  const { value, error, ask } = useAsked(async (signal) => {
+    const [run, columns] = await Promise.all([
+      get("/ui/run", { id }, signal), about.inspects ? get("/ui/outline", { id }, signal) : null,
+    ]);
+    return { run, columns };
+  }, [id, about], ({ run }) => (isActive(run.state) || run.state === "paused" ? 1000 : 0));
+  const run = value?.run, columns = value?.columns;
+  const outline = useMemo(() => (columns ? new Outline(columns) : null), [columns?.seq, columns?.status]);
 
   if (error && !run) {
     return html`<div class="center stack"><h1>No such run</h1><p>${error.message}</p><a href="#/">All runs</a></div>`;
@@ -78,21 +56,22 @@ export function Run({ id, node, about }) {
   const source = { input: run.text, node: (/** @type {string} */ key) => get("/ui/node", { id, key }) };
   const why = whyOf(run);
   return html`<article class="stack">
-    <${Head} run=${run} outline=${outline} about=${about} onFork=${() => setForking(chosen || (run.state === "done" ? Math.max(0, outline?.firstModel() ?? 0) : 0))} onChange=${() => again.current()} />
+    <${Head} run=${run} outline=${outline} about=${about} onFork=${() => setForking(chosen || (run.state === "done" ? Math.max(0, outline?.firstModel() ?? 0) : 0))} onDelete=${() => setDeleting(true)} onChange=${ask} />
     ${why ? html`<p class="why bad" role="alert"><b>Why:</b> ${why}
       ${outline && outline.failure() > 0 ? html` <button class="plain" onClick=${() => choose(outline.failure())}>Show where</button>` : null}</p>` : null}
-    ${run.approvals.map((/** @type {any} */ each) => html`<${Decide} key=${each.digest} run=${run} call=${each} onDone=${() => again.current()} />`)}
+    ${run.approvals.map((/** @type {any} */ each) => html`<${Decide} key=${each.digest} run=${run} call=${each} onDone=${ask} />`)}
     ${run.message ? html`<section class="answer"><h2>Result</h2>
       <${Answer} message=${run.message} runId=${id} inspects=${about.inspects} /></section>`
       : outline && run.state === "done" ? html`<${LastAnswer} outline=${outline} source=${source} />` : null}
+    ${isDeleting ? html`<${Delete} run=${run} onClose=${() => setDeleting(false)} />` : null}
     ${isForking !== null && outline ? html`<${Fork} run=${run} outline=${outline} at=${isForking} onClose=${() => setForking(null)} />` : null}
     ${outline ? html`<${RunTree} outline=${outline} source=${source} chosen=${chosen} onChoose=${choose}
       actions=${(/** @type {number} */ at) => (at ? html`<p><button onClick=${() => setForking(at)}>Fork from here</button></p>` : null)} />` : null}
   </article>`;
 }
 
-/** @param {{ run: any, outline: Outline | null, about: any, onFork: () => void, onChange: () => void }} props */
-function Head({ run, outline, about, onFork, onChange }) {
+/** @param {{ run: any, outline: Outline | null, about: any, onFork: () => void, onDelete: () => void, onChange: () => void }} props */
+function Head({ run, outline, about, onFork, onDelete, onChange }) {
   const total = (/** @type {number} */ which) =>
     outline ? Object.values(outline.columns.tokens).reduce((sum, each) => sum + each[which], 0) : null;
   const tokens = run.tokens || (total(0) ?? 0) + (total(1) ?? 0), usd = run.usd || total(2);
@@ -107,6 +86,7 @@ function Head({ run, outline, about, onFork, onChange }) {
         ${about.inspects ? html`<a class="button" href=${`#/compare/${encodeURIComponent(run.id)}`}>Compare</a>
           <button onClick=${onFork}>Fork</button>
           <button onClick=${() => download(place, `${run.id}.html`)}>Export</button>` : null}
+        ${isActive(run.state) || (run.program && run.state === "paused") ? null : html`<button class="danger" onClick=${onDelete}>Delete …</button>`}
         ${run.program && (isActive(run.state) || run.state === "paused") ? html`<button class="danger"
           onClick=${() => post(`/runs/${encodeURIComponent(run.id)}/cancel`, {}).then(onChange, onChange)}>Cancel</button>` : null}
       </div>
@@ -123,6 +103,24 @@ function Head({ run, outline, about, onFork, onChange }) {
         · <a href=${`#/compare/${encodeURIComponent(run.fork.run)}/${encodeURIComponent(run.id)}`}>compare</a></dd></div>` : null}
     </dl>
   </div>`;
+}
+
+/** @param {{ run: any, onClose: () => void }} props */
+function Delete({ run, onClose }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const [error, setError] = useState("");
+  useEffect(() => dialog.current?.showModal(), []);
+  const act = () => post("/ui/forget", { id: run.id }).then(() => { location.hash = "#/"; }, (problem) => setError(problem.message));
+  return html`<dialog ref=${dialog} class="card" onClose=${onClose} aria-labelledby="delete-title">
+    <div class="stack">
+      <h2 id="delete-title">Delete this run?</h2>
+      <p>What was asked and answered in it is deleted, and cannot be brought back. Forks keep what they have copied${
+        run.program ? ", and the conversation remembers what was said" : ""}.</p>
+      ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
+      <div class="buttons"><button onClick=${() => dialog.current?.close()}>Keep it</button>
+        <button class="danger" onClick=${act}>Delete</button></div>
+    </div>
+  </dialog>`;
 }
 
 /** @param {{ run: any, outline: Outline, at: number, onClose: () => void }} props */

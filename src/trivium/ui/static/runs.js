@@ -7,6 +7,7 @@ import { useAsked } from "./hooks.js";
 import { State, whyOf } from "./run.js";
 
 const PAGE = 100;
+const MOST = 1000;
 const STATES = ["", "running", "paused", "failed", "done"];
 
 /** @param {{ about: import("./app.js").About }} props */
@@ -52,7 +53,8 @@ export function Runs({ about }) {
           <th>Input</th><th>Began</th><th class="number">Took</th><th class="number">Tokens</th><th class="number">Cost</th></tr></thead>
         <tbody>${found.runs.map((/** @type {any} */ run) => html`<${Line} key=${run.id} run=${run} about=${about} isPicked=${picked.includes(run.id)} onPick=${pick} />`)}</tbody>
       </table></div>
-      ${found.more ? html`<button onClick=${() => setMost(Math.min(1000, most + PAGE))}>Show more</button>` : null}`
+      ${found.more && most >= MOST ? html`<p class="quiet">These are the latest ${count(MOST)}; the search finds older ones.</p>` : null}
+      ${found.more && most < MOST ? html`<button onClick=${() => setMost(most + PAGE)}>Show more</button>` : null}`
       : html`<${Nothing} about=${about} isFiltered=${Boolean(search || state)} />`}
   </div>`;
 }
@@ -70,7 +72,7 @@ function Line({ run, about, isPicked, onPick }) {
     <td class="id"><a href=${`#/run/${encodeURIComponent(run.id)}`}>${run.root || run.program}</a> <span class="quiet mono" title=${run.id}>${middleOf(run.id)}</span>
       ${run.program && run.program !== run.root ? html` <span class="quiet">${run.program}</span>` : null}${run.fork ? html` <span class="badge">fork</span>` : null}</td>
     <td class="input">${oneLine(run.text, 120)}${why ? html`<div class="bad">${oneLine(why, 160)}</div>` : null}</td>
-    <td title=${moment(run.started)}>${ago(run.started)}</td>
+    <td class="when" title=${moment(run.started)}>${ago(run.started)}</td>
     <td class="number">${duration(took)}</td><td class="number">${count(run.tokens || null)}</td><td class="number">${money(run.usd)}</td>
   </tr>`;
 }

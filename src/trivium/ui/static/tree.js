@@ -151,8 +151,9 @@ function Row({ outline, at, index, isClosed, isChosen, onChoose, onToggle }) {
       <span class="text">${outline.name(at)}</span>
       ${errors[at] ? html`<span class="error">${errors[at]}</span>` : null}
     </span>
-    <span class="line" role="gridcell" aria-label=${`after ${duration(start[at])}`}><span class="bar" style=${{
-      left: `${(start[at] / outline.total) * 100}%`, width: `${(took[at] / outline.total) * 100}%` }}></span></span>
+    <span class="line" role="gridcell" aria-label=${outline.isCopied(at) ? "copied" : `after ${duration(start[at])}`}>${outline.isCopied(at)
+      ? html`<span class="quiet small">copied</span>` : html`<span class="bar" style=${{
+      left: `${(start[at] / outline.total) * 100}%`, width: `${(took[at] / outline.total) * 100}%` }}></span>`}</span>
     <span class="number" role="gridcell">${used ? count(used[0] + used[1]) : ""}</span>
     <span class="number" role="gridcell">${duration(took[at])}</span>
   </div>`;
@@ -179,7 +180,7 @@ function Details({ outline, at, source, actions }) {
     <p class="quiet path">${outline.path(at)}</p>
     <dl class="facts">
       <div><dt>Status</dt><dd>${outline.status(at) === "open" ? "not ended" : outline.status(at)}</dd></div>
-      <div><dt>Began after</dt><dd>${duration(start[at])}</dd></div>
+      <div><dt>Began after</dt><dd>${outline.isCopied(at) ? "copied from the original" : duration(start[at])}</dd></div>
       <div><dt>Took</dt><dd>${duration(took[at])}</dd></div>
       ${used ? html`<div><dt>Tokens</dt><dd>${count(used[0])} in, ${count(used[1])} out</dd></div>` : null}
       ${used?.[2] ? html`<div><dt>Cost</dt><dd>${money(used[2])}</dd></div>` : null}
