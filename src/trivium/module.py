@@ -52,20 +52,12 @@ from trivium.commander.lowlevel import (
     settle,
     sources_above,
 )
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
-from trivium.hooks import Hook, RemovableHandle, as_returned
+from trivium.exceptions import ArgumentTypeError, StateError
+from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import (
-    attribute,
-    check_content,
-    check_name,
-    checked,
-    create_object,
-    keywords_of,
-    message_of,
-)
+from trivium.schema.lowlevel import attribute, check_content, check_name, checked, keywords_of, message_of
 
 if TYPE_CHECKING:
     from trivium.journal import Journal
@@ -353,10 +345,7 @@ class Module:
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:
         """Add a hook, or the one that a config describes; the handle takes it out again."""
-        if isinstance(made := create_object(hook), type) or not hasattr(made, "before_agent"):
-            name = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
-            raise ConfigurationError(f"{name} is no hook: give an object of a subclass of trivium.Hook")
-        self._hooks = self._hooks or {}
+        made, self._hooks = hook_of(hook), self._hooks or {}
         handle = RemovableHandle(self._hooks, next(_handle_ids))
         self._hooks[handle.id] = made
         return handle

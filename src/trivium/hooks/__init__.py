@@ -2,7 +2,7 @@
 
 from trivium.events import escape_controls
 from trivium.hooks._get_logger import get_logger
-from trivium.hooks._hook import Hook, RemovableHandle, as_returned
+from trivium.hooks._hook import Hook, RemovableHandle, as_returned, hook_of
 from trivium.hooks._logger import MessageLogger
 from trivium.hooks._processors import ActionPreprocessor, InternLMActionProcessor
 
@@ -15,4 +15,5 @@ __all__ = [
     "as_returned",
     "escape_controls",
     "get_logger",
+    "hook_of",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from trivium.exceptions import ConfigurationError
 from trivium.schema import Message
+from trivium.schema.lowlevel import create_object
 
 __all__ = ["Hook", "RemovableHandle", "as_returned"]
 
@@ -28,6 +29,18 @@ class Hook:
 
     def after_action(self, executor: Any, message: Message, session_id: Any) -> Any:
         """Change the message that an executor answers with; return a message or None."""
+
+
+def hook_of(hook: Hook | dict[str, Any]) -> Hook:
+    """Return a hook, or the one that a config describes.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if isinstance(made := create_object(hook), type) or not hasattr(made, "before_agent"):
+        name = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
+        raise ConfigurationError(f"{name} is no hook: give an object of a subclass of trivium.Hook")
+    return made
 
 
 def as_returned(hook: Hook, method: str, value: object) -> Message:
