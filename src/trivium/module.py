@@ -260,12 +260,12 @@ class Module:
         self._receive(node, messages)
         if (known := self._keywords) is None or "session_id" in known:
             kwargs["session_id"] = session_id
-        if not hasattr(self, "forward"):
+        if (forward := getattr(self, "forward", None)) is None:
             raise NotImplementedError(f"{type(self).__name__} has no forward: write `def forward(self, message)`")
         if known and not known.issuperset(kwargs):
             for name in kwargs:
                 check_name(name, sorted((known | OPTIONS) - {"self"}), f"a call of {self.name} takes no")
-        out = await invoke(self.forward, *messages, **kwargs)
+        out = await invoke(forward, *messages, **kwargs)
         if not isinstance(out, Message):
             out = await self._last(node, out)
         given = out.__pydantic_extra__.get("sources", NOTHING)

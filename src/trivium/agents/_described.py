@@ -32,7 +32,7 @@ def instruction_of(agent: Agent[Any]) -> Instruction:
         rules = agent.json_format_rules() if is_own else agent.tool_format_rules()
         more = [each for each in (agent.tool_instructions(), rules, answer) if each]
     if template is None or isinstance(template, str):
-        return "\n\n".join(filter(None, (template, *more))) or template
+        return "\n\n".join(filter(None, (template, *more))) if more else template
     last = [{"role": "system", "content": "\n\n".join(more)}] if more else []
     return [*agent.aggregator.aggregate_system_intruction(template), *last]
 

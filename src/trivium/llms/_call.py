@@ -177,8 +177,10 @@ class _Answer:
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""
-        asked = [message["tool_calls"] or () for message in request.messages if "tool_calls" in message]
-        taken: set[object] = {call.get("id") for calls in asked for call in calls}
+        messages = request.messages
+        taken: set[object] = {
+            call.get("id") for each in messages if "tool_calls" in each for call in each["tool_calls"] or ()
+        }
         found: list[ToolCall] = []
         for index, call in sorted(self._calls.items()):
             call_id = call.id or f"call_{index}"
