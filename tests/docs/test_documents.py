@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from _postgres import postgres_server
+
 from ._blocks import blocks_in
 from ._runner import ROOT, Runner, save
 from ._server import ScriptedServer
 from ._stand_in import answer
 
+WITH_DATABASE = "docs/scale-out.md"
 DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))]
 
 
@@ -29,7 +32,20 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
         yield Runner(tmp_path, server.url)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.fixture
+def database() -> Iterator[dict[str, str]]:
+    """The journal of a document that needs a database."""
+    with postgres_server() as server:
+        yield {"TRIVIUM_JOURNAL": server.get_uri()}
+
+
+def test_what_a_document_with_a_database_says_is_so(runner: Runner, database: dict[str, str]):
+    runner.environment |= database
+    problems = runner.problems(WITH_DATABASE, (ROOT / WITH_DATABASE).read_text(encoding="utf-8"))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != WITH_DATABASE])
 def test_what_a_document_says_is_so(runner: Runner, name: str):
     problems = runner.problems(name, (ROOT / name).read_text(encoding="utf-8"))
     assert not problems, "\n".join(problems)

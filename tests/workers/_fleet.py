@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.forkserver import ensure_running
@@ -19,10 +19,10 @@ __all__ = ["Fleet", "fleet"]
 
 
 class Fleet:
-    """Worker processes of one database."""
+    """Worker processes of one database; `serve` is what each of them does."""
 
-    def __init__(self, url: str) -> None:
-        self.url, self._context = url, get_context("forkserver")
+    def __init__(self, url: str, serve: Callable[..., None] = _programs.serve) -> None:
+        self.url, self._serve, self._context = url, serve, get_context("forkserver")
         self._context.set_forkserver_preload([_programs.__name__, "dbos", "psycopg", "sqlalchemy.dialects.postgresql"])
         with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):  # else it imports nothing
             ensure_running()
@@ -33,7 +33,7 @@ class Fleet:
         """Start a worker that serves these programs."""
         ready = self._context.Event() if wait else None
         worker: Any = self._context.Process(
-            target=_programs.serve, args=(self.url, names, ready), kwargs={"poll": 0.05, **options}
+            target=self._serve, args=(self.url, names, ready), kwargs={"poll": 0.05, **options}
         )
         worker.start()
         if ready is not None:
@@ -48,9 +48,9 @@ class Fleet:
         self.workers.remove(worker)
         self.kills += 1
 
-    def kill_some(self, until: float, pause: float, *names: str, **options: Any) -> None:
-        """Kill a random worker every so many seconds, until a time of the monotonic clock, each time begin another."""
-        while time.monotonic() < until:
+    def kill_some(self, count: int, pause: float, *names: str, **options: Any) -> None:
+        """Kill random workers, so many, every so many seconds; each time begin another."""
+        for _ in range(count):
             time.sleep(random.uniform(0.5, 1.5) * pause)
             self.kill(random.choice(self.workers))
             self.start(*names, wait=False, **options)
@@ -63,9 +63,9 @@ class Fleet:
 
 
 @contextmanager
-def fleet(url: str) -> Generator[Fleet]:
+def fleet(url: str, serve: Callable[..., None] = _programs.serve) -> Generator[Fleet]:
     """Workers of a database, as long as the block runs."""
-    made = Fleet(url)
+    made = Fleet(url, serve)
     try:
         yield made
     finally:

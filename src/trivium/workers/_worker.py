@@ -75,7 +75,7 @@ class Worker:
         self._queue, self._at_once, self._poll, self._grace = queue_of(journal), at_once, poll, grace
         self._runs: dict[CallNode, str] = {}
         self._cancelled: set[str] = set()
-        self._stopping, self._missed = ThreadEvent(), set[str]()
+        self._is_stopping, self._missed = False, set[str]()  # no event: a signal may come while its lock is held
         self._workflows: tuple[object, ...] = ()
 
     def __repr__(self) -> str:
@@ -87,8 +87,8 @@ class Worker:
         return [*self._runs.values()]
 
     def stop(self) -> None:
-        """Take no further runs, and end; from any thread or signal handler. Returns at once."""
-        self._stopping.set()
+        """Take no further runs, and end; from any thread or signal handler. It ends within a moment."""
+        self._is_stopping = True
 
     def run(self, ready: Callable[[], object] = bool) -> None:
         """Work until `stop`.
@@ -108,12 +108,12 @@ class Worker:
         try:
             with self._taking(polls):
                 ready()
-                while not self._stopping.is_set():
+                while not self._is_stopping:
                     try:
                         self._look_after(presence)
                     except JournalError as error:
                         _log.warning("%s", error)
-                    drive(wait(_TICK, self._stopping))
+                    drive(wait(_TICK))
         finally:
             presence.leave()
 
@@ -203,11 +203,12 @@ class Worker:
             await self._call(self.served[program], run_id, asked, options)
         except AgentChangedError as error:
             await self._give(run_id, f"{queue}@{error.recorded}")
-        except RunKilledError:
-            if run_id in self._cancelled:
-                raise CancelledError from None
-            await self._give(run_id, queue)
         except Exception as error:
+            if isinstance(error, RunKilledError):
+                if run_id in self._cancelled:
+                    raise CancelledError from None
+                if self._is_stopping:
+                    await self._give(run_id, queue)
             if type(error) in (JournalError, RunTakenOverError):  # the database, or another attempt: both pass
                 await wait(_RETRY)
                 await self._give(run_id, queue)
@@ -217,19 +218,17 @@ class Worker:
             self._cancelled.discard(run_id)
 
     async def _call(self, module: Module, run_id: str, asked: str, options: Mapping[str, Any]) -> None:
-        """Call a module; what it remembers of the conversation is in the journal."""
+        """Call a module; each run is a conversation of its own, of which only the journal remembers anything."""
         messages, approve = self._queue.codec.load(asked), module.approve or ask_later
-        session_id = options["session_id"] or run_id
         with CallNode("worker", None) as node:
             self._runs[node] = run_id
             try:
                 await module.acall(
-                    *messages, session_id=session_id, run_id=run_id, journal=self.journal, approve=approve,
-                    timeout=options["timeout"],
-                )  # fmt: skip
+                    *messages, session_id=run_id, run_id=run_id, journal=self.journal, approve=approve, **options
+                )
             finally:
                 del self._runs[node]
-                module.reset(session_id, recursive=True)
+                module.reset(run_id, recursive=True)
 
     async def _give(self, run_id: str, queue: str) -> None:
         """Put a run into a queue, from which another worker takes it; wait for the database, if need be.
@@ -256,13 +255,13 @@ class Worker:
         self._stop_cancelled()
         if not presence.is_leader:
             return
-        for run_id, queue in presence.decided():
-            self._queue.requeue(run_id, queue)
         gone = presence.absent()
         dead, self._missed = gone & self._missed, gone - self._missed
         if dead:
             self._queue.requeue_of(dead)
             presence.forget(dead)
+        for run_id, queue in presence.decided():
+            self._queue.requeue(run_id, queue)
 
     def _stop_cancelled(self) -> None:
         nodes = {run_id: node for node, run_id in [*self._runs.items()]}
