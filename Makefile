@@ -23,7 +23,7 @@ export UV_SYSTEM_CERTS ?= 1
 # A sandbox cannot write what it compiles: without this each start of a kernel compiles a thousand modules anew.
 export UV_COMPILE_BYTECODE ?= 1
 
-.PHONY: help env dev quickstart test check wheel docs check-docs fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections bench-bfcl bench-ifbench bench-journal bench-serving screenshots bench-web-ui clean
+.PHONY: help env dev quickstart test check wheel docs check-docs fidelity bench-extract bench-reading bench bench-wire bench-walks bench-knowledge bench-injections bench-bfcl bench-ifbench bench-journal bench-serving bench-queues screenshots bench-web-ui clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -114,6 +114,9 @@ bench-journal: dev $(KEEPERS:%=.peers/%/.ready) ## kill, race and damage durable
 
 bench-serving: dev .peers/agno_os/.ready ## measure open streams and many owners beside other servers: docs/serving-figures.md
 	$(PYTHON_BIN) benchmarks/serving $(BENCH_ARGS)
+
+bench-queues: dev ## measure queued runs, and kill, cut off and restart what they need: docs/scaling-figures.md
+	$(PYTHON_BIN) benchmarks/queues --page docs/scaling-figures.md $(BENCH_ARGS)
 
 bench-web-ui: dev ## measure the web UI with a run of 100,000 nodes: docs/web-ui.md
 	$(PYTHON_BIN) benchmarks/web_ui.py $(BENCH_ARGS)
