@@ -23,7 +23,7 @@ HARM = '<script>document.title="taken"</script><img src=x onerror="document.titl
 
 
 class Shop:
-    """A model that does what its user says in a word; "tell" it tells in two pieces, the second when it may.
+    """A model that does what its user says in a word; "tell" it tells in pieces, all after the first when it may.
 
     Args:
         name: its name.
@@ -43,6 +43,9 @@ class Shop:
             while not self.may_end.is_set():
                 await wait(0.02)
             yield "a time."
+            for number in range(60):
+                yield f"\n\nAnd then {number}. " + "And so on. " * 20
+                await wait(0.002)
         elif "buy" in said:
             yield call_tool("price", item="chair")
         elif "order" in said:

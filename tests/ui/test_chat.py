@@ -57,7 +57,24 @@ def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, s
     shop.may_end.set()
     expect(said.get_by_text("Once upon a time.")).to_be_visible()
     expect(said.get_by_text("done")).to_have_count(2)
+    expect(said.get_by_text("And then 59.")).to_be_in_viewport()
     assert page.evaluate("window.shifts") == []
+    page.reload()
+    expect(said.get_by_text("And then 59.")).to_be_in_viewport()  # the end of the conversation
+
+
+def test_a_turn_that_was_begun_in_another_tab_is_shown_once(open_page: OpenPage):
+    page = open_page("#/chat")
+    say(page, "hello")
+    expect(page.get_by_role("log").get_by_text("You said hello.")).to_have_count(1)
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.get_by_role("log").get_by_text("You said hello.")).to_have_count(1)
+    say(other, "good bye")
+    for each in (other, page):
+        expect(each.get_by_role("log").get_by_text("You said good bye.")).to_have_count(1)
+    page.reload()
+    expect(page.get_by_role("log").get_by_text("You said good bye.")).to_have_count(1)
 
 
 def test_a_run_that_is_stopped_says_so(open_page: OpenPage):

@@ -99,6 +99,7 @@ def test_a_fork_goes_on_with_another_model_and_an_edited_answer_and_is_compared(
     fork.get_by_role("button", name="Fork", exact=True).click()
     expect(page.get_by_text("large: paid nothing.")).to_be_visible()
     expect(page.get_by_text("Forked from")).to_be_visible()
+    expect(page.get_by_role("row", name="tool:price").get_by_role("gridcell", name="copied")).to_be_visible()
     expect(page.locator(".facts").first).to_contain_text("Programlarge")
     page.get_by_role("link", name="compare", exact=True).click()
     expect(page.get_by_text("The first difference: this node was answered something else.")).to_be_visible()
@@ -137,6 +138,19 @@ def test_a_run_of_twenty_thousand_nodes_makes_few_rows_and_is_walked_by_keys(
     expect(chosen).to_contain_text("job")
     page.get_by_label("failed only").check()
     expect(tree).to_have_attribute("aria-rowcount", "3")  # it and those above it
+
+
+def test_a_run_is_deleted_when_its_user_confirms(open_page: OpenPage, server: AgentServer):
+    made = run(server, "hello")
+    page = open_page(f"#/run/{made}")
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("There are no runs yet")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", name="No such run")).to_be_visible()
 
 
 def test_what_means_harm_is_shown_as_text(open_page: OpenPage, server: AgentServer, tmp_path: Path):
