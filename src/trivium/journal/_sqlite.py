@@ -9,8 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from trivium.caches.lowlevel import SQLiteConnections
@@ -18,8 +17,10 @@ from trivium.exceptions import (
     ConfigurationError,
     JournalDamagedError,
     JournalError,
+    RunTakenOverError,
 )
 from trivium.journal._acts import ActNotes
+from trivium.journal._commits import GroupCommit
 from trivium.journal._outline import Head
 from trivium.journal._store import (
     BRIEF,
@@ -100,7 +101,7 @@ class SQLiteRunStore:
             raise ConfigurationError("a journal is a file that outlives the process: give a path, as 'runs.db'")
         self.path = Path(path).expanduser()
         self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
-        self._lock, self._pid = Lock(), os.getpid()
+        self._commits = GroupCommit[_Append]()
         self._leases, self._token = Leases[bool](), uuid4().hex
         self._acts = ActNotes(self.path)
 
@@ -152,10 +153,26 @@ class SQLiteRunStore:
     def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Add records to a run, all or none; see `Store.append`."""
         self._leases.find(run_id, epoch)
-        with self._writing(run_id, is_durable) as database:
-            self._append(database, run_id, epoch, written)
+        self._commits.write(_Append(run_id, epoch, written, is_durable), self._commit)
         if is_durable:
             self._note(run_id, written.entries[-1])
+
+    def _commit(self, group: Sequence[_Append]) -> dict[int, Exception]:
+        errors: dict[int, Exception] = {}
+        first = group[0]
+        with self._transaction(first.run_id, any(each.is_durable for each in group)) as database:
+            if len(group) == 1:
+                self._append(database, first.run_id, first.epoch, first.written)
+                return errors
+            for at, each in enumerate(group):
+                database.execute("SAVEPOINT one")
+                try:
+                    self._append(database, each.run_id, each.epoch, each.written)
+                except RunTakenOverError as error:
+                    errors[at] = error
+                    database.execute("ROLLBACK TO one")
+                database.execute("RELEASE one")
+        return errors
 
     def _note(self, run_id: str, record: Entry) -> None:
         with _typed_errors(self.path, run_id):
@@ -281,15 +298,14 @@ class SQLiteRunStore:
         if done.rowcount != 1:
             raise taken_over(run_id)
 
-    def _own_lock(self) -> Lock:
-        """Return the lock by which threads wait for each other: SQLite's own wait looks only from time to time."""
-        if self._pid != os.getpid():  # a new child has one thread; the lock may have been held at the fork
-            self._lock, self._pid = Lock(), os.getpid()
-        return self._lock
-
     @contextmanager
     def _writing(self, run_id: str, is_durable: bool = False) -> Generator[sqlite3.Connection]:
-        with self._own_lock(), _typed_errors(self.path, run_id), self._connections.use() as database:
+        with self._commits.lock(), self._transaction(run_id, is_durable) as database:
+            yield database
+
+    @contextmanager
+    def _transaction(self, run_id: str, is_durable: bool) -> Generator[sqlite3.Connection]:
+        with _typed_errors(self.path, run_id), self._connections.use() as database:
             if is_durable:
                 database.execute("PRAGMA synchronous = FULL")
             database.execute("BEGIN IMMEDIATE")
@@ -297,6 +313,13 @@ class SQLiteRunStore:
             database.execute("COMMIT")
             if is_durable:
                 database.execute("PRAGMA synchronous = NORMAL")
+
+
+class _Append(NamedTuple):
+    run_id: str
+    epoch: int
+    written: Writing
+    is_durable: bool
 
 
 def _no_end(action: int, *_: object) -> int:
