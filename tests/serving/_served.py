@@ -29,6 +29,7 @@ __all__ = [
     "events_of",
     "follow",
     "make_shop",
+    "make_waiting_shop",
     "own_process",
     "people",
     "serving",
@@ -85,6 +86,11 @@ def make_shop(waits: bool = False) -> Agent:
     return Agent(Shop(waits), name="shop", tools=[price, pay])
 
 
+def make_waiting_shop() -> Agent:
+    """The same agent; where it is told to wait it does so until it is stopped."""
+    return make_shop(waits=True)
+
+
 @contextmanager
 def serving(agent: Any = None, **options: Any) -> Generator[httpx2.Client]:
     """A server in this process, and a client of it that shows the token."""
@@ -136,10 +142,12 @@ def approve_all(client: httpx2.Client, run_id: str) -> None:
 
 
 @contextmanager
-def own_process(journal: Path, *arguments: str, marks: Path | None = None) -> Generator[tuple[Any, httpx2.Client]]:
+def own_process(
+    journal: str | Path, *arguments: str, marks: Path | None = None, made_by: str = "make_shop"
+) -> Generator[tuple[Any, httpx2.Client]]:
     """A server in a process of its own, by the command line."""
     command = [
-        sys.executable, "-c", "from trivium.cli import main; main()", "serve", "serving._served:make_shop",
+        sys.executable, "-c", "from trivium.cli import main; main()", "serve", f"serving._served:{made_by}",
         "--port", "0",
         "--journal", str(journal), *arguments,
     ]  # fmt: skip

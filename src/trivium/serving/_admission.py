@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +11,6 @@ from trivium.commander import Limits
 from trivium.commander.lowlevel import run_in_worker
 from trivium.serving._conversation import unknown_session
 from trivium.serving._limits import OwnerLimits
-from trivium.serving._served_run import ServedRun
 from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore
 from trivium.serving._wire import Failure
 
@@ -39,18 +37,14 @@ class Admission:
         """The runs at work, by their owners."""
 
     def reserve(self, owner: str) -> None:
-        """Take one of the places of runs at work.
+        """Take one of this server's places of runs at work.
 
         Raises:
             Failure: all are taken; status 429.
         """
-        most = self._owner_limits.runs
         if self.at_work.total() >= self._most:
             text = f"the server runs as much as it may ({self._most} runs, its max_runs); try again later"
             raise Failure(429, "Overloaded", text, "max_runs", self._most)
-        if most is not None and self.at_work[owner] >= most:
-            text = f"{most} of your runs are at work, as many as may be: wait until one ends, or cancel one"
-            raise Failure(429, "TooManyRuns", text, "runs", most)
         self.at_work[owner] += 1
 
     def release(self, owner: str) -> None:
@@ -58,9 +52,12 @@ class Admission:
         self.at_work[owner] -= 1
         self.at_work += Counter()  # without those that have none
 
-    async def check_session(self, request: RunRequest) -> None:
-        """Raise a Failure where a run would begin a conversation that cannot be begun."""
-        owner, session = request.owner, request.session
+    async def check(self, request: RunRequest) -> None:
+        """Raise a Failure where the owner has as many runs or conversations as may be, in all servers together."""
+        owner, session, most = request.owner, request.session, self._owner_limits.runs
+        if most is not None and await run_in_worker(partial(self._store.count_active, owner)) >= most:
+            text = f"{most} of your runs are at work, as many as may be: wait until one ends, or cancel one"
+            raise Failure(429, "TooManyRuns", text, "runs", most)
         if session == request.id or await run_in_worker(partial(self._store.has_session, owner, session)):
             return
         if session.startswith("run_"):
@@ -72,8 +69,8 @@ class Admission:
             )
             raise Failure(429, "TooManySessions", text, "max_sessions", self._max_sessions)
 
-    async def left(self, owner: str, runs: Iterable[ServedRun]) -> Limits | None:
-        """Return what a run of an owner may spend; the runs at work are not yet in the store with what they spent.
+    async def left(self, owner: str) -> Limits | None:
+        """Return what a run of an owner may spend.
 
         Raises:
             Failure: nothing is left for today; status 429.
@@ -82,8 +79,6 @@ class Admission:
         if most.tokens_per_day is None and most.usd_per_day is None:
             return limits
         tokens, usd = await run_in_worker(partial(self._store.spent_since, owner, time.time() - DAY_SECONDS))
-        for each in [run for run in runs if run.request.owner == owner and run.request.is_active]:
-            tokens, usd = tokens + each.used.input_tokens + each.used.output_tokens, usd + each.used.usd
         left: dict[str, float] = {}
         for name, limit, spent, of_run in (
             ("tokens", most.tokens_per_day, tokens, limits and limits.tokens),

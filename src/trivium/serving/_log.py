@@ -46,11 +46,15 @@ class EventLog:
         run_id: the run.
         writer: writes the events; None: they are kept in memory only.
         events: what is written already.
+        epoch: that of the run, as this server knows it.
     """
 
-    def __init__(self, run_id: str, writer: EventWriter | None = None, events: Iterable[JSONObject] = ()) -> None:
-        self.run_id, self._writer = run_id, writer
+    def __init__(
+        self, run_id: str, writer: EventWriter | None = None, events: Iterable[JSONObject] = (), epoch: int = 0
+    ) -> None:
+        self.run_id, self._writer, self.epoch = run_id, writer, epoch
         self.events = [*events]
+        self._is_lost = False
         self._readable = len(self.events)
         self._news = News()
         self._is_closed = False
@@ -90,6 +94,8 @@ class EventLog:
             request: how far the run is with this event; it is written together with it.
             **fields: further fields.
         """
+        if self._is_lost:
+            return
         event = {"seq": len(self.events) + 1, "kind": kind, "time": time, **fields}
         self.events.append(event)
         self._note_text(event)
@@ -156,6 +162,37 @@ class EventLog:
         self._again[key, kind] -= 1
         return True
 
+    def note(self, request: RunRequest) -> None:
+        """Write how far the run is, without an event."""
+        if self._writer is not None and not self._is_lost:
+            self._writer.write(self, None, request)
+
+    async def written(self) -> None:
+        """Wait until everything is written, or another server has taken the run up."""
+        while self._readable < len(self.events):
+            await self._news.wait()
+
+    # ---- what other servers write
+    def lose(self) -> None:
+        """Drop what is not written, and what would be: another server has taken the run up."""
+        del self.events[self._readable :]
+        self._is_lost = True
+        self._news.announce()
+
+    def catch_up(self, events: Iterable[JSONObject], epoch: int | None = None) -> None:
+        """Add the events that another server has written.
+
+        Args:
+            events: the events.
+            epoch: that of the run, where this server takes it up.
+        """
+        if epoch is not None:
+            self.lose()
+            self._is_lost, self.epoch = False, epoch
+        if self._readable == len(self.events):
+            self.events += [each for each in events if each["seq"] > len(self.events)]
+            self.release(len(self.events))
+
     def release(self, seq: int) -> None:
         """Let those who follow read the events up to one of a number."""
         self._readable = seq
@@ -167,6 +204,11 @@ class EventLog:
         self.release(self._readable)
 
     # ---- reading
+    @property
+    def is_followed(self) -> bool:
+        """Return whether somebody waits for the next event."""
+        return self._news.is_awaited
+
     async def follow(
         self, after: int = 0, until: tuple[str, ...] = ENDS, seconds: float | None = None
     ) -> AsyncGenerator[JSONObject | None]:
@@ -205,29 +247,36 @@ class EventWriter:
 
     Args:
         store: where it writes.
+        on_lost: called with the id of a run that another server has taken up.
     """
 
-    def __init__(self, store: RunStore) -> None:
-        self._store = store
-        self._waiting: list[tuple[EventLog, JSONObject, RunRequest | None]] = []
+    def __init__(self, store: RunStore, on_lost: Callable[[str], object] = bool) -> None:
+        self._store, self._on_lost = store, on_lost
+        self._waiting: list[tuple[EventLog, int, JSONObject | None, RunRequest | None]] = []
         self._writing: Background | None = None
 
-    def write(self, log: EventLog, event: JSONObject, request: RunRequest | None = None) -> None:
-        """Write an event soon, and then let those who follow the log read it."""
-        self._waiting.append((log, event, request))
+    def write(self, log: EventLog, event: JSONObject | None, request: RunRequest | None = None) -> None:
+        """Write an event, or how far a run is, soon; and then let those who follow the log read it."""
+        self._waiting.append((log, log.epoch, event, request))
         if self._writing is None or self._writing.is_over:
             self._writing = Background(self._write)
 
     async def _write(self) -> None:
         while self._waiting:
-            batch, self._waiting = self._waiting, []
-            events = [(log.run_id, event["seq"], _json(event)) for log, event, _ in batch]
+            waiting, self._waiting = self._waiting, []
+            batch = [(log, event, request) for log, epoch, event, request in waiting if epoch == log.epoch]
+            events = [(log.run_id, event["seq"], _json(event)) for log, event, _ in batch if event is not None]
             requests = [request for _, _, request in batch if request is not None]
-            await self._written(partial(self._store.write, events, requests))
-            for log, seq in {log: event["seq"] for log, event, _ in batch}.items():
-                log.release(seq)
+            epochs = {log.run_id: log.epoch for log, _, _ in batch}
+            lost = await self._written(partial(self._store.write, events, requests, epochs))
+            for log, seq in {log: event["seq"] for log, event, _ in batch if event is not None}.items():
+                if log.run_id in lost:
+                    log.lose()
+                    self._on_lost(log.run_id)
+                else:
+                    log.release(seq)
 
-    async def _written(self, write: Callable[[], None]) -> None:
+    async def _written(self, write: Callable[[], set[str]]) -> set[str]:
         """Write; where the store fails, try again until it does not: what was not written is not sent."""
         while True:
             try:

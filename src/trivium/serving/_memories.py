@@ -12,8 +12,8 @@ from trivium.commander.lowlevel import run_in_worker
 from trivium.exceptions import UnknownRunError
 from trivium.journal import Journal
 from trivium.module import Module
+from trivium.serving._claims import Claims
 from trivium.serving._conversation import session_id_of
-from trivium.serving._tasks import Turns
 
 __all__ = ["Memories"]
 
@@ -26,10 +26,11 @@ class Memories:
 
     Args:
         journal: the journal of the runs.
+        claims: the turns of the conversations, over all servers.
     """
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal, self._turns = journal, Turns()
+    def __init__(self, journal: Journal, claims: Claims) -> None:
+        self._journal, self._claims = journal, claims
         self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
         """The conversations that modules remember, by their session ids, each with its module and its last run."""
 
@@ -37,7 +38,7 @@ class Memories:
         """Return the turn of a conversation: one run after the other, where the module remembers any."""
         if all(each.memory is None for _, each in module.named_modules()):
             return nullcontext()
-        return self._turns.of((owner, session))
+        return self._claims.turn("session", owner, session)
 
     @asynccontextmanager
     async def remembered(self, module: Module, session_id: Hashable, before: str, last: str) -> AsyncGenerator[None]:

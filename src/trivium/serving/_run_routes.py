@@ -46,7 +46,9 @@ class RunRoutes(Routes):
         """Return the numbers of the owner's runs."""
         from starlette.responses import PlainTextResponse
 
-        return PlainTextResponse(self._runs.metrics_text(owner_of(request)), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(
+            await self._runs.metrics_text(owner_of(request)), media_type="text/plain; version=0.0.4"
+        )
 
     async def openapi(self, request: Request) -> Response:
         """Return the description of these routes."""

@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import logging
 import time
-from asyncio import CancelledError
-from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
-from trivium.commander import Limits, gather, wait
+from trivium.commander import Limits, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
-from trivium.exceptions import (
-    JournalError,
-    RunKilledError,
-    RunPausedError,
-    UnknownRunError,
-)
-from trivium.journal import Journal, PendingApproval, ask_later
+from trivium.exceptions import JournalError
+from trivium.journal import Journal, PendingApproval
 from trivium.module import Module
-from trivium.schema import Message, Usage
 from trivium.serving._admission import Admission
-from trivium.serving._approvals import Approvals, Verdict, described
+from trivium.serving._approvals import Approvals, Verdict
+from trivium.serving._claims import Claims
 from trivium.serving._conversation import check_unattended, client_messages, session_id_of, unknown_session
 from trivium.serving._limits import OwnerLimits
-from trivium.serving._log import EventLog, EventWriter
-from trivium.serving._memories import Memories
-from trivium.serving._metrics import Metrics
+from trivium.serving._log import STOPS
 from trivium.serving._served_run import ServedRun
-from trivium.serving._store import DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
-from trivium.serving._tasks import Background, Turns
-from trivium.serving._wire import Failure, to_failure
+from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore, TaskFilter
+from trivium.serving._tasks import Background
+from trivium.serving._wire import Failure
+from trivium.serving._work import Work
 
 __all__ = ["Runs"]
 
 SWEEP_SECONDS: Final = 60.0
+LOOK_SECONDS: Final = 0.5
+"""How often a server looks what the others with its database have left or asked."""
 _log = logging.getLogger("trivium.serve")
 
 
@@ -81,17 +74,16 @@ class Runs:
         self.served, self.journal, self.store = dict(served), journal, store
         for each in self.served.values():
             check_unattended(each)
-        self._limits, self._timeout, self._structured = limits, timeout, structured
+        self._structured = structured
         self._keep_days, self._approvals = keep_days, Approvals(journal, approval_seconds)
         self._admission = Admission(store, most, owner_limits or OwnerLimits(), limits, max_sessions)
-        self._memories = Memories(journal)
-        self._writer = EventWriter(store)
-        self._runs: dict[str, ServedRun] = {}
-        self._turns = Turns()
-        self._sweeping: Background | None = None
-        self.is_draining = False
-        self._metrics: defaultdict[str, Metrics] = defaultdict(Metrics)
-        """The numbers of each owner."""
+        self._claims = Claims(store.database)
+        self._work = Work(
+            self.served, journal, store, self._claims, self._admission, limits=limits, timeout=timeout,
+            structured=structured, check=self._refuse_waiting,
+        )  # fmt: skip
+        self._memories, self._watch = self._work.memories, self._work.watch
+        self._upkeep: list[Background] = []
 
     @property
     def retention(self) -> str:
@@ -143,7 +135,7 @@ class Runs:
         kept = {
             "of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept, "fork": fork,
         }  # fmt: skip
-        if self.is_draining:
+        if self._work.is_draining:
             raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
         self._admission.reserve(owner)
         try:
@@ -151,7 +143,7 @@ class Runs:
                 last = (await self.find(owner, before)).request
                 if last.state != "done":
                     raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: go on when it is done")
-                session = last.session if await self._last_of(owner, last.session) == before else run_id
+                session = last.session if await self._work.last_of(owner, last.session) == before else run_id
                 name = name or last.name
             if not fork:
                 client_messages(self.module(name), messages, is_conversation, self._structured)
@@ -160,26 +152,24 @@ class Runs:
                 id=run_id, owner=owner, name=name, session=session or run_id, before=before, protocol=protocol,
                 body={"messages": messages, **kept, **body},
             )  # fmt: skip
-            await self._admission.left(owner, self._runs.values())
+            await self._admission.left(owner)
             await self._refuse_waiting(request)
-            async with self._turns.of(("sessions", owner)):
-                await self._admission.check_session(request)
+            async with self._claims.turn("start", owner):
+                await self._admission.check(request)
+                await self._claims.take(run_id)
                 await run_in_worker(partial(self.store.add, request, label))
         except BaseException:
+            await self._claims.give_back(run_id)
             self._admission.release(owner)
             raise
-        run = ServedRun(request, EventLog(run_id, self._writer))
+        run = ServedRun(request, self._work.log_of(request))
         run.log.add("started", request.created, run=run_id, name=request.name, session=request.session)
-        self._begin(run, is_reserved=True)
+        self._work.begin(run, is_reserved=True)
         return run
 
     def module(self, name: str) -> Module:
         """Return a served module; "" is the first one."""
-        for served, module in self.served.items():
-            if name in ("", served):
-                return module
-        known = f"there are {', '.join(self.served)}" if self.served else "there is nothing"
-        raise Failure(404, "UnknownModel", f"nothing is served as {name[:100]!r}; {known}")
+        return self._work.module(name)
 
     async def _refuse_waiting(self, request: RunRequest) -> None:
         """Raise a Failure where another run of the conversation waits for a decision: it would not know of this one."""
@@ -194,31 +184,35 @@ class Runs:
         Raises:
             Failure: the owner has none of this id; status 404.
         """
-        run = self._runs.get(run_id)
+        run = self._work.at_work.get(run_id) or self._watch.find(run_id)
         if run is None:
-            request = await run_in_worker(partial(self.store.find, run_id))
-            if request is not None and request.owner == owner:
-                events = await run_in_worker(partial(self.store.events, run_id))
-                run = self._runs.get(run_id) or ServedRun(request, EventLog(run_id, self._writer, events))
-                if request.state == "paused":
-                    self._runs[run_id] = run
+            request, events = await run_in_worker(partial(self.store.look, run_id))
+            run = self._work.at_work.get(run_id) or self._watch.find(run_id)  # found by another request meanwhile
+            if run is None and request is not None:
+                run = ServedRun(request, self._work.log_of(request, *events))
+        elif run.work is None and run.request.owner == owner:
+            await self._watch.refresh(run)
         if run is None or run.request.owner != owner:
             raise Failure(404, "UnknownRun", f"you have no run {run_id[:100]!r}")
+        if run.work is None and not run.log.is_over:
+            self._watch.add(run)
         return run
 
     def alone(self, owner: str, session: str) -> AbstractAsyncContextManager[None]:
         """Have one request of a conversation after the other look what there is, as long as the block runs."""
-        return self._turns.of(("begin", owner, session))
+        return self._claims.turn("begin", owner, session)
 
     async def of_owner(self, owner: str, most: int) -> list[RunRequest]:
         """Return the runs of an owner, the latest first."""
         return await run_in_worker(partial(self.store.runs_of, owner, most))
 
-    def metrics_text(self, owner: str) -> str:
-        """Return the numbers of an owner for Prometheus: all of the server, where it has one token."""
-        mine = [run.request for run in self._runs.values() if run.request.owner == owner]
-        paused = sum(each.state == "paused" for each in mine)
-        return self._metrics[owner].text(self._admission.at_work[owner], paused)
+    async def metrics_text(self, owner: str) -> str:
+        """Return the numbers of an owner for Prometheus: all of the server, where it has one token.
+
+        Those of runs at work and of ended runs are this server's, those of runs that wait for a decision the store's.
+        """
+        paused = await run_in_worker(partial(self.store.count_paused, owner))
+        return self._work.metrics[owner].text(self._admission.at_work[owner], paused)
 
     async def in_session(self, owner: str, session: str) -> list[RunRequest]:
         """Return the runs of a conversation, the oldest first."""
@@ -243,11 +237,6 @@ class Runs:
         """Return the latest run of a conversation that has not ended; None: there is none."""
         request = await run_in_worker(partial(self.store.unfinished_in, owner, session))
         return None if request is None else await self.find(owner, request.id)
-
-    async def _last_of(self, owner: str, session: str) -> str:
-        """Return the id of the run of a conversation that ended well last; "": there is none."""
-        last = await run_in_worker(partial(self.store.last_of, owner, session))
-        return "" if last is None else last.id
 
     async def pending(self, run: ServedRun) -> list[PendingApproval]:
         """Return the calls of a run that wait for a decision."""
@@ -274,10 +263,14 @@ class Runs:
         Raises:
             Failure: these are not what waits, or it is too late; status 409.
         """
-        async with self._turns.of(("decide", run.id)):
+        async with self._claims.turn("decide", run.id):
+            if run.work is None:
+                await self._watch.refresh(run)
             note = partial(self.store.label, run.request, label, len(run.log.events)) if label else bool
-            if await self._approvals.decide(run, decisions, is_part, note):
-                self._go_on(run, body=body or {})
+            are_all = await self._approvals.decide(run, decisions, is_part, note)
+            await run.log.written()
+            if are_all and await self._work.take_up(run):
+                self._work.go_on(run, body=body or {})
 
     async def _end_expired(self, run: ServedRun) -> bool:
         """Cancel a run that has waited too long for a decision; return whether it has."""
@@ -288,13 +281,30 @@ class Runs:
     async def cancel(self, run: ServedRun, why: str = "its owner has cancelled it") -> None:
         """Cancel a run; it has ended when this returns. One that has ended stays as it is."""
         run.cancelled = run.cancelled or why
-        async with self._turns.of(("decide", run.id)):
-            if run.request.state == "paused":
-                await self._end(run, "cancelled", why=why)
-                self._runs.pop(run.id, None)
-        if run.work is not None:
-            run.kill(why)
-            await run.work.ended()
+        while not run.log.is_over:
+            async with self._claims.turn("decide", run.id):
+                if run.work is None:
+                    await self._watch.refresh(run)
+                if run.request.state == "paused" and await self._work.take_up(run):
+                    await self._work.end(run, "cancelled", why=run.cancelled or why)
+                    await self._claims.give_back(run.id)
+                    self._watch.remove(run)
+            if run.work is not None:
+                run.kill(why)
+                await run.work.ended()
+            elif not run.log.is_over and not await self._cancelled_elsewhere(run, why):
+                break
+
+    async def _cancelled_elsewhere(self, run: ServedRun, why: str) -> bool:
+        """Ask the server that is at work on a run to cancel it; return whether the run has come to a stop."""
+        if not self.store.database.is_shared:
+            return False
+        await run_in_worker(partial(self.store.ask_cancel, run.id, why))
+        self._watch.add(run)
+        async for event in run.log.follow(len(run.log.events), STOPS):
+            if event is not None and event["kind"] in STOPS:
+                return True
+        return run.log.is_over
 
     def leave(self, run: ServedRun) -> None:
         """Note that the client of a run has left that ends with it."""
@@ -339,128 +349,63 @@ class Runs:
         """
         if run.request.is_active or run.request.state == "paused":
             raise Failure(409, "RunNotOver", f"the run is {run.request.state}: cancel it first")
-        await self._writer.flush()
-        await self._forget(run.id)
-
-    async def _forget(self, run_id: str) -> None:
-        with suppress(UnknownRunError):
-            await run_in_worker(partial(self.journal.forget, run_id))
-        await run_in_worker(partial(self.store.forget, run_id))
-
-    # ---- the life of a run
-    def _go_on(self, run: ServedRun, **fields: Any) -> None:
-        """Go on with a run that was paused."""
-        run.request = replace(run.request, state="queued")
-        run.log.resume(time.time(), run.request, **fields)
-        self._begin(run)
-
-    def _begin(self, run: ServedRun, is_reserved: bool = False) -> None:
-        self._runs[run.id] = run
-        self._admission.at_work[run.request.owner] += not is_reserved
-        run.work = Background(partial(self._work, run))
-
-    async def _work(self, run: ServedRun) -> None:
-        """Work on a run until it ends, pauses, or the server shuts down."""
-        request = run.request
-        assert run.work is not None
-        try:
-            module = self.module(request.name)
-            run.kill = run.work.cancel
-            async with self._memories.turn_of(module, request.owner, request.session):
-                run.kill = str
-                await self._attempt(run, module)
-        except RunPausedError:
-            await self._pause(run)
-        except CancelledError:  # as it waited for its turn
-            if run.cancelled:
-                await self._end(run, "cancelled", why=run.cancelled)
-        except Exception as error:
-            is_killed = isinstance(error, RunKilledError)
-            if is_killed and run.cancelled:
-                await self._end(run, "cancelled", why=run.cancelled)
-            elif not (is_killed and self.is_draining) or request.body["of_client"]:  # else it goes on after the restart
-                failure = to_failure(error)
-                if failure.status in (500, 502):
-                    _log.error("the run %s failed", run.id, exc_info=error)
-                await self._end(run, "failed", status=failure.status, **failure.body())
-        finally:
-            self._admission.release(request.owner)
-            run.work, run.kill = None, str
-            if run.request.state != "paused" and not self.is_draining:  # then its log is closed at the end
-                self._runs.pop(run.id, None)
-
-    async def _attempt(self, run: ServedRun, module: Module) -> None:
-        request, body = run.request, run.request.body
-        session_id = session_id_of(request.owner, request.session)
-        if run.cancelled or self.is_draining:
-            raise RunKilledError("it has not begun")
-        await self._refuse_waiting(request)
-        before = request.before or await self._last_of(request.owner, request.session)
-        async with self._memories.remembered(module, session_id, before, run.id if body["is_kept"] else ""):
-            approve = module.approve or (ask_later if body["asks"] else None)
-            messages = await self._messages(run, module)
-            limits = await self._admission.left(request.owner, self._runs.values())
-            call = module.open(
-                *messages, session_id=session_id, run_id=run.id, journal=self.journal,
-                timeout=self._timeout, limits=limits, approve=approve, **body.get("options", {}),
-            )  # fmt: skip
-            run.kill = call.node.kill
-            if run.cancelled:
-                raise RunKilledError("it was cancelled before it began")
-            run.request, run.used = replace(run.request, state="running"), Usage()
-            try:
-                async with call as events:
-                    async for event in events:
-                        run.log.receive(event)
-                        run.used += event.usage or Usage()
-            finally:
-                tokens = run.used.input_tokens + run.used.output_tokens
-                run.request = replace(run.request, tokens=tokens, usd=run.used.usd)
-        await self._end(run, "done", message=to_json_value(call.result), usage=to_json_value(run.used))
-
-    async def _messages(self, run: ServedRun, module: Module) -> list[Message]:
-        body = run.request.body
-        if body.get("fork"):
-            return (await run_in_worker(partial(self.journal.view, run.id))).input or []
-        return client_messages(module, body["messages"], body["is_conversation"], self._structured)
-
-    async def _pause(self, run: ServedRun) -> None:
-        waiting = await run_in_worker(partial(self.journal.pending, run.id))
-        asked = [*map(described, waiting)]
-        self._tell(run, "paused", approvals=asked, usage=to_json_value(run.used))
-
-    async def _end(self, run: ServedRun, state: RunState, **fields: Any) -> None:
-        if run.log.is_over:
-            return
-        run.request = replace(run.request, ended=time.time())
-        self._tell(run, state, **fields)
-        self._metrics[run.request.owner].note_end(run.request, run.used)
-        await self._writer.flush()
-        if not run.request.body["is_kept"]:
-            await self._forget(run.id)
-
-    def _tell(self, run: ServedRun, state: RunState, **fields: Any) -> None:
-        """Note a state of a run, and tell its clients."""
-        run.request = replace(run.request, state=state)
-        run.log.add(state, run.request.ended or time.time(), run.request, **fields)
+        await run.log.written()
+        await self._work.forget(run.id)
 
     # ---- the life of the server
     async def recover(self) -> None:
-        """Go on with the runs that a server before this one has left."""
-        for request in await run_in_worker(self.store.unfinished):
-            events = await run_in_worker(partial(self.store.events, request.id))
-            run = ServedRun(request, EventLog(request.id, self._writer, events))
-            if request.body["of_client"]:
-                await self._end(run, "cancelled", why="the server has ended, and its client with it")
-                continue
-            run.log.resume(time.time())
-            self._begin(run)
-        for request in await run_in_worker(self.store.paused):
-            run = await self.find(request.owner, request.id)
-            if run.request.state == "paused" and not await self.pending(run):  # all was decided before the server ended
-                self._go_on(run)
+        """Go on with the runs that servers before this one have left, and later with those of servers that die."""
+        await run_in_worker(self.store.database.join)
+        await self._take_up_abandoned()
+        await self._take_up_decided()
+        loops = [self._sweep, self._watch.watch, *([self._look_after] if self.store.database.is_shared else [])]
+        self._upkeep = [Background(each) for each in loops]
 
-        self._sweeping = Background(self._sweep)
+    async def _take_up_abandoned(self) -> None:
+        """Go on with runs that no server is at work on: with all of them, or with this server's part."""
+        servers = max(1, await run_in_worker(self.store.database.servers))
+        found = await run_in_worker(self.store.abandoned)
+        mine = [each for each in found if servers == 1 or each.name in self.served]
+        for request in mine[: -(-len(mine) // servers)]:
+            run = self._watch.find(request.id) or ServedRun(request, self._work.log_of(request))
+            if not await self._work.take_up(run):
+                continue
+            if run.cancelled or request.body["of_client"]:
+                why = run.cancelled or "the server has ended, and its client with it"
+                await self._work.end(run, "cancelled", why=why)
+                await self._claims.give_back(run.id)
+            else:
+                self._work.go_on(run)
+
+    async def _take_up_decided(self) -> None:
+        """Go on with runs of which all was decided before the server ended that was to go on with them."""
+        for request in await run_in_worker(self.store.paused):
+            with suppress(Failure):  # deleted meanwhile
+                run = await self.find(request.owner, request.id)
+                async with self._claims.turn("decide", run.id):
+                    await self._watch.refresh(run)
+                    is_decided = run.request.state == "paused" and not await self.pending(run)
+                    if is_decided and await self._work.take_up(run):
+                        self._work.go_on(run)
+
+    async def _look_after(self) -> None:
+        """Again and again, look what other servers have asked, and take up the runs of those that have died."""
+        servers = 0
+        while True:
+            await wait(LOOK_SECONDS)
+            try:
+                for run_id in await self._claims.lost():
+                    self._work.lose(run_id)
+                asked = await run_in_worker(partial(self.store.cancelled, [*self._work.at_work]))
+                for run in [each for run_id in asked if (each := self._work.at_work.get(run_id)) is not None]:
+                    run.cancelled = run.cancelled or asked[run.id]
+                    run.kill(run.cancelled)
+                await self._take_up_abandoned()
+                before, servers = servers, await run_in_worker(self.store.database.servers)
+                if servers < before:
+                    await self._take_up_decided()
+            except JournalError:
+                _log.exception("the database of the runs cannot be read; tried again")
 
     async def _sweep(self) -> None:
         """Again and again, cancel the runs that wait too long for a decision, and forget those that ended long ago."""
@@ -473,7 +418,7 @@ class Runs:
                 if keep_days is not None:
                     before = time.time() - keep_days * DAY_SECONDS
                     for each in await run_in_worker(partial(self.store.ended_before, before)):
-                        await self._forget(each.id)
+                        await self._work.forget(each.id)
             await wait(SWEEP_SECONDS)
 
     async def drain(self, grace: float) -> None:
@@ -482,16 +427,8 @@ class Runs:
         Args:
             grace: the seconds.
         """
-        self.is_draining = True
-        if self._sweeping is not None:
-            self._sweeping.cancel("the server is shutting down")
-            await self._sweeping.ended()
-        runs = [*self._runs.values()]
-        works = [run.work for run in runs if run.work is not None]
-        await gather(*(partial(each.ended, grace) for each in works))
-        for run in runs:
-            run.kill("the server is shutting down")
-        await gather(*(each.ended for each in works))
-        await self._writer.flush()
-        for run in runs:
-            run.log.close()
+        self._work.is_draining = True
+        for each in self._upkeep:
+            each.cancel("the server is shutting down")
+            await each.ended()
+        await self._work.drain(grace)

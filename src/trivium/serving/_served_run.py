@@ -24,13 +24,14 @@ class ServedRun:
 
     Attributes:
         cancelled: why it was cancelled; "": it was not.
+        is_lost: whether another server has taken it up while this one was at work on it.
     """
 
     def __init__(self, request: RunRequest, log: EventLog) -> None:
         self.request, self.log = request, log
         self.kill: Callable[[str], object] = str
         self.work: Background | None = None
-        self.cancelled = ""
+        self.cancelled, self.is_lost = "", False
         self.used = Usage()
 
     @property

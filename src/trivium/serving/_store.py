@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import tempfile
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from threading import Lock
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 from weakref import finalize
 
-from trivium.caches.lowlevel import SQLiteConnections
 from trivium.events import JSONObject
-from trivium.exceptions import JournalError
-from trivium.journal.lowlevel import PostgresConnections
+from trivium.serving._database import Columns, database_at
 
 __all__ = ["DAY_SECONDS", "RunRequest", "RunState", "RunStore", "TaskFilter", "place_for"]
 
@@ -29,11 +24,17 @@ ACTIVE: Final = ("queued", "running")
 """The states of runs that go on after a restart of the server."""
 ENDED: Final = ("done", "failed", "cancelled")
 DAY_SECONDS: Final = 86_400.0
-BUSY_SECONDS: Final = 30.0
+_SERVED: Final[Columns] = (
+    "trivium_served",
+    {
+        "id": "TEXT PRIMARY KEY", "owner": "TEXT", "name": "TEXT", "session": "TEXT", "state": "TEXT",
+        "created": "DOUBLE PRECISION", "ended": "DOUBLE PRECISION", "tokens": "INTEGER", "usd": "DOUBLE PRECISION",
+        "before": "TEXT", "protocol": "TEXT NOT NULL DEFAULT ''", "epoch": "INTEGER NOT NULL DEFAULT 0",
+        "cancelled": "TEXT NOT NULL DEFAULT ''", "body": "TEXT",
+    },
+)  # fmt: skip
 _TABLES: Final = (
-    """CREATE TABLE IF NOT EXISTS trivium_served (
-    id TEXT PRIMARY KEY, owner TEXT, name TEXT, session TEXT, state TEXT, created DOUBLE PRECISION,
-    ended DOUBLE PRECISION, tokens INTEGER, usd DOUBLE PRECISION, before TEXT, protocol TEXT, body TEXT)""",
+    f"CREATE TABLE IF NOT EXISTS trivium_served ({', '.join(map(' '.join, _SERVED[1].items()))})",
     "CREATE INDEX IF NOT EXISTS trivium_served_owner ON trivium_served (owner, created)",
     "CREATE INDEX IF NOT EXISTS trivium_served_session ON trivium_served (owner, session, created)",
     "CREATE INDEX IF NOT EXISTS trivium_served_state ON trivium_served (state, ended)",
@@ -64,6 +65,8 @@ class RunRequest:
         tokens: input and output tokens together.
         usd: US dollars.
         protocol: the protocol that lists it, if one does.
+        epoch: how often a server has taken it up that did not start it.
+        cancelled: why it is to end, wherever it is at work; "": it is not.
         body: what was asked, as JSON values.
     """
 
@@ -78,6 +81,8 @@ class RunRequest:
     tokens: int = 0
     usd: float = 0.0
     protocol: str = ""
+    epoch: int = 0
+    cancelled: str = ""
     body: JSONObject = field(default_factory=dict[str, Any])
 
     @property
@@ -151,12 +156,11 @@ class RunStore:
     """
 
     def __init__(self, place: str | Path) -> None:
-        is_url = isinstance(place, str) and place.startswith(("postgresql://", "postgres://"))
-        self._database: _Database = _Postgres(str(place)) if is_url else _SQLite(Path(place).expanduser())
+        self.database = database_at(place, _TABLES, _SERVED)
 
     def close(self) -> None:
         """Close the connections; the next use opens one again."""
-        self._database.close()
+        self.database.close()
 
     def add(self, request: RunRequest, label: str = "") -> None:
         """Add a run before its client hears of it.
@@ -165,27 +169,70 @@ class RunStore:
             request: the run.
             label: the name that its client gives it; "": none.
         """
-        labels = [(request.owner, request.session, _hashed(label), request.id, 0)] if label else []
-        self._database.write((_ADD, [(*astuple(request)[:-1], json.dumps(request.body))]), (_LABEL, labels))
+        with self.database.change() as changes:
+            changes.write(_ADD, [(*astuple(request)[:-1], json.dumps(request.body))])
+            if label:
+                changes.write(_LABEL, [(request.owner, request.session, _hashed(label), request.id, 0)])
+
+    def take_up(self, run_id: str, after: int = 0) -> tuple[RunRequest | None, list[JSONObject]]:
+        """Take a run up that has not ended: what another server has not written by now, it cannot write any more.
+
+        Returns:
+            The run, None where there is no such run, and its events after the one of a number.
+        """
+        with self.database.change() as changes:
+            changes.write("UPDATE trivium_served SET epoch = epoch + 1 WHERE id = ? AND ended = 0", [(run_id,)])
+        return self.look(run_id, after)
+
+    def look(self, run_id: str, after: int = 0) -> tuple[RunRequest | None, list[JSONObject]]:
+        """Return a run, None where there is none, and its events after the one of a number."""
+        request, events = self.find(run_id), self.events(run_id, after)
+        if events and events[-1]["kind"] in (*ENDED, "paused"):  # written with the state, perhaps since
+            request = self.find(run_id)
+        return request, events
+
+    def ask_cancel(self, run_id: str, why: str) -> None:
+        """Note that a run that has not ended is to end."""
+        query = "UPDATE trivium_served SET cancelled = ? WHERE id = ? AND ended = 0 AND cancelled = ''"
+        with self.database.change() as changes:
+            changes.write(query, [(why, run_id)])
+
+    def cancelled(self, run_ids: Sequence[str]) -> dict[str, str]:
+        """Return those of some runs that are to end, and why."""
+        query = f"SELECT id, cancelled FROM trivium_served WHERE id IN ({_marks(run_ids)}) AND cancelled <> ''"  # noqa: S608
+        return dict(self.database.read(query, run_ids)) if run_ids else {}
 
     def label(self, request: RunRequest, label: str, seq: int) -> None:
         """Give a name to what comes of a run after the event of a number."""
-        row = (request.owner, request.session, _hashed(label), request.id, seq)
-        self._database.write((_LABEL, [row]))
+        with self.database.change() as changes:
+            changes.write(_LABEL, [(request.owner, request.session, _hashed(label), request.id, seq)])
 
     def labelled(self, owner: str, session: str, label: str) -> tuple[str, int] | None:
         """Return the run to which a name belongs in a conversation, and the number of the event before; None: none."""
         query = "SELECT run, seq FROM trivium_label WHERE owner = ? AND session = ? AND label = ?"
-        found = self._database.read(query, (owner, session, _hashed(label)))
+        found = self.database.read(query, (owner, session, _hashed(label)))
         return (str(found[0][0]), int(found[0][1])) if found else None
 
     def find(self, run_id: str) -> RunRequest | None:
         """Return a run; None: there is none of this id."""
         return next(iter(self._requests(" WHERE id = ?", run_id)), None)
 
-    def unfinished(self) -> list[RunRequest]:
-        """Return the runs that go on after a restart, the oldest first."""
-        return self._requests(" WHERE state IN (?, ?) ORDER BY created", *ACTIVE)
+    def abandoned(self) -> list[RunRequest]:
+        """Return the runs that have not ended and that no server is at work on, the oldest first.
+
+        Of an SQLite file these are all that have not ended: it has one server, which asks when it starts.
+        """
+        return self._requests(f" WHERE state IN (?, ?) AND {self.database.is_free} ORDER BY created", *ACTIVE)
+
+    def count_active(self, owner: str) -> int:
+        """Return how many runs of an owner are at work."""
+        query = "SELECT COUNT(*) FROM trivium_served WHERE state IN (?, ?) AND owner = ?"
+        return int(self.database.read(query, (*ACTIVE, owner))[0][0])
+
+    def count_paused(self, owner: str) -> int:
+        """Return how many runs of an owner wait for a decision."""
+        query = "SELECT COUNT(*) FROM trivium_served WHERE state = 'paused' AND owner = ?"
+        return int(self.database.read(query, (owner,))[0][0])
 
     def paused(self, before: float = inf) -> list[RunRequest]:
         """Return the runs that wait for a decision and were asked for before a time, the oldest first."""
@@ -211,7 +258,7 @@ class RunStore:
     def has_session(self, owner: str, session: str) -> bool:
         """Return whether an owner has a conversation of this name."""
         query = "SELECT 1 FROM trivium_served WHERE owner = ? AND session = ? LIMIT 1"
-        return bool(self._database.read(query, (owner, session)))
+        return bool(self.database.read(query, (owner, session)))
 
     def waiting_in(self, owner: str, session: str) -> RunRequest | None:
         """Return the run of a conversation that waits for a decision, the oldest of several; None: none does."""
@@ -226,12 +273,12 @@ class RunStore:
     def count_sessions(self, owner: str) -> int:
         """Return how many conversations with a name of their own an owner has."""
         query = "SELECT COUNT(DISTINCT session) FROM trivium_served WHERE owner = ? AND substr(session, 1, 4) <> 'run_'"
-        return int(self._database.read(query, (owner,))[0][0])
+        return int(self.database.read(query, (owner,))[0][0])
 
     def tasks(self, query: TaskFilter) -> tuple[list[RunRequest], list[RunRequest], int]:
         """Return a page of runs that have ended, the latest first; those that have not; how many ended on all pages."""
         where, values = query.condition("ended > 0")
-        count = int(self._database.read(f"SELECT COUNT(*) FROM trivium_served{where}", values)[0][0])  # noqa: S608
+        count = int(self.database.read(f"SELECT COUNT(*) FROM trivium_served{where}", values)[0][0])  # noqa: S608
         if query.before is not None:
             where, values = f"{where} AND (ended, id) < (?, ?)", (*values, *query.before)
         ended = self._requests(f"{where} ORDER BY ended DESC, id DESC LIMIT ?", *values, query.size)
@@ -244,113 +291,64 @@ class RunStore:
             SELECT owner, created, tokens, usd FROM trivium_served
             UNION ALL SELECT owner, created, tokens, usd FROM trivium_spent
         ) AS spent WHERE owner = ? AND created >= ?"""
-        tokens, usd = self._database.read(query, (owner, since))[0]
+        tokens, usd = self.database.read(query, (owner, since))[0]
         return int(tokens or 0), float(usd or 0)
 
-    def write(self, events: Sequence[tuple[str, int, str]], requests: Sequence[RunRequest] = ()) -> None:
-        """Write events of any runs, and how far runs are with them, all or none.
+    def write(
+        self, events: Sequence[tuple[str, int, str]], requests: Sequence[RunRequest], epochs: Mapping[str, int]
+    ) -> set[str]:
+        """Write events of any runs, and how far runs are with them; return the runs that others have taken up.
+
+        Of those nothing is written; of the others all, or nothing.
 
         Args:
             events: for each the id of the run, its number and its JSON.
             requests: runs whose state and usage have changed.
+            epochs: the epochs of the runs, as the writer knows them.
         """
-        query = "UPDATE trivium_served SET state = ?, ended = ?, tokens = ?, usd = ? WHERE id = ?"
-        values = [(each.state, each.ended, each.tokens, each.usd, each.id) for each in requests]
-        self._database.write(("INSERT INTO trivium_sent VALUES (?, ?, ?)", events), (query, values))
+        update = "UPDATE trivium_served SET state = ?, ended = ?, tokens = ?, usd = ? WHERE id = ?"
+        mine = f"SELECT id, epoch FROM trivium_served WHERE id IN ({_marks(epochs)}){self.database.for_share}"  # noqa: S608
+        with self.database.change() as changes:
+            found = dict(changes.read(mine, [*epochs]))
+            lost = {run_id for run_id, epoch in epochs.items() if found.get(run_id) != epoch}
+            changes.write("INSERT INTO trivium_sent VALUES (?, ?, ?)", [each for each in events if each[0] not in lost])
+            rows = [(each.state, each.ended, each.tokens, each.usd, each.id) for each in requests]
+            changes.write(update, [each for each in rows if each[-1] not in lost])
+        return lost
 
     def events(self, run_id: str, after: int = 0) -> list[JSONObject]:
         """Return the events of a run after the one of a number."""
         query = "SELECT body FROM trivium_sent WHERE run = ? AND seq > ? ORDER BY seq"
-        return [json.loads(body) for (body,) in self._database.read(query, (run_id, after))]
+        return [json.loads(body) for (body,) in self.database.read(query, (run_id, after))]
 
     def last_event(self, run_id: str) -> JSONObject:
         """Return the last event of a run; empty: it has none."""
         query = "SELECT body FROM trivium_sent WHERE run = ? ORDER BY seq DESC LIMIT 1"
-        found = self._database.read(query, (run_id,))
+        found = self.database.read(query, (run_id,))
         return json.loads(found[0][0]) if found else {}
 
     def forget(self, run_id: str) -> None:
         """Delete a run and its events; what it has spent still counts."""
         spent = "INSERT INTO trivium_spent SELECT owner, created, tokens, usd FROM trivium_served WHERE id = ?"
-        self._database.write(
-            ("DELETE FROM trivium_spent WHERE created < ?", [(time.time() - DAY_SECONDS,)]),
-            (f"{spent} AND tokens + usd > 0", [(run_id,)]),
-            ("DELETE FROM trivium_label WHERE run = ?", [(run_id,)]),
-            ("DELETE FROM trivium_sent WHERE run = ?", [(run_id,)]),
-            ("DELETE FROM trivium_served WHERE id = ?", [(run_id,)]),
-        )
+        with self.database.change() as changes:
+            changes.write("DELETE FROM trivium_spent WHERE created < ?", [(time.time() - DAY_SECONDS,)])
+            for query in (
+                f"{spent} AND tokens + usd > 0",
+                "DELETE FROM trivium_label WHERE run = ?",
+                "DELETE FROM trivium_sent WHERE run = ?",
+                "DELETE FROM trivium_served WHERE id = ?",
+            ):
+                changes.write(query, [(run_id,)])
 
     def _requests(self, where: str, *values: object) -> list[RunRequest]:
-        found = [dict(zip(_COLUMNS, row, strict=True)) for row in self._database.read(_ALL + where, values)]
+        found = [dict(zip(_COLUMNS, row, strict=True)) for row in self.database.read(_ALL + where, values)]
         return [RunRequest(**{**each, "body": json.loads(each["body"])}) for each in found]
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _hashed(label: str) -> str:
     """Return a text of fixed length for one that may be longer than an index takes."""
     return sha256(label.encode("utf-8", "replace")).hexdigest()
-
-
-class _Database(Protocol):
-    """Texts of SQL with `?` for values, in either dialect."""
-
-    def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]: ...
-
-    def write(self, *statements: tuple[str, Sequence[Sequence[object]]]) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _SQLite:
-    def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, Lock()
-        self._connections = SQLiteConnections(path, BUSY_SECONDS, _create)
-
-    def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        with self._use() as database:
-            return database.execute(query, values).fetchall()
-
-    def write(self, *statements: tuple[str, Sequence[Sequence[object]]]) -> None:
-        with self._lock, self._use() as database:
-            database.execute("BEGIN IMMEDIATE")
-            for query, rows in statements:
-                database.executemany(query, rows)
-            database.execute("COMMIT")
-
-    @contextmanager
-    def _use(self) -> Generator[sqlite3.Connection]:
-        try:
-            with self._connections.use() as database:
-                yield database
-        except (sqlite3.Error, OSError) as error:
-            raise JournalError(
-                f"{self._path} cannot be used ({error}): free the disk or mend the file, then start the server again"
-            ) from error
-
-    def close(self) -> None:
-        self._connections.close()
-
-
-def _create(database: Any) -> None:
-    for each in _TABLES:
-        database.execute(each)
-
-
-class _Postgres:
-    def __init__(self, url: str) -> None:
-        self._connections = PostgresConnections(url, _create)
-
-    def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-        with self._connections.use() as database:
-            return database.execute(_psycopg(query), values).fetchall()
-
-    def write(self, *statements: tuple[str, Sequence[Sequence[object]]]) -> None:
-        with self._connections.use() as database, database.transaction(), database.cursor() as cursor:
-            for query, rows in statements:
-                cursor.executemany(_psycopg(query), rows)
-
-    def close(self) -> None:
-        self._connections.close()
-
-
-def _psycopg(query: str) -> bytes:
-    return query.replace("?", "%s").encode()

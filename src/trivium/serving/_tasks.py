@@ -43,6 +43,11 @@ class News:
     def __init__(self) -> None:
         self._waiting: set[asyncio.Future[bool]] = set()
 
+    @property
+    def is_awaited(self) -> bool:
+        """Return whether somebody waits."""
+        return bool(self._waiting)
+
     def announce(self) -> None:
         """Wake all that wait."""
         for each in self._waiting:

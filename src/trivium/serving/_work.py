@@ -1,0 +1,247 @@
+"""The runs that a server is at work on: from their beginning to their end, or to a decision that they wait for."""
+
+from __future__ import annotations
+
+import logging
+import time
+from asyncio import CancelledError
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from trivium.commander import Limits, gather
+from trivium.commander.lowlevel import run_in_worker
+from trivium.events import to_json_value
+from trivium.exceptions import RunKilledError, RunPausedError, UnknownRunError
+from trivium.journal import Journal, ask_later
+from trivium.module import Module
+from trivium.schema import Message, Usage
+from trivium.serving._admission import Admission
+from trivium.serving._approvals import described
+from trivium.serving._claims import Claims
+from trivium.serving._conversation import client_messages, session_id_of
+from trivium.serving._log import EventLog, EventWriter
+from trivium.serving._memories import Memories
+from trivium.serving._metrics import Metrics
+from trivium.serving._served_run import ServedRun
+from trivium.serving._store import RunRequest, RunState, RunStore
+from trivium.serving._tasks import Background
+from trivium.serving._watch import Watch
+from trivium.serving._wire import Failure, to_failure
+
+__all__ = ["Work"]
+
+_log = logging.getLogger("trivium.serve")
+
+
+class Work:
+    """The runs that this server is at work on, each of which it has claimed.
+
+    Args:
+        served: the modules by their names.
+        journal: the journal of the runs.
+        store: what was asked and sent.
+        claims: what this server alone may do.
+        admission: the places of the runs.
+        limits: what each run may spend.
+        timeout: seconds that a run may take; None: no limit.
+        structured: whether contents may be values that are not text.
+        check: called with a run before it begins; raises a Failure where it may not.
+    """
+
+    def __init__(
+        self,
+        served: Mapping[str, Module],
+        journal: Journal,
+        store: RunStore,
+        claims: Claims,
+        admission: Admission,
+        *,
+        limits: Limits | None,
+        timeout: float | None,
+        structured: bool,
+        check: Callable[[RunRequest], Awaitable[None]],
+    ) -> None:
+        self._served, self._journal, self._store, self._claims = served, journal, store, claims
+        self._admission, self._timeout, self._structured, self._check = admission, timeout, structured, check
+        self._writer = EventWriter(store, self.lose)
+        self.memories, self.watch = Memories(journal, claims), Watch(store)
+        self.at_work: dict[str, ServedRun] = {}
+        self.is_draining = False
+        self.metrics: defaultdict[str, Metrics] = defaultdict(Metrics)
+        """The numbers of each owner."""
+
+    def module(self, name: str) -> Module:
+        """Return a served module; "" is the first one."""
+        for served, module in self._served.items():
+            if name in ("", served):
+                return module
+        known = f"there are {', '.join(self._served)}" if self._served else "there is nothing"
+        raise Failure(404, "UnknownModel", f"nothing is served as {name[:100]!r}; {known}")
+
+    # ---- one run
+    def log_of(self, request: RunRequest, *events: Any) -> EventLog:
+        """Return the log of a run with the events that are written."""
+        return EventLog(request.id, self._writer, events, request.epoch)
+
+    async def take_up(self, run: ServedRun) -> bool:
+        """Claim a run that no server is at work on; return False where there is none, or another one has it."""
+        if run.work is not None or not await self._claims.take(run.id):
+            return False
+        try:
+            request, events = await run_in_worker(partial(self._store.take_up, run.id, len(run.log.events)))
+        except BaseException:
+            await self._claims.give_back(run.id)
+            raise
+        if request is None or request.ended:
+            await self._claims.give_back(run.id)
+            return False
+        run.request, run.cancelled = request, request.cancelled
+        run.log.catch_up(events, request.epoch)
+        return True
+
+    def go_on(self, run: ServedRun, **fields: Any) -> None:
+        """Go on with a run that was taken up."""
+        run.request = replace(run.request, state="queued")
+        run.log.resume(time.time(), run.request, **fields)
+        self.begin(run)
+
+    def begin(self, run: ServedRun, is_reserved: bool = False) -> None:
+        """Begin to work on a run that this server has claimed."""
+        self.watch.remove(run)
+        self.at_work[run.id] = run
+        self._admission.at_work[run.request.owner] += not is_reserved
+        run.is_lost, run.work = False, Background(partial(self._work, run))
+
+    def lose(self, run_id: str) -> None:
+        """Stop the work on a run that another server has taken up."""
+        run = self.at_work.get(run_id)
+        if run is not None and not run.is_lost:
+            _log.warning("another server has taken the run %s up: this one was cut off from the database", run_id)
+            run.is_lost = True
+            run.log.lose()
+            run.kill("another server has taken it up")
+
+    async def _work(self, run: ServedRun) -> None:
+        """Work on a run until it ends, pauses, or the server shuts down."""
+        request = run.request
+        assert run.work is not None
+        try:
+            module = self.module(request.name)
+            run.kill = run.work.cancel
+            async with self.memories.turn_of(module, request.owner, request.session):
+                if run.is_lost:
+                    return
+                run.kill = str
+                await self._attempt(run, module)
+        except RunPausedError:
+            await (self.end(run, "cancelled", why=run.cancelled) if run.cancelled else self._pause(run))
+        except CancelledError:  # as it waited for its turn
+            if run.cancelled:
+                await self.end(run, "cancelled", why=run.cancelled)
+        except Exception as error:
+            is_killed = isinstance(error, RunKilledError)
+            if is_killed and run.cancelled:
+                await self.end(run, "cancelled", why=run.cancelled)
+            elif run.is_lost:
+                pass
+            elif not (is_killed and self.is_draining) or request.body["of_client"]:  # else it goes on after the restart
+                failure = to_failure(error)
+                if failure.status in (500, 502):
+                    _log.error("the run %s failed", run.id, exc_info=error)
+                await self.end(run, "failed", status=failure.status, **failure.body())
+        finally:
+            await run.log.written()  # before another server may take it up
+            await self._claims.give_back(run.id)
+            self._admission.release(request.owner)
+            run.work, run.kill = None, str
+            self.at_work.pop(run.id, None)
+            if not run.log.is_over:
+                self.watch.add(run)
+
+    async def _attempt(self, run: ServedRun, module: Module) -> None:
+        request, body = run.request, run.request.body
+        session_id = session_id_of(request.owner, request.session)
+        if run.cancelled or self.is_draining:
+            raise RunKilledError("it has not begun")
+        await self._check(request)
+        before = request.before or await self.last_of(request.owner, request.session)
+        async with self.memories.remembered(module, session_id, before, run.id if body["is_kept"] else ""):
+            approve = module.approve or (ask_later if body["asks"] else None)
+            messages = await self._messages(run, module)
+            limits = await self._admission.left(request.owner)
+            call = module.open(
+                *messages, session_id=session_id, run_id=run.id, journal=self._journal,
+                timeout=self._timeout, limits=limits, approve=approve, **body.get("options", {}),
+            )  # fmt: skip
+            run.kill = call.node.kill
+            if run.cancelled:
+                raise RunKilledError("it was cancelled before it began")
+            run.request, run.used = replace(run.request, state="running"), Usage()
+            async with call as events:
+                async for event in events:
+                    run.log.receive(event)
+                    if event.usage is not None:
+                        run.used += event.usage
+                        self._note_usage(run)
+        await self.end(run, "done", message=to_json_value(call.result), usage=to_json_value(run.used))
+
+    def _note_usage(self, run: ServedRun) -> None:
+        """Write what a run has spent, so that it counts at once in all servers."""
+        tokens = run.used.input_tokens + run.used.output_tokens
+        run.request = replace(run.request, tokens=tokens, usd=run.used.usd)
+        run.log.note(run.request)
+
+    async def _messages(self, run: ServedRun, module: Module) -> list[Message]:
+        body = run.request.body
+        if body.get("fork"):
+            return (await run_in_worker(partial(self._journal.view, run.id))).input or []
+        return client_messages(module, body["messages"], body["is_conversation"], self._structured)
+
+    async def _pause(self, run: ServedRun) -> None:
+        waiting = await run_in_worker(partial(self._journal.pending, run.id))
+        asked = [*map(described, waiting)]
+        self._tell(run, "paused", approvals=asked, usage=to_json_value(run.used))
+
+    async def end(self, run: ServedRun, state: RunState, **fields: Any) -> None:
+        """End a run; it is written when this returns."""
+        if run.log.is_over or run.is_lost:
+            return
+        run.request = replace(run.request, ended=time.time())
+        self._tell(run, state, **fields)
+        self.metrics[run.request.owner].note_end(run.request, run.used)
+        await run.log.written()
+        if not run.request.body["is_kept"]:
+            await self.forget(run.id)
+
+    async def forget(self, run_id: str) -> None:
+        """Delete a run."""
+        with suppress(UnknownRunError):
+            await run_in_worker(partial(self._journal.forget, run_id))
+        await run_in_worker(partial(self._store.forget, run_id))
+
+    async def last_of(self, owner: str, session: str) -> str:
+        """Return the id of the run of a conversation that ended well last; "": there is none."""
+        last = await run_in_worker(partial(self._store.last_of, owner, session))
+        return "" if last is None else last.id
+
+    def _tell(self, run: ServedRun, state: RunState, **fields: Any) -> None:
+        """Note a state of a run, and tell its clients."""
+        run.request = replace(run.request, state=state)
+        run.log.add(state, run.request.ended or time.time(), run.request, **fields)
+
+    async def drain(self, grace: float) -> None:
+        """End the work on all runs; those that have not ended after some seconds may be gone on with elsewhere."""
+        self.is_draining = True
+        runs = [*self.at_work.values()]
+        works = [run.work for run in runs if run.work is not None]
+        await gather(*(partial(each.ended, grace) for each in works))
+        for run in runs:
+            run.kill("the server is shutting down")
+        await gather(*(each.ended for each in works))
+        await self._writer.flush()
+        for run in (*runs, *self.watch.runs):
+            run.log.close()

@@ -1,0 +1,214 @@
+"""Several servers with one PostgreSQL database: each of them answers for the runs of all."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from _postgres import postgres_server
+from journal._places import postgres_place
+from serving._served import (
+    GUARD,
+    Shop,
+    approve_all,
+    events_of,
+    follow,
+    make_shop,
+    make_waiting_shop,
+    own_process,
+    serving,
+)
+from trivium import Agent
+from trivium.serving import OwnerLimits
+from trivium.serving.lowlevel import RunStore
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    with postgres_server() as server:
+        yield server.get_uri()
+
+
+@pytest.fixture
+def journal(database: str) -> str:
+    return postgres_place(database, f"several{next(_numbers)}").name
+
+
+@contextmanager
+def two_processes(journal: str, marks: Path | None = None) -> Generator[tuple[Any, Any, Any]]:
+    """Two servers in processes of their own: the first one, and a client of each. In the first one runs may wait."""
+    with (
+        own_process(journal, marks=marks, made_by="make_waiting_shop") as (process, first),
+        own_process(journal, marks=marks) as (_, second),
+    ):
+        yield process, first, second
+
+
+def start(client: Any, message: str, **body: Any) -> str:
+    response = client.post("/runs", json={"message": message, **body})
+    assert response.status_code == 202, response.text
+    return response.json()["id"]
+
+
+def outcome(client: Any, run: str) -> Any:
+    *_, last = events_of(client, run)
+    return last["message"]["content"] if last["kind"] == "done" else last["kind"]
+
+
+def test_a_run_is_followed_decided_and_cancelled_at_another_server(journal: str, tmp_path: Path):
+    marks = tmp_path / "marks"
+    with two_processes(journal, marks) as (_, first, second):
+        run = start(first, "buy", session_id="s")
+        with ThreadPoolExecutor(1) as pool:
+            followed = pool.submit(follow, first, run)  # until its end, at the server that began it
+            approve_all(second, run)
+            assert follow(second, run) == followed.result(GUARD) == follow(second, run, 0)
+        assert marks.read_text().split() == ["price", "pay"]
+        assert outcome(first, start(first, "hi", session_id="s")) == "You said 2."
+        assert outcome(second, start(second, "hi", session_id="s")) == "You said 3."
+        waiting = start(first, "wait")
+        follow(second, waiting, until='"You "')  # a piece of text, as it comes
+        assert second.post(f"/runs/{waiting}/cancel").json()["state"] == "cancelled"
+        assert [outcome(each, waiting) for each in (first, second)] == ["cancelled", "cancelled"]
+        assert second.delete(f"/runs/{waiting}").status_code == 200
+        assert first.get(f"/runs/{waiting}").status_code == 404
+
+
+def test_runs_of_a_server_that_was_killed_are_taken_up_by_another(journal: str):
+    with two_processes(journal) as (process, first, second):
+        asked = start(first, "buy")
+        follow(first, asked, until='"paused"')
+        runs = [start(first, "wait", session_id="s") for _ in range(3)] + [start(first, "wait")]
+        known = follow(second, runs[0], until='"You "')
+        process.send_signal(signal.SIGKILL)
+        rest = follow(second, runs[0], len(known))
+        assert [number for number, _ in known + rest] == [*range(1, len(known) + len(rest) + 1)]
+        assert "resumed" in [json.loads(data)["kind"] for _, data in rest]
+        assert sorted(outcome(second, each) for each in runs) == [
+            "You said 1.", "You said 1.", "You said 2.", "You said 3."
+        ]  # fmt: skip
+        approve_all(second, asked)
+        assert outcome(second, asked) == "You said 1."
+
+
+def test_a_conversation_has_one_turn_at_a_time_in_all_servers(journal: str):
+    with serving(make_waiting_shop(), journal=journal, grace=0.1) as first, serving(journal=journal) as second:
+        waiting = start(first, "wait", session_id="s")
+        follow(first, waiting, until='"You "')
+        queued = start(second, "hi", session_id="s")
+        assert outcome(second, start(second, "hi", session_id="other")) == "You said 1."
+        assert second.get(f"/runs/{queued}").json()["state"] == "queued"
+        first.post(f"/runs/{waiting}/cancel")
+        assert outcome(second, queued) == "You said 1."
+
+
+def test_limits_of_an_owner_count_in_all_servers(journal: str):
+    limits: dict[str, Any] = {"journal": journal, "owner_limits": OwnerLimits(runs=1)}
+    with serving(make_waiting_shop(), **limits) as first, serving(**limits) as second:
+        waiting = start(first, "wait")
+        refused = second.post("/runs", json={"message": "hi"})
+        assert [refused.status_code, refused.json()["error"]["limit"]] == [429, "runs"]
+        second.post(f"/runs/{waiting}/cancel")
+        assert outcome(second, start(second, "hi")) == "You said 1."
+    limits["owner_limits"] = OwnerLimits(tokens_per_day=15)
+    with serving(Agent(Shop()), **limits) as first, serving(Agent(Shop()), **limits) as second:
+        refused = second.post("/runs", json={"message": "hi"})  # what the run above has spent
+        assert [refused.status_code, refused.json()["error"]["limit"]] == [429, "tokens_per_day"]
+
+
+def test_of_many_that_begin_at_once_no_more_begin_than_may(journal: str):
+    limits: dict[str, Any] = {"journal": journal, "owner_limits": OwnerLimits(runs=2)}
+    with (
+        serving(_Waits(), grace=0.1, **limits) as first,
+        serving(_Waits(), grace=0.1, **limits) as second,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        asked = [pool.submit(each.post, "/runs", json={"message": "x"}) for each in (first, second) * 4]
+        assert sorted(each.result(GUARD).status_code for each in asked) == [202] * 2 + [429] * 6
+
+
+def test_what_a_server_held_is_free_when_its_connection_breaks_and_it_writes_nothing_more(journal: str):
+    mine, other = RunStore(journal), RunStore(journal)
+    with closing(mine), closing(other), serving(make_waiting_shop(), journal=journal, grace=0.1) as client:
+        run = start(client, "wait")
+        follow(client, run, until='"You "')
+        assert not other.database.hold(f"run/{run}")
+        assert other.abandoned() == []
+        assert mine.database.hold("a")
+        assert not other.database.hold("a")
+        with psycopg.connect(journal, autocommit=True) as database:
+            database.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+        assert other.database.hold("a")
+        assert mine.database.renew() == {"a"}
+        assert mine.database.renew() == set()
+        request, events = other.take_up(run)
+        assert request is not None
+        assert [request.epoch, len(events) > 1] == [1, True]
+        assert other.write([(run, 99, "{}")], [], {run: 0}) == {run}
+        assert other.write([(run, 99, "{}")], [], {run: 1}) == set()
+
+
+def test_a_run_that_was_taken_up_ends_once(journal: str):
+    with (
+        serving(make_waiting_shop(), journal=journal, grace=0.1) as first,
+        serving(make_shop(), journal=journal) as second,
+    ):
+        run = start(first, "wait")
+        known = follow(first, run, until='"You "')
+        with ThreadPoolExecutor(1) as pool:
+            followed = pool.submit(follow, first, run)
+            with psycopg.connect(journal, autocommit=True) as database:  # as if the first one were cut off
+                database.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+            second.post(f"/runs/{run}/cancel")
+            events = follow(second, run)
+            assert followed.result(GUARD) == events
+        assert events[: len(known)] == known
+        ends = [json.loads(data)["kind"] for _, data in events if json.loads(data)["kind"] in _ENDS]
+        assert len(ends) == 1
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_tables_of_an_earlier_version_get_the_columns_that_they_lack(kind: str, journal: str, tmp_path: Path):
+    place = journal if kind == "postgresql" else str(tmp_path / "runs.db")
+    old = """CREATE TABLE trivium_served (id TEXT PRIMARY KEY, owner TEXT, name TEXT, session TEXT, state TEXT,
+        created DOUBLE PRECISION, ended DOUBLE PRECISION, tokens INTEGER, usd DOUBLE PRECISION, before TEXT, body TEXT)
+    """
+    row = "INSERT INTO trivium_served VALUES ('run_old', '', 'shop', 's', 'cancelled', 1, 2, 15, 0, '', '{}')"
+    if kind == "postgresql":
+        with psycopg.connect(journal, autocommit=True) as database:
+            database.execute(old.encode())
+            database.execute(row.encode())
+    else:
+        with closing(sqlite3.connect(place)) as file, file:
+            file.execute(old)
+            file.execute(row)
+    with serving(journal=place) as client:
+        assert outcome(client, start(client, "hi")) == "You said 1."
+        assert [each["id"] for each in client.get("/runs").json()["runs"]][1:] == ["run_old"]
+
+
+_ENDS = ("done", "failed", "cancelled")
+
+
+class _Waits(Agent):
+    """An agent that waits until it is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__(Shop())
+
+    async def forward(self, *messages: Any, **given: Any) -> Any:
+        from trivium.commander import wait
+
+        await wait()
