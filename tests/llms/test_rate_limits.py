@@ -11,14 +11,19 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from _postgres import postgres_server
+from journal._places import postgres_place
 from tasks._redis import redis_server
 from trivium import Agent, AsyncAgent
 from trivium.commander import Event, run_sync
@@ -322,12 +327,29 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         yield f"unix://{path}"
 
 
-def ask_from_processes(store: str, requests: int, tokens: int, window: int, times: int) -> list[tuple[float, float]]:
-    """Between which moments each request of two processes was let through."""
+@pytest.fixture(scope="module")
+def postgres() -> Generator[str]:
+    with postgres_server() as server:
+        yield server.get_uri()
+
+
+def place_of(kind: str, request: pytest.FixtureRequest, number: int) -> str:
+    """A store of its own."""
+    if kind == "SQLite":
+        return str(request.getfixturevalue("tmp_path") / "rates.db")
+    if kind == "Redis":
+        return f"{request.getfixturevalue('redis')}?db={number}"
+    return postgres_place(request.getfixturevalue("postgres"), f"rates{number}").name
+
+
+def ask_from_processes(
+    store: str, requests: int, tokens: int, window: int, times: int, processes: int
+) -> list[tuple[float, float]]:
+    """Between which moments each request of some processes was let through."""
     command = [sys.executable, "-m", "llms._counting", store, *map(str, (requests, tokens, window, times))]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
     pipe = subprocess.PIPE
-    running = [subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe) for _ in range(2)]
+    running = [subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe) for _ in range(processes)]
     for each in running:
         assert each.stdout is not None
         assert each.stdout.readline() == "ready\n"
@@ -343,31 +365,31 @@ def ask_from_processes(store: str, requests: int, tokens: int, window: int, time
     return sorted(found)
 
 
-@pytest.mark.parametrize(("kind", "requests", "tokens"), [("SQLite", 10, 1000), ("Redis", 1000, 100)])
-def test_processes_keep_a_limit_together(
-    kind: str, requests: int, tokens: int, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    store = str(tmp_path / "rates.db") if kind == "SQLite" else request.getfixturevalue("redis") + "?db=3"
-    moments = ask_from_processes(store, requests, tokens, 300, 15)
-    assert len(moments) == 30
+@pytest.mark.parametrize(
+    ("kind", "requests", "tokens"), [("SQLite", 10, 1000), ("Redis", 1000, 100), ("PostgreSQL", 10, 100)]
+)
+def test_processes_keep_a_limit_together(kind: str, requests: int, tokens: int, request: pytest.FixtureRequest) -> None:
+    processes = 4 if kind == "PostgreSQL" else 2
+    moments = ask_from_processes(place_of(kind, request, 3), requests, tokens, 300, 30 // processes, processes)
+    assert len(moments) == 30 // processes * processes
     for begin, _ in moments:  # whatever the machine is busy with, these were surely let through in one window
         assert sum(begin <= before and after < begin + 0.3 for before, after in moments) <= 10
 
 
-def test_limiters_of_another_name_count_for_themselves(tmp_path: Path, redis: str) -> None:
-    for place in (tmp_path / "rates.db", redis + "?db=9"):
-        for name in ("one", "two"):
-            limiter = RateLimiter(requests_per_minute=1, store=place, name=name)
-            run_sync(limiter.take, 1)
-            assert limiter._store.take("another", 1) > 0
+@pytest.mark.parametrize("kind", ["SQLite", "Redis", "PostgreSQL"])
+def test_limiters_of_another_name_count_for_themselves(kind: str, request: pytest.FixtureRequest) -> None:
+    place = place_of(kind, request, 9)
+    for name in ("one", "two"):
+        limiter = RateLimiter(requests_per_minute=1, store=place, name=name)
+        run_sync(limiter.take, 1)
+        assert limiter._store.take("another", 1) > 0
 
 
-@pytest.mark.parametrize("kind", ["SQLite", "Redis"])
+@pytest.mark.parametrize("kind", ["SQLite", "Redis", "PostgreSQL"])
 def test_a_shared_store_settles_and_says_the_same_as_the_one_in_memory(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+    kind: str, request: pytest.FixtureRequest
 ) -> None:
-    place = tmp_path / "rates.db" if kind == "SQLite" else request.getfixturevalue("redis") + "?db=11"
-    store = RateLimiter(tokens_per_minute=100, store=place)._store
+    store = RateLimiter(tokens_per_minute=100, store=place_of(kind, request, 11))._store
     assert store.take("a", 60) == 0
     assert 59 < store.take("b", 60) <= 60
     store.settle("a", 30)
@@ -375,6 +397,32 @@ def test_a_shared_store_settles_and_says_the_same_as_the_one_in_memory(
     store.settle("nobody", 1000)
     assert 59 < store.take("c", 11) <= 60
     assert store.take("d", 10) == 0
+
+
+def test_a_limiter_counts_on_when_its_database_has_closed_the_connection(request: pytest.FixtureRequest) -> None:
+    place = place_of("PostgreSQL", request, 12)
+    store: Any = RateLimiter(requests_per_minute=1, store=place)._store
+    assert store.take("a", 1) == 0
+    with psycopg.connect(place, autocommit=True) as database:
+        database.execute("SELECT pg_terminate_backend(%s)", (store._connection.info.backend_pid,))
+        deadline = time.monotonic() + 30
+        query = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+        while database.execute(query, (store._connection.info.backend_pid,)).fetchone() != (0,):
+            assert time.monotonic() < deadline
+    assert store.take("b", 1) > 59
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("postgresql://user:secret@127.0.0.1:1/rates", RateLimitStoreError),
+        ("postgresql://user:secret@[::1/rates", ConfigurationError),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_a_typed_error_without_the_password(url: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match="postgresql://") as caught:
+        RateLimiter(1, store=url)._store.take("a", 1)
+    assert "secret" not in str(caught.value)
 
 
 def test_a_limiter_with_a_file_serves_an_agent_sync_and_async(tmp_path: Path) -> None:

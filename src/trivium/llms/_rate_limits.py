@@ -17,7 +17,14 @@ from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, RateLimitStoreError
 from trivium.llms._prices import expected_usage
 from trivium.llms._protocol import Delta, ModelProtocol, Request
-from trivium.llms._rate_stores import MemoryRateStore, Rate, RateStore, RedisRateStore, SQLiteRateStore
+from trivium.llms._rate_stores import (
+    MemoryRateStore,
+    PostgresRateStore,
+    Rate,
+    RateStore,
+    RedisRateStore,
+    SQLiteRateStore,
+)
 from trivium.llms._wrapped import WrappedModel, deltas_of, first_delta
 from trivium.llms.http._policy import before_retry
 from trivium.schema import Usage
@@ -62,12 +69,13 @@ class RateLimiter:
         tokens_per_minute: the most tokens of input and output together; None: no limit. A request with a higher
             estimate waits until it is the only one.
         store: place of the counts: None is this object; a path is an SQLite file, for the processes of one machine; a
-            URL (`redis://`, `rediss://`, `unix://`) is a Redis server, whose clock is used.
+            URL (`redis://`, `rediss://`, `unix://`) is a Redis server, and `postgresql://` a PostgreSQL database, for
+            many machines; the clock of the server counts.
         name: limiters with the same name at the same place share their counts.
 
     Raises:
         ConfigurationError: there is no limit, a number is not above 0, or the URL cannot be used.
-        MissingExtraError: the Redis client is not installed.
+        MissingExtraError: the client of Redis or PostgreSQL is not installed.
 
     Example:
         >>> from trivium.testing import ScriptedModel
@@ -209,9 +217,11 @@ class LimitedModel(WrappedModel):
 
 
 def store_at(place: str | Path | None, rate: Rate, name: str) -> RateStore:
-    """Make the store for a place: None is this process, a Redis URL a server, and a path an SQLite file."""
+    """Make the store for a place: None is this process, a URL a server, and a path an SQLite file."""
     if place is None:
         return MemoryRateStore(rate)
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        return PostgresRateStore(place, rate, name)
     if isinstance(place, str) and "://" in place:
         return RedisRateStore(place, rate, name)
     if str(place) == ":memory:":  # SQLite would count each request anew, and let everybody through

@@ -1,23 +1,29 @@
-"""Stores of the requests and tokens of the last minute: this process, an SQLite file, or a Redis server."""
+"""Stores of the requests and tokens of the last minute: this process, an SQLite file, Redis or PostgreSQL."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from weakref import finalize
 
 from trivium.caches.lowlevel import redis_client
-from trivium.exceptions import RateLimitStoreError
+from trivium.exceptions import ConfigurationError, MissingExtraError, RateLimitStoreError
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-__all__ = ["MemoryRateStore", "Rate", "RateStore", "RedisRateStore", "SQLiteRateStore"]
+    import psycopg
 
+__all__ = ["MemoryRateStore", "PostgresRateStore", "Rate", "RateStore", "RedisRateStore", "SQLiteRateStore"]
+
+T = TypeVar("T")
 WINDOW: Final = 60.0
 CONNECT_SECONDS, BUSY_SECONDS = 5.0, 30.0
 
@@ -254,3 +260,112 @@ class RedisRateStore:
                 "the URL is right",
                 self._shown,
             ) from error
+
+
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS trivium_rate (
+    ticket TEXT PRIMARY KEY, name TEXT, counted DOUBLE PRECISION, tokens BIGINT);
+CREATE INDEX IF NOT EXISTS trivium_rate_name ON trivium_rate (name, counted);
+"""
+_MAKING: Final = 7_248_351_190_212_013
+"""The advisory lock of those that create the table."""
+
+
+class PostgresRateStore:
+    """Counts in a PostgreSQL database, by its clock, in a table of the first schema of the connection.
+
+    Args:
+        url: the database; its password is never shown.
+        rate: the limits.
+        name: name of the limiter.
+    """
+
+    is_shared = True
+
+    def __init__(self, url: str, rate: Rate, name: str) -> None:
+        try:
+            from psycopg import ProgrammingError
+            from psycopg.conninfo import conninfo_to_dict
+        except ImportError:
+            raise MissingExtraError("psycopg", "postgres") from None
+        try:
+            given = conninfo_to_dict(url)
+        except ProgrammingError:
+            raise ConfigurationError("give the store as postgresql://USER:PASSWORD@HOST:PORT/DATABASE") from None
+        self._url, self._rate, self._name = url, rate, name
+        self._shown = f"postgresql://{given.get('host', '')}/{given.get('dbname', '')}"
+        self._password = str(given.get("password") or "")
+        self._lock, self._pid = Lock(), 0
+        self._connection: psycopg.Connection[Any] | None = None
+        self._closing = finalize(self, bool)
+
+    def __repr__(self) -> str:
+        return repr(self._shown)
+
+    def take(self, ticket: str, tokens: int) -> float:
+        """See `RateStore`."""
+        return self._changed(partial(self._take, ticket, tokens))
+
+    def _take(self, ticket: str, tokens: int, database: psycopg.Connection[Any]) -> float:
+        key = b"SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/trivium_rate/' || %s, 0))"
+        database.execute(key, (self._name,))
+        found: Any = database.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+        now: float = found[0]
+        database.execute("DELETE FROM trivium_rate WHERE name = %s AND counted <= %s", (self._name, now - WINDOW))
+        query = "SELECT counted, tokens FROM trivium_rate WHERE name = %s ORDER BY counted"
+        seconds = seconds_until(self._rate, database.execute(query, (self._name,)).fetchall(), tokens, now)
+        if not seconds:
+            row = (ticket, self._name, now, tokens)
+            database.execute("INSERT INTO trivium_rate VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", row)
+        return seconds
+
+    def settle(self, ticket: str, tokens: int) -> float:
+        """See `RateStore`."""
+        query = "UPDATE trivium_rate SET tokens = %s WHERE ticket = %s"
+        self._changed(lambda database: database.execute(query, (tokens, ticket)))
+        return 0.0
+
+    def _changed(self, change: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Make a change in a transaction on the connection of this process; anew where the connection has broken."""
+        import psycopg
+
+        if self._pid != os.getpid():  # a new child leaves the connection of its parent alone
+            self._lock, self._pid, self._connection = Lock(), os.getpid(), None
+        try:
+            with self._lock:
+                if self._connection is not None:
+                    try:
+                        with self._connection.transaction():
+                            return change(self._connection)
+                    except psycopg.OperationalError:
+                        if not self._connection.closed:
+                            raise
+                connection = self._opened()
+                with connection.transaction():
+                    return change(connection)
+        except psycopg.Error as error:
+            said = str(error).strip().partition("\n")[0]
+            said = said.replace(self._password, "…") if self._password else said
+            raise RateLimitStoreError(
+                f"requests cannot be counted at {self._shown} ({said}): check that the PostgreSQL server runs, that "
+                "the URL is right, and that its user may create tables",
+                self._shown,
+            ) from error
+
+    def _opened(self) -> psycopg.Connection[Any]:
+        import psycopg
+
+        connection: psycopg.Connection[Any] = psycopg.connect(
+            self._url, autocommit=True, connect_timeout=int(CONNECT_SECONDS), application_name="trivium"
+        )
+        self._connection = connection
+        self._closing.detach()
+        self._closing = finalize(self, connection.close)
+        self._closing.atexit = False
+        connection.execute("SET statement_timeout = '30s'")
+        connection.execute("SET synchronous_commit = off")  # losing the counts at a power cut does no harm
+        if connection.execute("SELECT to_regclass('trivium_rate_name') IS NULL").fetchone() == (True,):
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
+                connection.execute(_TABLE)
+        return connection
