@@ -6,7 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -334,12 +334,8 @@ class PostgresRateStore:
         try:
             with self._lock:
                 if self._connection is not None:
-                    try:
-                        with self._connection.transaction():
-                            return change(self._connection)
-                    except psycopg.OperationalError:
-                        if not self._connection.closed:
-                            raise
+                    with suppress(psycopg.OperationalError), self._connection.transaction():
+                        return change(self._connection)
                 connection = self._opened()
                 with connection.transaction():
                     return change(connection)

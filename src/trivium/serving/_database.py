@@ -17,10 +17,10 @@ from trivium.journal.lowlevel import PostgresConnections
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["Changes", "Columns", "Database", "database_at"]
+__all__ = ["ColumnTypes", "Database", "StoreChanges", "database_at"]
 
 BUSY_SECONDS: Final = 30.0
-Columns: TypeAlias = tuple[str, Mapping[str, str]]
+ColumnTypes: TypeAlias = tuple[str, Mapping[str, str]]
 """A table, and the types of its columns in SQL. Those that a table of an earlier version lacks are added."""
 _MAKING: Final = 7_248_351_190_212_012
 """The advisory lock of those that create the tables."""
@@ -30,12 +30,16 @@ _LOCKS: Final = """SELECT classid::bigint << 32 | objid::bigint FROM pg_locks WH
 _SERVERS: Final = "servers"
 
 
-class Changes(Protocol):
+class StoreChanges(Protocol):
     """A transaction: texts of SQL with `?` for values, in either dialect."""
 
-    def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]: ...
+    def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        ...
 
-    def write(self, query: str, rows: Sequence[Sequence[object]]) -> None: ...
+    def write(self, query: str, rows: Sequence[Sequence[object]]) -> None:
+        """Execute a statement for each row of values."""
+        ...
 
 
 class Database(Protocol):
@@ -51,15 +55,21 @@ class Database(Protocol):
     for_share: str
     is_free: str
 
-    def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]: ...
+    def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        ...
 
-    def change(self) -> AbstractContextManager[Changes]: ...
+    def change(self) -> AbstractContextManager[StoreChanges]:
+        """Begin a transaction; it counts where the block ends without an error."""
+        ...
 
     def hold(self, name: str) -> bool:
         """Hold a name until it is released, or this process ends; return False where it is held."""
         ...
 
-    def release(self, name: str) -> None: ...
+    def release(self, name: str) -> None:
+        """Release a name, if it is held here."""
+        ...
 
     def renew(self) -> set[str]:
         """Hold again what was held on a connection that broke, and return the names that others hold now."""
@@ -73,10 +83,12 @@ class Database(Protocol):
         """Return how many servers are at work."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release all names and close the connections; the next use opens one again."""
+        ...
 
 
-def database_at(place: str | Path, tables: Sequence[str], columns: Columns) -> Database:
+def database_at(place: str | Path, tables: Sequence[str], columns: ColumnTypes) -> Database:
     """Return the database of a place.
 
     Args:
@@ -92,7 +104,7 @@ def database_at(place: str | Path, tables: Sequence[str], columns: Columns) -> D
 class _SQLite:
     is_shared, for_share, is_free = False, "", "1 = 1"
 
-    def __init__(self, path: Path, tables: Sequence[str], columns: Columns) -> None:
+    def __init__(self, path: Path, tables: Sequence[str], columns: ColumnTypes) -> None:
         self._path, self._lock = path, Lock()
         self._connections = SQLiteConnections(path, BUSY_SECONDS, partial(_create, tables=tables, columns=columns))
 
@@ -101,7 +113,7 @@ class _SQLite:
             return database.execute(query, values).fetchall()
 
     @contextmanager
-    def change(self) -> Generator[Changes]:
+    def change(self) -> Generator[StoreChanges]:
         with self._lock, self._use() as database:
             database.execute("BEGIN IMMEDIATE")
             yield _SQLiteChanges(database)
@@ -147,7 +159,7 @@ class _SQLiteChanges:
         self._database.executemany(query, rows)
 
 
-def _create(database: sqlite3.Connection, tables: Sequence[str], columns: Columns) -> None:
+def _create(database: sqlite3.Connection, tables: Sequence[str], columns: ColumnTypes) -> None:
     for each in tables:
         database.execute(each)
 
@@ -162,7 +174,7 @@ def _create(database: sqlite3.Connection, tables: Sequence[str], columns: Column
         database.execute("COMMIT")
 
 
-def _missing(columns: Columns, found: set[str]) -> list[str]:
+def _missing(columns: ColumnTypes, found: set[str]) -> list[str]:
     """Return statements that add the columns which a table of an earlier version lacks."""
     table, wanted = columns
     return [f"ALTER TABLE {table} ADD COLUMN {name} {kind}" for name, kind in wanted.items() if name not in found]
@@ -172,7 +184,7 @@ class _Postgres:
     is_shared, for_share = True, " FOR SHARE"
     is_free = f"hashtextextended(current_schema() || '/trivium_served/run/' || id, 0) NOT IN ({_LOCKS})"
 
-    def __init__(self, url: str, tables: Sequence[str], columns: Columns) -> None:
+    def __init__(self, url: str, tables: Sequence[str], columns: ColumnTypes) -> None:
         self._connections = PostgresConnections(url, partial(_prepare, tables=tables, columns=columns))
         self._held = _Held(self._connections)
 
@@ -181,7 +193,7 @@ class _Postgres:
             return database.execute(_psycopg(query), values).fetchall()
 
     @contextmanager
-    def change(self) -> Generator[Changes]:
+    def change(self) -> Generator[StoreChanges]:
         with self._connections.use() as database, database.transaction():
             yield _PostgresChanges(database)
 
@@ -288,7 +300,7 @@ class _Held:
             connection.close()
 
 
-def _prepare(connection: Connection[Any], tables: Sequence[str], columns: Columns) -> None:
+def _prepare(connection: Connection[Any], tables: Sequence[str], columns: ColumnTypes) -> None:
     """Create the tables, and add what one of an earlier version lacks; all in one transaction, or nothing."""
     query = b"SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
     table, wanted = columns

@@ -12,7 +12,7 @@ from trivium.commander.lowlevel import run_in_worker
 from trivium.exceptions import UnknownRunError
 from trivium.journal import Journal
 from trivium.module import Module
-from trivium.serving._claims import Claims
+from trivium.serving._claims import RunClaims
 from trivium.serving._conversation import session_id_of
 
 __all__ = ["Memories"]
@@ -29,7 +29,7 @@ class Memories:
         claims: the turns of the conversations, over all servers.
     """
 
-    def __init__(self, journal: Journal, claims: Claims) -> None:
+    def __init__(self, journal: Journal, claims: RunClaims) -> None:
         self._journal, self._claims = journal, claims
         self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
         """The conversations that modules remember, by their session ids, each with its module and its last run."""

@@ -18,7 +18,7 @@ from trivium.journal import Journal, PendingApproval
 from trivium.module import Module
 from trivium.serving._admission import Admission
 from trivium.serving._approvals import Approvals, Verdict
-from trivium.serving._claims import Claims
+from trivium.serving._claims import RunClaims
 from trivium.serving._conversation import check_unattended, client_messages, session_id_of, unknown_session
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._log import STOPS
@@ -77,7 +77,7 @@ class Runs:
         self._structured = structured
         self._keep_days, self._approvals = keep_days, Approvals(journal, approval_seconds)
         self._admission = Admission(store, most, owner_limits or OwnerLimits(), limits, max_sessions)
-        self._claims = Claims(store.database)
+        self._claims = RunClaims(store.database)
         self._work = Work(
             self.served, journal, store, self._claims, self._admission, limits=limits, timeout=timeout,
             structured=structured, check=self._refuse_waiting,
@@ -132,9 +132,7 @@ class Runs:
             Failure: there is no such module or run, the message is invalid, or a limit is reached.
         """
         run_id = fork or f"run_{uuid4().hex}"
-        kept = {
-            "of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept, "fork": fork,
-        }  # fmt: skip
+        kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept}
         if self._work.is_draining:
             raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
         self._admission.reserve(owner)
@@ -150,7 +148,7 @@ class Runs:
             name = name or next(iter(self.served))
             request = RunRequest(
                 id=run_id, owner=owner, name=name, session=session or run_id, before=before, protocol=protocol,
-                body={"messages": messages, **kept, **body},
+                body={"messages": messages, "fork": fork, **kept, **body},
             )  # fmt: skip
             await self._admission.left(owner)
             await self._refuse_waiting(request)

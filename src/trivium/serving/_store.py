@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 from weakref import finalize
 
 from trivium.events import JSONObject
-from trivium.serving._database import Columns, database_at
+from trivium.serving._database import ColumnTypes, database_at
 
 __all__ = ["DAY_SECONDS", "RunRequest", "RunState", "RunStore", "TaskFilter", "place_for"]
 
@@ -24,7 +24,7 @@ ACTIVE: Final = ("queued", "running")
 """The states of runs that go on after a restart of the server."""
 ENDED: Final = ("done", "failed", "cancelled")
 DAY_SECONDS: Final = 86_400.0
-_SERVED: Final[Columns] = (
+_SERVED: Final[ColumnTypes] = (
     "trivium_served",
     {
         "id": "TEXT PRIMARY KEY", "owner": "TEXT", "name": "TEXT", "session": "TEXT", "state": "TEXT",

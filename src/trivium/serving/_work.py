@@ -21,7 +21,7 @@ from trivium.module import Module
 from trivium.schema import Message, Usage
 from trivium.serving._admission import Admission
 from trivium.serving._approvals import described
-from trivium.serving._claims import Claims
+from trivium.serving._claims import RunClaims
 from trivium.serving._conversation import client_messages, session_id_of
 from trivium.serving._log import EventLog, EventWriter
 from trivium.serving._memories import Memories
@@ -57,7 +57,7 @@ class Work:
         served: Mapping[str, Module],
         journal: Journal,
         store: RunStore,
-        claims: Claims,
+        claims: RunClaims,
         admission: Admission,
         *,
         limits: Limits | None,
