@@ -48,7 +48,7 @@ class AsyncForever(Module):
 )
 def test_endless_recursion_is_named(entry: Entry, kind: type[Module]):
     record = RunRecord()
-    with pytest.raises(RecursionTooDeepError, match=r"sys\.getrecursionlimit") as too_deep:
+    with pytest.raises(RecursionTooDeepError, match=r"sys\.setrecursionlimit") as too_deep:
         entry(kind(), "x", listeners=[record])
     assert isinstance(too_deep.value, RecursionError)
     assert current.get() is None

@@ -14,7 +14,6 @@ from trivium.agents._answer_format import AnswerFormat, value_in
 from trivium.commander import Limits
 from trivium.events import Event
 from trivium.exceptions import (
-    AnswerFormatError,
     ConfigurationError,
     LimitExceededError,
     ToolDefinitionError,
@@ -120,9 +119,9 @@ def test_the_system_message_of_a_config_is_sent_by_both_agents():
         assert model.requests[0].messages[0] == {"role": "system", "content": "Be brief."}
 
 
-def test_a_negative_number_of_repairs_is_none():
-    with pytest.raises(AnswerFormatError):
-        Agent[int](ScriptedModel(["a"]), repairs=-1)("x")
+def test_a_negative_number_of_repairs_is_refused():
+    with pytest.raises(ConfigurationError, match="repairs is a whole number"):
+        Agent[int](ScriptedModel(["a"]), repairs=-1)
 
 
 def test_a_stalled_run_says_how_a_task_ends():

@@ -411,7 +411,7 @@ class Agent(AgentNames, Generic[T_co]):
         given = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
         calls = handled_by(self, given)
         is_judged = (at := current.get()) is None or self.policy is not None or self.approve is not None
-        if calls and (is_judged or not given.sources <= sources_above(at)):
+        if calls and (is_judged or (given.sources and not given.sources <= sources_above(at))):
             with call_node(self) as node:  # as in its own calls
                 self._receive(node, [], given.sources)
                 answer = await handling.handle_all(self, calls, given)
