@@ -139,13 +139,9 @@ def network_of(client: tuple[str, int] | None) -> str:
     return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
 
 
-def make_protocol(limits: ConnectionLimits) -> type[Any]:
-    """Make the class of uvicorn's connections that enforces the limits."""
-    import h11  # the server has imported uvicorn, whose dependency it is
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    connections = Connections(limits)
-    seconds: dict[object, float] = {h11.IDLE: limits.header_seconds, h11.SEND_BODY: limits.body_seconds}
+def make_wire(header_bytes: int) -> type[Any]:
+    """Make the class of h11's connections whose headers are bounded."""
+    import h11
 
     class Wire(h11.Connection):
         """Bounds headers that come at once too: h11 bounds only those that are incomplete."""
@@ -154,14 +150,25 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
             event = super().next_event()
             if isinstance(event, h11.Request):
                 size = len(event.target) + sum(len(name) + len(value) + 4 for name, value in event.headers.raw_items())
-                if size > limits.header_bytes:
-                    raise h11.RemoteProtocolError(f"the headers have more than {limits.header_bytes} bytes")
+                if size > header_bytes:
+                    raise h11.RemoteProtocolError(f"the headers have more than {header_bytes} bytes")
             return event
+
+    return Wire
+
+
+def make_protocol(limits: ConnectionLimits) -> type[Any]:
+    """Make the class of uvicorn's connections that enforces the limits."""
+    import h11  # the server has imported uvicorn, whose dependency it is
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    connections, wire = Connections(limits), make_wire(limits.header_bytes)
+    seconds: dict[object, float] = {h11.IDLE: limits.header_seconds, h11.SEND_BODY: limits.body_seconds}
 
     class Connection(H11Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self.conn: Any = Wire(h11.SERVER, limits.header_bytes)
+            self.conn: Any = wire(h11.SERVER, limits.header_bytes)
             self.address = network_of(self.client)
             self._timed: Any = None
             self._timer: Any = None
