@@ -21,6 +21,12 @@ __all__ = ["HARM", "TOKEN", "Shop", "make_shop", "serving"]
 TOKEN = "right-token"
 HARM = '<script>document.title="taken"</script><img src=x onerror="document.title=\'taken\'">'
 
+MARKDOWN = [
+    ("\n- one", "\n- two\n  - thr", "ee"), ("\n\n``", "`py\nprint", "(1)\n``", "`"), ("\n\n#", "# Title `co", "de`"),
+    ("\n\n| a ", "| b |\n|-", "--|---|\n| c", " | d |"), ("\n\n> It", " *said* so"),
+]  # fmt: skip
+"""Markdown in pieces, as models send it."""
+
 
 class Shop:
     """A model that does what its user says in a word; "tell" it tells in pieces, all after the first when it may.
@@ -44,7 +50,8 @@ class Shop:
                 await wait(0.02)
             yield "a time."
             for number in range(60):
-                yield f"\n\nAnd then {number}. " + "And so on. " * 20
+                for piece in (f"\n\nAnd **then {number}.** ", "And so on. " * 20, *MARKDOWN[number % len(MARKDOWN)]):
+                    yield piece
                 await wait(0.002)
         elif "buy" in said:
             yield call_tool("price", item="chair")

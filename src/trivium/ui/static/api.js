@@ -93,8 +93,26 @@ export async function download(path, name) {
 
 /** @typedef {{ seq: number, kind: string, time: number, [name: string]: any }} RunEvent */
 
+/** How many runs a page follows at once: a browser has six connections to a server, for all its tabs. */
+const MOST_FOLLOWED = 2;
+let followed = 0;
+/** @type {(() => void)[]} */
+const queue = [];
+
+/** Return when the page is seen, and follows few enough runs that one more may be followed. */
+async function turn() {
+  while (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
+  if (followed++ >= MOST_FOLLOWED) await new Promise((done) => queue.push(() => done(null)));
+}
+
+function giveTurnBack() {
+  followed--;
+  queue.shift()?.();
+}
+
 /**
- * Call a function with each event of a run, from the first one on; a lost connection is taken up again.
+ * Call a function with each event of a run, from the first one on; a lost connection is taken up again. While the page is
+ * not seen it holds none.
  * @param {string} id the run
  * @param {(events: RunEvent[]) => void} take called with the events that have come at once
  * @param {AbortSignal} signal
@@ -102,8 +120,12 @@ export async function download(path, name) {
 export async function follow(id, take, signal) {
   let after = 0, tries = 0;
   while (!signal.aborted) {
+    await turn();
+    const hidden = new AbortController(), hide = () => document.hidden && hidden.abort();
+    document.addEventListener("visibilitychange", hide);
+    hide();
     try {
-      const options = { headers: headers({ "last-event-id": `${after}` }), signal };
+      const options = { headers: headers({ "last-event-id": `${after}` }), signal: AbortSignal.any([signal, hidden.signal]) };
       const response = await send(`/runs/${encodeURIComponent(id)}/events`, options);
       tries = 0;
       for await (const events of eventsOf(response)) {
@@ -114,8 +136,12 @@ export async function follow(id, take, signal) {
       }
     } catch (error) {
       if (signal.aborted) return;
+      if (hidden.signal.aborted) continue;
       if (error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
       isOnline.value = false;
+    } finally {
+      document.removeEventListener("visibilitychange", hide);
+      giveTurnBack();
     }
     await new Promise((done) => setTimeout(done, RETRY_MS[Math.min(tries++, RETRY_MS.length - 1)]));
   }

@@ -6,6 +6,7 @@ import { asText, isActive, oneLine } from "./format.js";
 import { Decide } from "./approvals.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
+import { Markdown } from "./markdown.js";
 import { State } from "./run.js";
 import { extend, newTurn } from "./transcript.js";
 
@@ -108,7 +109,7 @@ function OneTurn({ turn, inspects }) {
       ${isActive(turn.state) && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
       ${turn.parts.map((part, at) => part.kind === "tool" ? html`<${Tool} key=${at} part=${part} state=${turn.state} />`
         : part.kind === "thought" ? html`<details key=${at}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
-        : isWhole && part === last ? null : html`<pre key=${at} class="text">${part.text}</pre>`)}
+        : isWhole && part === last ? null : html`<${Markdown} key=${at} text=${part.text} />`)}
       ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${inspects} />` : null}
       ${turn.approvals.map((call) => html`<${Decide} key=${call.digest} run=${{ id: turn.id, program: "x" }} call=${call} onDone=${() => {}} />`)}
       ${turn.error ? html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>` : null}

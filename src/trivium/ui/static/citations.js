@@ -1,8 +1,9 @@
 // Answers of documents: their citations open at the line.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { get } from "./api.js";
 import { asText } from "./format.js";
+import { Markdown } from "./markdown.js";
 
 /**
  * @typedef {{
@@ -61,23 +62,20 @@ async function passageOf(id, cited) {
   return linesOf(cited.quote, cited.line);
 }
 
-/** @param {{ message: any, runId: string, inspects: boolean }} props */
-export function Answer({ message, runId, inspects }) {
+/** @param {{ message: any, runId: string, inspects: boolean, rank?: number }} props rank: the level of its headings */
+export function Answer({ message, runId, inspects, rank }) {
   const [open, setOpen] = useState(0);
-  const answer = citedIn(message);
-  if (!answer) return html`<pre class="text">${asText(message?.content?.answer ?? message?.content)}</pre>`;
-  const citations = /** @type {Citation[]} */ (answer.citations);
+  const answer = citedIn(message), content = answer?.answer ?? message?.content?.answer ?? message?.content;
+  const citations = /** @type {Citation[]} */ (answer?.citations ?? []);
   const chosen = citations.find((each) => each.number === open);
   /** @param {number} number */
   const toggle = (number) => setOpen(open === number ? 0 : number);
+  const cite = useCallback((/** @type {number} */ number, /** @type {string} */ text) => citations.some((each) => each.number === number)
+    && html`<button class="cite" aria-expanded=${open === number} onClick=${() => toggle(number)}>${text}</button>`, [message, open]);
   return html`<div class="stack">
-    <pre class="text">${`${answer.answer}`.split(/(\[\d+\])/).map((part) => {
-      const number = Number(/^\[(\d+)\]$/.exec(part)?.[1] ?? 0);
-      return citations.some((each) => each.number === number)
-        ? html`<button class="cite" aria-expanded=${open === number} onClick=${() => toggle(number)}>${part}</button>` : part;
-    })}</pre>
-    <ul class="citations">${citations.map((each) => html`<li key=${each.number}><button class="plain" aria-expanded=${open === each.number}
-      onClick=${() => toggle(each.number)}>[${each.number}] ${placeOf(each)}</button></li>`)}</ul>
+    ${typeof content === "string" ? html`<${Markdown} text=${content} rank=${rank} cite=${cite} />` : html`<pre>${asText(content)}</pre>`}
+    ${answer ? html`<ul class="citations">${citations.map((each) => html`<li key=${each.number}><button class="plain" aria-expanded=${open === each.number}
+      onClick=${() => toggle(each.number)}>[${each.number}] ${placeOf(each)}</button></li>`)}</ul>` : null}
     ${chosen ? html`<${Shown} key=${chosen.number} cited=${chosen} runId=${runId} inspects=${inspects} />` : null}
   </div>`;
 }

@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { asText } from "./format.js";
+import { Markdown } from "./markdown.js";
 import { Outline } from "./outline.js";
 import { LastAnswer, RunTree } from "./tree.js";
 
@@ -22,12 +23,13 @@ function OneRun({ data }) {
     return { ...data.nodes[key], before };
   };
   const { run } = data;
-  const answer = run.message?.content;
+  const answer = run.message?.content, said = answer?.answer ?? answer;
   return html`<article class="stack run-element">
     <h1>${run.root} <span class=${`state ${run.state}`}>${run.state}</span></h1>
     <p class="quiet mono">${run.id}</p>
     ${run.why ? html`<p class="why bad"><b>Why:</b> ${run.why}</p>` : null}
-    ${answer ? html`<section class="answer"><h2>Result</h2><pre tabindex="0">${asText(answer.answer ?? answer)}</pre></section>`
+    ${answer ? html`<section class="answer"><h2>Result</h2><div class="card" tabindex="0">${typeof said === "string" ? html`<${Markdown} text=${said} rank=${3} />`
+      : html`<pre>${asText(said)}</pre>`}</div></section>`
       : html`<${LastAnswer} outline=${outline} source=${{ input: run.text, node }} />`}
     <${RunTree} outline=${outline} source=${{ input: run.text, node }} chosen=${chosen} onChoose=${setChosen} />
   </article>`;

@@ -61,7 +61,7 @@ export function Run({ id, node, about }) {
       ${outline && outline.failure() > 0 ? html` <button class="plain" onClick=${() => choose(outline.failure())}>Show where</button>` : null}</p>` : null}
     ${run.approvals.map((/** @type {any} */ each) => html`<${Decide} key=${each.digest} run=${run} call=${each} onDone=${ask} />`)}
     ${run.message ? html`<section class="answer"><h2>Result</h2>
-      <${Answer} message=${run.message} runId=${id} inspects=${about.inspects} /></section>`
+      <div class="card" tabindex="0"><${Answer} message=${run.message} runId=${id} inspects=${about.inspects} rank=${3} /></div></section>`
       : outline && run.state === "done" ? html`<${LastAnswer} outline=${outline} source=${source} />` : null}
     ${isDeleting ? html`<${Delete} run=${run} onClose=${() => setDeleting(false)} />` : null}
     ${isForking !== null && outline ? html`<${Fork} run=${run} outline=${outline} at=${isForking} onClose=${() => setForking(null)} />` : null}

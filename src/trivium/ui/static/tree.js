@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { html } from "./html.js";
 import { asText, count, duration, money, stateWords } from "./format.js";
 import { useAsked } from "./hooks.js";
+import { Markdown } from "./markdown.js";
 import { ModelAnswer, Request, Value } from "./values.js";
 
 /** @typedef {import("./outline.js").Outline} Outline */
@@ -59,7 +60,9 @@ export function RunTree({ outline, source, chosen, onChoose, actions }) {
 export function LastAnswer({ outline, source }) {
   const at = outline.lastAnswer(), key = outline.columns.keys[at];
   const { value } = useAsked(async () => (at < 0 ? null : source.node(key)), [key]);
-  return value?.outcome ? html`<section class="answer"><h2>Last answer</h2><${ModelAnswer} answer=${value.outcome} /></section>` : null;
+  return value?.outcome ? html`<section class="answer"><h2>Last answer</h2>
+    <div class="card stack" tabindex="0">${value.outcome.text ? html`<${Markdown} text=${value.outcome.text} rank=${3} />` : null}
+      <${ModelAnswer} answer=${{ ...value.outcome, text: "" }} /></div></section>` : null;
 }
 
 /**
