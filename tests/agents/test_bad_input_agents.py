@@ -286,7 +286,7 @@ def test_a_wrong_value_works_or_is_an_error_of_ours(takes: str):
 CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
 # Each line: what is done, the error, and what its text says.
 TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: PromptTemplate(3), ArgumentTypeError, "PromptTemplate takes text as prompt_template, not int"),  # type: ignore[arg-type]
+    (lambda: PromptTemplate(3), ArgumentTypeError, "PromptTemplate takes text as template, not int"),  # type: ignore[arg-type]
     (lambda: ToolParser("t", begin=""), ConfigurationError, "needs a mark before the action: give begin="),
     (lambda: ToolParser(3), ArgumentTypeError, "ToolParser takes text as tool_type"),  # type: ignore[arg-type]
     (lambda: ToolParser("t").format_response({"thought": ""}), ConfigurationError, "this lacks action"),

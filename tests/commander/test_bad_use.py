@@ -83,7 +83,7 @@ NO_JOBS = pytest.mark.parametrize(
 def test_what_is_no_job_is_refused_where_it_is_put(wrong: Any, advice: str):
     ran: list[str] = []
     for begin in (CommanderAsync().run, CommanderAsync().run_auto):
-        for each in (wrong, [Do(lambda job: ran.append("never")), wrong]):
+        for each in (*([wrong] if wrong is not None else []), [Do(lambda job: ran.append("never")), wrong]):
             with pytest.raises(NotTaskerError, match=advice):
                 in_thread(lambda begin=begin, each=each: begin(each))
     with pytest.raises(NotTaskerError, match=advice):

@@ -2,10 +2,11 @@
 
 - A **name** is a class, function, method or parameter. Of Langroid: each of the table (docs/langroid-names.md); tested
   is one that the product has (`_resolved.py`), and that a mark names whose test uses it. Of Lagent and Agere: each that
-  their documents' programs import, call or pass by keyword, and each that the lists of facts name; tested is one of a
-  program that a test runs, or one that a test which checks something uses. `scripts/used_names.py` says what a use is:
-  the spelling alone is none.
-- An **attribute** is one of the table (Langroid), or one that a program of the documents reads or sets on an object.
+  their documents' programs import, call or pass by keyword, and each that the lists of facts name, with its owner
+  (`owners.txt`); tested is one that the product has, and that a program which a test runs, or a test which checks
+  something, uses. `scripts/used_names.py` says what a use is: the spelling alone is none.
+- An **attribute** is one of the table (Langroid), or one that a program of the documents reads or sets on an object;
+  `owners.txt` says whose.
 - An **override** is a method that the documents let users write; tested is one with a row in
   `tests/agents/test_overrides.py`.
 - A **program** is a code block; tested is one that a test runs. Langroid's document has none.
@@ -47,6 +48,7 @@ State: TypeAlias = Literal["tested", "different", "missing"]
 KINDS: tuple[Kind, ...] = ("name", "attribute", "override", "program", "claim")
 SYSTEMS = ("lagent", "langroid", "agere")
 CLAIMS = Path(__file__).with_name("claims.txt")
+OWNERS = Path(__file__).with_name("owners.txt")
 NUMBERED = ("semantic", "weak point", "both names")
 
 
@@ -106,16 +108,31 @@ def _langroid() -> Iterator[Item]:
         yield found._replace(state="different") if key in DIFFERENT else found
 
 
-def is_evidence(key: str, used: frozenset[str]) -> bool:
-    """Return whether a test uses what its mark names: as an attribute, an import, a keyword, or a text of a table.
+def forms_of(key: str) -> set[str]:
+    """The forms in which a test uses what is named: an attribute, an import, a keyword, or a text of a table.
 
     A call gives a parameter by its place too, and an enum's members are used where all of them are.
     """
-    path, _, parameter = key.rstrip(")").replace("[T]", "").partition("(")
+    path, _, parameter = key.strip('")').replace("[T]", "").partition("(")
     owner, _, name = path.rpartition(".")
-    forms = {each for word in (name, parameter) if word for each in (word, f".{word}", f"{word}=", f"'{word}")}
     is_shared = name.startswith("__") or isinstance(getattr(trivium.schema, owner, None), EnumMeta)
-    return not forms.isdisjoint(used) or (is_shared and owner in used) or key.rpartition(" ")[0] in NUMBERED
+    forms = {each for word in (name, parameter) if word for each in (word, f".{word}", f"{word}=", f"'{word}")}
+    return forms | ({owner} if is_shared else set[str]())
+
+
+def is_evidence(key: str, used: frozenset[str]) -> bool:
+    """Return whether a test uses what its mark names; a number of a list is in no form."""
+    return not forms_of(key).isdisjoint(used) or key.rpartition(" ")[0] in NUMBERED
+
+
+@cache
+def _users() -> dict[str, set[str]]:
+    """The tests that use each form of a name."""
+    found: dict[str, set[str]] = {}
+    for test, used in tests().items():
+        for form in used:
+            found.setdefault(form, set()).add(test)
+    return found
 
 
 def _is_attribute(key: str, known: set[str]) -> bool:
@@ -142,11 +159,8 @@ def _programs(system: str) -> Iterator[_Program]:
         for block in blocks_of(name):
             if block.language == "python":
                 (word,) = [each for each in WORDS if each in block.text]
-                text = (
-                    block.text
-                    if not block.is_excerpt
-                    else "class _:\n" + block.text.replace("        ...\n", "        ...\n")
-                )
+                text = f"class _:\n{block.text}" if block.is_excerpt else block.text
+                text = text.replace("VllModel", "VllmModel")  # a slip in the tutorial's import
                 yield _Program(f"{name}:{block.line}", ast.parse(text), runs[word])
 
 
@@ -175,12 +189,32 @@ def _of_programs(system: str) -> Iterator[Item]:
         for kind, key in _said(program.tree, system):
             if key.split("(")[0].split(".")[-1] not in own:
                 by.setdefault((kind, key), set()).update(program.by)
-    for key in _listed(system):
-        if not any(known.rpartition(".")[2] == key for _, known in by):
-            forms = {key} if key[0].isupper() else {key, f".{key}", f"{key}=", f"'{key}"}
-            by["name", key] = {test for test, used in tests().items() if not forms.isdisjoint(used)}
+    for key in owned(system):
+        by["name", key] = {test for form in forms_of(key) for test in _users().get(form, ())}
+    for key in unowned(system, {key for _, key in by}):
+        yield Item(system, "name", key, "missing", "owners.txt does not say whose it is")
     for (kind, key), found in sorted(by.items()):
-        yield item(system, kind, key, found)
+        named = item(system, kind, key, found)
+        yield named if is_there(key) else named._replace(state="missing", by="the product has no such name")
+
+
+@cache
+def owned(system: str) -> list[str]:
+    """The names that the lists of facts tell, with their owners."""
+    text = OWNERS.read_text(encoding="utf-8").partition(f"[{system}]\n")[2].partition("\n[")[0]
+    lines = [line.split() for line in text.splitlines() if line]
+    return [key for name, *parameters in lines for key in (name, *(f"{name}({each})" for each in parameters))]
+
+
+def unowned(system: str, known: set[str]) -> set[str]:
+    """What the lists of facts name, or the programs read or set, of which no known name says whose it is."""
+    words = {word for key in owned(system) for word in re.findall(r"\w+", key)}
+    attributes = {key for key in known if "." not in key and key not in owned(system)}
+    return (
+        {*_listed(system), *attributes}
+        - words
+        - {re.split(r"[.(]", key.rstrip(")"))[-1] for key in known if "." in key}
+    )
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
@@ -232,7 +266,7 @@ def _listed(system: str) -> list[str]:
 _NOT_NAMES = {
     *("PyPI", "ValidityCode", "IntEnum", "ActionExecutors", "AssertionError", "KeyError", "TypeError", "ValueError"),
     *("RuntimeError", "UserDict", "UserList", "InvalidAction", "NotImplementedError"),
-    *("action_start", "action_end", "im_start", "im_end", "model_state"),
+    *("action_start", "action_end", "im_start", "im_end", "model_state", "ensure_ascii", "finish_reason"),
 }
 """Words of the lists that are Python's own, parts of texts, or no names of the system."""
 

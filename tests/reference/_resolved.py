@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import EnumMeta
@@ -14,7 +16,7 @@ from typing import Any
 from project._source import ROOT
 from trivium.agents._callbacks import AgentCallbacks, TaskCallbacks
 
-__all__ = ["is_there"]
+__all__ = ["holders", "is_there"]
 
 _PACKAGE = ROOT / "src/trivium"
 _OTHERS = ("lagent.", "agere.")
@@ -40,32 +42,47 @@ def _public() -> dict[str, list[Any]]:
 def _set_by(kind: type) -> frozenset[str]:
     """The attributes that the methods of a class set on their object."""
     with suppress(OSError, TypeError):  # a class that was made without source
-        lines = re.findall(r"^ *((?:\w+\.\w+(?:, | = |: [^=\n]+ = ))+)", inspect.getsource(kind), re.MULTILINE)
-        return frozenset(re.findall(r"\bself\.(\w+)", " ".join(lines)))
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+        set_there = (
+            each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
+        )
+        return frozenset(each.attr for each in set_there if ast.unparse(each.value) == "self")
     return frozenset()
 
 
 def _has(owner: Any, name: str) -> bool:
-    """Return whether an object, or the objects of a class, have an attribute."""
-    if hasattr(owner, name):
+    """Return whether an object, or the objects of a class, have an attribute; a method only declared is none."""
+    if hasattr(owner, name) and not name.startswith("__"):  # which all objects have
         return True
     if not isinstance(owner, type):
         return False
-    own = [each for each in owner.__mro__ if each.__module__.startswith("trivium.")]
-    return name in getattr(owner, "model_fields", {}) or any(
-        name in vars(each).get("__annotations__", {}) or name in _set_by(each) for each in own
+    own = [vars(each) for each in owner.__mro__ if each.__module__.startswith("trivium.")]
+    declared = [str(each.get("__annotations__", {}).get(name, "")) for each in own]
+    return (
+        name in getattr(owner, "model_fields", {})
+        or any(each and not each.startswith("Callable") for each in declared)
+        or any(name in each for each in own)
+        or any(name in _set_by(each) for each in owner.__mro__ if each.__module__.startswith("trivium."))
     )
+
+
+@cache
+def _parameters(function: Any) -> frozenset[str]:
+    """The parameters of a function or class; where any keyword, those above, and its description's words."""
+    found = {*getattr(function, "model_fields", ()), *(("data",) if hasattr(function, "model_fields") else ())}
+    made_by = [vars(each).get("__init__") for each in function.__mro__] if isinstance(function, type) else [function]
+    for each in filter(None, made_by):
+        given = inspect.signature(each).parameters.values()
+        found.update(parameter.name for parameter in given)
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in given):
+            break
+        found.update(re.findall(r"\w+", inspect.getdoc(function) or ""))
+    return frozenset(found)
 
 
 def _takes(function: Any, parameter: str) -> bool:
     """Return whether a function, or a class, takes a parameter."""
-    if function is None or isinstance(function, EnumMeta) or parameter in getattr(function, "model_fields", {}):
-        return True
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return True
-    return parameter in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    return function is None or isinstance(function, EnumMeta) or parameter in _parameters(function)
 
 
 @cache
@@ -80,6 +97,11 @@ def _anywhere() -> frozenset[str]:
             with suppress(TypeError, ValueError):
                 found.update(inspect.signature(getattr(function, "__func__", function)).parameters)
     return frozenset(found)
+
+
+@cache
+def _source() -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in _PACKAGE.rglob("*.py"))
 
 
 def _meant(path: str) -> Iterator[Any]:
@@ -103,12 +125,26 @@ def is_there(key: str) -> bool:
     """Return whether a documented name, spelt as in a mark or as a program imports it, is found on the product.
 
     One without an owner may be an attribute, or a parameter, of anything public. The parameters of a callback are what
-    it is called with.
+    it is called with. One in quotation marks is a text of the product.
     """
     path, _, parameter = key.rstrip(")").replace("[T]", "").partition("(")
     if " " in path:
         return True  # a number of a list
+    if path.startswith('"'):
+        return path in _source()
     objects = list(_meant(path))
     if not objects:
         return "." not in path and path in _anywhere()
     return not parameter or ".callbacks." in path or any(_takes(each, parameter) for each in objects)
+
+
+def holders(key: str) -> list[type]:
+    """The classes of the product that define a documented method: where it is to be deleted to be gone."""
+    owner, _, name = key.rpartition(".")
+    kinds = {
+        each
+        for made in (_meant(owner) if owner and "(" not in key else ())
+        if isinstance(made, type)
+        for each in made.__mro__
+    }
+    return [each for each in kinds if inspect.isfunction(vars(each).get(name))]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trivium import ActionExecutor, Message
-from trivium.actions import BaseAction, tool_api
+from trivium.actions import BaseAction, BaseParser, JsonParser, TupleParser, tool_api
 from trivium.agents.aggregator import InternLMToolAggregator
 from trivium.agents.stream import get_plugin_prompt
 from trivium.hooks import Hook, InternLMActionProcessor
@@ -80,6 +80,25 @@ def test_text_of_a_parser_goes_to_the_named_parameter_of_the_first_action():
     formatted = {"tool_type": "clock", "thought": "", "action": "Rome", "status": 1}
     said = executor(Message(content="", sender="Agent", formatted=formatted))
     assert said.content == "noon in Rome"
+
+
+class Pair(BaseAction):
+    """Takes two."""
+
+    def run(self, a: int, b: str = "") -> str:
+        """Take two.
+
+        Args:
+            a: a number.
+            b: a text.
+        """
+        return f"{a} {b}"
+
+
+def test_the_parsers_of_actions_read_what_the_model_wrote():
+    assert JsonParser(Pair()).parse_inputs('```json\n{"a": 1, "b": "x"}\n```') == {"a": 1, "b": "x"}
+    assert TupleParser(Pair()).parse_inputs("(1, 'x')") == {"a": 1, "b": "x"}
+    assert BaseParser(Clock()).parse_inputs("Rome") == {"place": "Rome"}
 
 
 def test_hooks_of_actions_see_the_call_before_and_the_return_after():

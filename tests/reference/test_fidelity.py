@@ -12,11 +12,13 @@ import pytest
 from _once import made_once
 from project._scripts import shown_tests
 from project._source import ROOT
-from trivium import ChatAgent, Task
+from trivium import Agent, ChatAgent, Task
 from trivium.commander import PASS_WORD, CommanderAsync, Job, handler, tasker
+from trivium.memory import Memory
 
+from . import _counted
 from ._counted import CLAIMS, KINDS, SYSTEMS, claim_of, counted, is_evidence
-from ._resolved import is_there
+from ._resolved import holders, is_there
 from ._sentences import CHECKED, Said
 
 
@@ -138,17 +140,45 @@ def test_a_mark_of_a_sentence_that_no_document_has_is_noticed(monkeypatch: pytes
     assert [each.key for each in counted("agere") if each.state == "missing"] == ["agere B2 3.9"]
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Task, "add_sub_task"), (ChatAgent, "set_system_message")])
-def test_a_name_that_the_product_has_lost_is_missing(owner: type, name: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_method_that_the_product_has_lost_is_missing(system: str):
+    keys = [each.key for each in counted(system) if each.kind == "name" and holders(each.key)]
+    assert len(keys) > 20
+    noticed: list[str] = []
+    for key in keys:
+        with pytest.MonkeyPatch.context() as patch:
+            for holder in holders(key):
+                patch.delattr(holder, key.rpartition(".")[2])
+            noticed += [] if is_there(key) else [key]
+    assert set(keys) - {*noticed, "ActionExecutor.description"} == set(), "every module has a text of that name"
+
+
+@pytest.mark.parametrize(
+    ("system", "owner", "name"),
+    [
+        ("langroid", Task, "add_sub_task"),
+        ("langroid", ChatAgent, "set_system_message"),
+        ("lagent", Memory, "delete"),
+        ("lagent", Agent, "register_hook"),
+        ("agere", Job, "exit_commander"),
+        ("agere", CommanderAsync, "wait_for_exit"),
+    ],
+)
+def test_a_name_that_the_product_has_lost_is_missing(
+    system: str, owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+):
     key = f"{owner.__name__}.{name}"
     assert is_there(key)
     assert not is_there(f"{key}(no_such_parameter)")
-    for each in owner.__mro__:
-        if name in vars(each):
-            monkeypatch.delattr(each, name)
-    assert not is_there(key)
-    (found,) = [each for each in counted("langroid") if each.key == key]
-    assert found.state == "missing"
+    for holder in holders(key):
+        monkeypatch.delattr(holder, name)
+    assert {each.state for each in counted(system) if each.key == key} == {"missing"}
+
+
+def test_a_name_of_a_list_that_has_no_owner_is_missing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_counted, "owned", lambda system: ["Job.task"])  # type: ignore[unknown]
+    found = {each.key for each in counted("agere") if each.state == "missing"}
+    assert {"run_auto", "call_handler", "put_job_threadsafe"} <= found
 
 
 def test_an_agent_is_found_by_the_documented_keyword():

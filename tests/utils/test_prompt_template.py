@@ -109,6 +109,11 @@ def test_braces_are_doubled_and_come_out_single(text: str, value: str):
     assert PromptTemplate(doubled + "{a}").format(a=value) == text + value
 
 
+def test_the_text_is_given_by_the_name_that_either_document_has():
+    texts = PromptTemplate(template="{{ a }}"), PromptTemplate(prompt_template="{{ a }}"), PromptTemplate("{{ a }}")
+    assert [each.render(a=1).prompt for each in texts] == ["1"] * 3
+
+
 def test_an_unknown_style_is_refused():
     with pytest.raises(ConfigurationError, match="json, jinja"):
         PromptTemplate("", "mustache")

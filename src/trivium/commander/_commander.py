@@ -87,11 +87,11 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._commander, self._id = self, 1
 
     # ---- runs
-    def run(self, job: Job | Iterable[Job] = (), auto_exit: bool = False) -> T | None:
+    def run(self, job: Job | Iterable[Job] | None = None, auto_exit: bool = False) -> T | None:
         """Run until the commander is told to exit, or with `auto_exit` until nothing is left to do.
 
         Args:
-            job: the first job, or several.
+            job: the first job, or several; by default what other threads put.
             auto_exit: end the run when all is done.
 
         Returns:
@@ -106,7 +106,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         """
         return run_on_loop(lambda: self.run_async(job, auto_exit))
 
-    async def run_async(self, job: Job | Iterable[Job] = (), auto_exit: bool = False) -> T | None:
+    async def run_async(self, job: Job | Iterable[Job] | None = None, auto_exit: bool = False) -> T | None:
         """As `run`, inside a running loop."""
         if is_in_trio():
             return await run_from_trio(self, partial(self.run, job, auto_exit))
@@ -116,7 +116,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         token, error = current.set(self), None
         try:
             self._start()
-            for each in _checked(job):
+            for each in _checked(() if job is None else job):
                 self._admit(each, self)
             await self._take_jobs(auto_exit)
             if self._fatal is not None:

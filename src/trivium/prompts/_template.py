@@ -27,8 +27,9 @@ class PromptTemplate:
     variable in a value is never filled.
 
     Args:
-        prompt_template: the text. `render` fills `{{ name }}`.
+        template: the text. `render` fills `{{ name }}`.
         format_type: what `format` fills: "json" fills `{name}`, and `{{` is a brace; "jinja" fills `{{ name }}`.
+        prompt_template: the text by Agere's name.
 
     Raises:
         ConfigurationError: the format type is unknown.
@@ -42,10 +43,10 @@ class PromptTemplate:
     """
 
     @checked
-    def __init__(self, prompt_template: str, format_type: str = "json") -> None:
+    def __init__(self, template: str = "", format_type: str = "json", *, prompt_template: str = "") -> None:
         if format_type not in _STYLES:
             raise ConfigurationError(f"format_type is one of {', '.join(_STYLES)}, not {format_type!r}")
-        self.template, self.format_type = prompt_template, format_type
+        self.template, self.format_type = template or prompt_template, format_type
         self._values: dict[str, str] = {}
 
     @classmethod

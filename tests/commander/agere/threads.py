@@ -153,3 +153,27 @@ def a_failure_of_what_a_thread_put(on: Run) -> Any:
     ran.wait()
     beside.commander.exit(return_result="QUIT")
     return [beside.join(), job.exception]
+
+
+@script
+def a_run_without_a_job_takes_what_a_thread_puts(on: Run) -> Any:
+    commander, ran = on.Commander(), threading.Event()
+
+    def put() -> None:
+        while not commander.running_status:
+            threading.Event().wait(0.001)
+        commander.put_job_threadsafe(on.job("Put", setting(ran)))
+        ran.wait()
+        commander.exit(return_result="QUIT")
+
+    thread = threading.Thread(target=put, daemon=True)
+    thread.start()
+    returned = commander.run(None)
+    thread.join()
+    return returned
+
+
+@script
+def no_job_at_all_and_an_end_by_itself(on: Run) -> Any:
+    commander = on.Commander()
+    return [commander.run(None, auto_exit=True), commander.run(auto_exit=True), commander.run_auto([])]
