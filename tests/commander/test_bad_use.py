@@ -82,8 +82,9 @@ NO_JOBS = pytest.mark.parametrize(
 @NO_JOBS
 def test_what_is_no_job_is_refused_where_it_is_put(wrong: Any, advice: str):
     ran: list[str] = []
+    given: list[Any] = [wrong, [Do(lambda job: ran.append("never")), wrong]]
     for begin in (CommanderAsync().run, CommanderAsync().run_auto):
-        for each in (*([wrong] if wrong is not None else []), [Do(lambda job: ran.append("never")), wrong]):
+        for each in given[wrong is None :]:  # None alone is no job at all
             with pytest.raises(NotTaskerError, match=advice):
                 in_thread(lambda begin=begin, each=each: begin(each))
     with pytest.raises(NotTaskerError, match=advice):
