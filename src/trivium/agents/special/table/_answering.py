@@ -1,4 +1,4 @@
-"""The program of the process that answers queries: DuckDB, and nothing of trivium."""
+"""The program of the process in which DuckDB runs: nothing of trivium."""
 
 from __future__ import annotations
 
@@ -17,22 +17,36 @@ _OWN: Final = 256 << 20
 
 def answer_queries() -> None:
     """Answer queries, one to a line of JSON, from standard input to standard output, until it ends or must end."""
+    database, seconds = _open(json.loads(sys.stdin.buffer.readline()))
+    while line := sys.stdin.buffer.readline():
+        order = json.loads(line)
+        if isinstance(order, dict):
+            database.close()
+            database, seconds = _open(cast("dict[str, Any]", order))
+            continue
+        sql, rows, memory = order
+        _limit_memory(memory + _OWN)
+        faulthandler.dump_traceback_later(seconds, exit=True)  # whatever DuckDB is doing then
+        _answer(database, sql, rows, memory // 4)
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _open(order: dict[str, Any]) -> tuple[DuckDBPyConnection, float]:
     import duckdb
 
-    order = json.loads(sys.stdin.buffer.readline())
-    database = duckdb.connect(order["file"], read_only=True, config={"threads": 2})
+    file = order["file"]
+    database = duckdb.connect(file or ":memory:", read_only=file is not None, config={"threads": 2, "async_threads": 0})
     for statement in order["settings"]:
         database.execute(statement)
-    with suppress(ImportError, ValueError, OSError):  # Windows cannot limit its memory, and macOS does not
+    _reply("ready")
+    return database, order["seconds"]
+
+
+def _limit_memory(size: int) -> None:
+    with suppress(ImportError, ValueError, OSError):  # Windows cannot, and macOS does not
         import resource
 
-        resource.setrlimit(resource.RLIMIT_DATA, (order["memory"] + _OWN,) * 2)
-    _reply("ready")
-    while line := sys.stdin.buffer.readline():
-        sql, rows = json.loads(line)
-        faulthandler.dump_traceback_later(order["seconds"], exit=True)  # whatever DuckDB is doing then
-        _answer(database, sql, rows, order["memory"] // 4)
-        faulthandler.cancel_dump_traceback_later()
+        resource.setrlimit(resource.RLIMIT_DATA, (size, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def _answer(database: DuckDBPyConnection, sql: str, rows: int, size: int) -> None:
@@ -47,15 +61,15 @@ def _answer(database: DuckDBPyConnection, sql: str, rows: int, size: int) -> Non
     except duckdb.Error as error:
         is_broken = isinstance(error, duckdb.FatalException | duckdb.InternalException)
         kind = "large" if isinstance(error, duckdb.OutOfMemoryException) else "broken" if is_broken else "error"
-        _reply(kind, f"the database says: {' '.join(str(error).split())}")
+        _reply(kind, str(error), type(error).__name__)
     except (ValueError, OverflowError) as error:
-        _reply("error", f"a value cannot be read: {error}")
+        _reply("error", f"a value cannot be read: {error}", "Error")
 
 
 def _reply(*answer: Any, size: int = sys.maxsize) -> None:
     text = json.dumps(answer)
     if len(text) > size:
-        text = json.dumps(("error", f"its answer is larger than {size} bytes: ask for shorter values"))
+        text = json.dumps(("error", f"its answer is larger than {size} bytes: ask for shorter values", "Error"))
     sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
 

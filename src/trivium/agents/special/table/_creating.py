@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+__all__ = ["Execute", "create_table", "plain_names", "reserved_words", "sql_name", "sql_text"]
 
-__all__ = ["create_table", "plain_names", "reserved_words", "sql_name", "sql_text"]
+Execute: TypeAlias = Callable[[str], list[Any]]
+"""Runs a statement in DuckDB and returns its rows."""
 
 
 def plain_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> list[str]:
@@ -37,19 +37,19 @@ def plain_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> list
     return found
 
 
-def create_table(database: DuckDBPyConnection, name: str, source: str) -> dict[str, str]:
+def create_table(execute: Execute, name: str, source: str) -> dict[str, str]:
     """Make a table of a source that DuckDB reads; return its headers by the names of the columns."""
-    headers = [str(row[0]) for row in database.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]  # noqa: S608
-    names = plain_names(headers, reserved_words(database))
+    headers = [str(row[0]) for row in execute(f"DESCRIBE SELECT * FROM {source}")]  # noqa: S608
+    names = plain_names(headers, reserved_words(execute))
     chosen = ", ".join(f"{sql_name(header)} AS {sql_name(made)}" for header, made in zip(headers, names, strict=True))
-    database.execute(f"CREATE OR REPLACE TABLE {sql_name(name)} AS SELECT {chosen} FROM {source}")  # noqa: S608 - quoted
+    execute(f"CREATE OR REPLACE TABLE {sql_name(name)} AS SELECT {chosen} FROM {source}")  # noqa: S608 - quoted
     return dict(zip(names, headers, strict=True))
 
 
-def reserved_words(database: DuckDBPyConnection) -> list[str]:
+def reserved_words(execute: Execute) -> list[str]:
     """Return the words that cannot be names in DuckDB's SQL."""
     query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category != 'unreserved'"
-    return [row[0] for row in database.execute(query).fetchall()]
+    return [row[0] for row in execute(query)]
 
 
 def sql_text(text: str | Path) -> str:

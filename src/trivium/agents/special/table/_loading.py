@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from sys import getsizeof
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, NoneType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from trivium.agents.special.table._creating import (
     create_table,
@@ -25,7 +25,7 @@ from trivium.agents.special.table._creating import (
     sql_text,
 )
 from trivium.agents.special.table._limits import TableLimits
-from trivium.agents.special.table._process import unpack
+from trivium.agents.special.table._process import DuckDBProcess, unpack
 from trivium.agents.special.table._text_files import load_text_file
 from trivium.commander.lowlevel import Outcome, ThreadEvent, capture, get_item, submit, value_or_raise
 from trivium.exceptions import (
@@ -39,10 +39,7 @@ from trivium.exceptions import (
 )  # fmt: skip
 from trivium.parsing.lowlevel import SheetOrder, sheet_rows
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-__all__ = ["Loader", "table_name"]
+__all__ = ["Loader", "is_frame", "load_frames", "table_name"]
 
 _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
@@ -155,11 +152,48 @@ _VECTOR: Final = 2048
 """The values of a column that DuckDB holds at once."""
 
 
-class Loader(NamedTuple):
-    """Makes tables of sources.
+def is_frame(source: object) -> bool:
+    """Test whether a source is a frame of pandas, polars or pyarrow."""
+    return hasattr(source, "__arrow_c_stream__") or type(source).__name__ in ("DataFrame", "LazyFrame")
+
+
+def load_frames(frames: Mapping[str, Any], settings: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Make tables of frames, which are in the memory of this process.
 
     Args:
-        database: a DuckDB connection that may read files.
+        frames: the frames by the names of the tables.
+        settings: statements that DuckDB runs first.
+
+    Returns:
+        For each table the headers of the frame by the names of the columns.
+
+    Raises:
+        ConfigurationError: a frame cannot be read.
+    """
+    import duckdb
+
+    with duckdb.connect(config={"threads": 1, "async_threads": 0}) as database:
+
+        def execute(sql: str) -> list[Any]:
+            return database.execute(sql).fetchall()
+
+        for statement in settings:
+            database.execute(statement)
+        made = dict[str, dict[str, str]]()
+        for name, frame in frames.items():
+            try:
+                database.register("frame_", frame.collect() if type(frame).__name__ == "LazyFrame" else frame)
+                made[name] = create_table(execute, name, "frame_")
+            except duckdb.Error as error:
+                raise ConfigurationError(f"the frame cannot be read as a table: {error}") from None
+        return made
+
+
+class Loader(NamedTuple):
+    """Makes tables of files and rows.
+
+    Args:
+        database: DuckDB in a process of its own, which may read files.
         folder: a folder for temporary files.
         encoding: the encoding of text files; "" is UTF-8, or UTF-16 if the file begins with its mark.
         sheet: the sheet of Excel files; None: the first.
@@ -167,7 +201,7 @@ class Loader(NamedTuple):
         memory: bytes that DuckDB may use.
     """
 
-    database: DuckDBPyConnection
+    database: DuckDBProcess
     folder: Path
     encoding: str
     sheet: str | None
@@ -179,7 +213,7 @@ class Loader(NamedTuple):
 
         Args:
             name: the table's name.
-            source: a file's path, a frame, rows as mappings, or columns by name.
+            source: a file's path, rows as mappings, or columns by name.
 
         Returns:
             The headers of the source by the names of the columns.
@@ -191,8 +225,6 @@ class Loader(NamedTuple):
         kind = type(source).__name__
         if isinstance(source, str | Path):
             return self.load_file(name, Path(source).expanduser())
-        if hasattr(source, "__arrow_c_stream__") or kind in ("DataFrame", "LazyFrame"):
-            return self.load_frame(name, source)
         if isinstance(source, Mapping) and all(
             isinstance(each, Sized) for each in cast("Mapping[str, object]", source).values()
         ):
@@ -272,7 +304,7 @@ class Loader(NamedTuple):
                 link.symlink_to(file.resolve())
                 return self._load_parquet(name, file, f"read_parquet({sql_text(link)})")
             with self.bounded(file):
-                return load_text_file(self.database, name, file, self.folder, self.encoding, self.limits)
+                return load_text_file(self.database.execute, name, file, self.folder, self.encoding, self.limits)
         except duckdb.InterruptException:
             seconds = self.limits.seconds
             text = f"{file}: making a table of it takes longer than {seconds:g} seconds; give a part of it, or raise "
@@ -301,14 +333,14 @@ class Loader(NamedTuple):
             return self._load_rows(name, list(map(_value, headers)), (list(map(_value, row)) for row in rows))
 
     def _load_parquet(self, name: str, file: Path, source: str) -> dict[str, str]:
-        columns, most = self.database.execute(f"DESCRIBE FROM {source}").fetchall(), self.limits.columns
+        columns, most = self.database.execute(f"DESCRIBE FROM {source}"), self.limits.columns
         if len(columns) > most:
             text = f"{file}: it has more than {most:,} columns; give some, or raise TableLimits(columns=…)"
             raise DocumentTooLargeError(text, str(file), "columns", most)
         if not self._has_long_values(columns, source):
-            return create_table(self.database, name, source)
+            return create_table(self.database.execute, name, source)
         with self.bounded(file):
-            return create_table(self.database, name, source)
+            return create_table(self.database.execute, name, source)
 
     @contextmanager
     def bounded(self, source: object) -> Generator[None]:
@@ -320,15 +352,14 @@ class Loader(NamedTuple):
         import duckdb
 
         most = self.limits.memory * 3 // 4
-        self.database.execute(f"SET memory_limit = '{min(most, self.memory)}B'")
+        self.database.limit_memory(min(most, self.memory))
         try:
             yield
+            self.database.limit_memory(self.memory)
         except duckdb.OutOfMemoryException:
             if self.memory < most:
                 raise _too_demanding(source, "memory=…", self.memory) from None
             raise _too_demanding(source, "TableLimits(memory=…)", self.limits.memory) from None
-        finally:
-            self.database.execute(f"SET memory_limit = '{self.memory}B'")
 
     def _has_long_values(self, columns: Sequence[Sequence[str]], source: str) -> bool:
         """Return whether a Parquet file may have values that take much memory: few of its bytes may unpack to them."""
@@ -336,20 +367,8 @@ class Loader(NamedTuple):
             return True
         longest = [f"max(strlen({sql_name(column)}))" for column, kind, *_ in columns if kind == "VARCHAR"]
         query = f"SELECT count(*), {', '.join(longest) or 0} FROM {source}"  # noqa: S608 - made above
-        rows, *lengths = self.database.execute(query).fetchone() or (0, 0)
+        rows, *lengths = next(iter(self.database.execute(query)), (0, 0))
         return sum(filter(None, lengths)) * min(rows, _VECTOR) > self.limits.memory // 4
-
-    def load_frame(self, name: str, frame: Any) -> dict[str, str]:
-        """Make a table of a frame of pandas, polars or pyarrow."""
-        import duckdb
-
-        try:
-            self.database.register("frame_", frame.collect() if type(frame).__name__ == "LazyFrame" else frame)
-            return create_table(self.database, name, "frame_")
-        except duckdb.Error as error:
-            raise ConfigurationError(f"the frame cannot be read as a table: {error}") from None
-        finally:
-            self.database.unregister("frame_")
 
     def _load_rows(self, name: str, headers: Sequence[object], rows: Iterable[Sequence[object]]) -> dict[str, str]:
         """Make a table of Python's own values by way of a file, so that any number of rows takes no memory."""
@@ -358,7 +377,7 @@ class Loader(NamedTuple):
         if not headers:
             raise EmptyDocumentError("there are no columns: a table has one at least")
         self._check_width(headers)
-        names = plain_names(headers, reserved_words(self.database))
+        names = plain_names(headers, reserved_words(self.database.execute))
         columns = [_Column(header) for header in headers]
         path = self.folder / "rows.csv"
         with path.open("w", encoding="utf-8", errors="replace", newline="") as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Final, cast
 from weakref import finalize
@@ -15,8 +15,8 @@ from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._schema import Column, Table
 from trivium.agents.special.table._creating import plain_names, sql_text
 from trivium.agents.special.table._limits import TableLimits
-from trivium.agents.special.table._loading import Loader, table_name
-from trivium.agents.special.table._process import QueryProcess
+from trivium.agents.special.table._loading import Loader, is_frame, load_frames, table_name
+from trivium.agents.special.table._process import OWN, DuckDBProcess
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError, QueryTooLargeError
 from trivium.schema.lowlevel import checked
 
@@ -29,6 +29,8 @@ _SETTINGS: Final = (
     "SET python_enable_replacements = false",  # a query names no variable of the program
     "SET temp_directory = ''",
     "SET threads = 2",
+    "SET async_threads = 0",  # with them a statement that fails may wait for ever, and what is read ahead takes memory
+    "SET read_ahead_depth = 0",
     "SET enable_progress_bar = false",  # it would be printed
     "SET enable_progress_bar_print = false",
 )
@@ -36,6 +38,7 @@ _LOADING: Final = (
     "SET threads = 1",  # of two, the one ahead keeps rows until the other has written those before them
     "SET write_buffer_row_group_count = 1",
 )
+_LEAVING: Final = ("USE memory", "DETACH tables")  # it writes what is not in the file yet
 _IN_SMALL_PARTS: Final = "BLOCK_SIZE 16384, ROW_GROUP_SIZE 8192"
 """Each column of a table that is made has its own memory: an eighth of a gigabyte for 500 of them otherwise."""
 _LOCKS: Final = ("SET enable_external_access = false", "SET lock_configuration = true")
@@ -92,7 +95,7 @@ class ReadOnlyTables:
         if max_rows < 1 or not 0 < timeout < float("inf") or memory < 1 << 26:
             raise ConfigurationError("max_rows is at least 1, timeout more than 0 seconds, memory at least 64 MiB")
         try:
-            import duckdb
+            import_module("duckdb")  # its process starts only later
         except ImportError:
             raise MissingExtraError("duckdb", "table") from None
         self.max_rows, self._timeout, self._memory = max_rows, timeout, memory
@@ -100,16 +103,20 @@ class ReadOnlyTables:
         settings = (*_SETTINGS, f"SET memory_limit = '{memory}B'")
         folder = Path(tempfile.mkdtemp(prefix="trivium-tables-"))
         file, late = folder / "tables.duckdb", f"SET max_execution_time = {max(1, round(timeout * 1000))}"
-        self._process = QueryProcess(file, (*settings, late, *_LOCKS), memory, timeout)
+        limit = f"SET max_execution_time = {max(1, round(limits.seconds * 1000))}"
+        attach = f"ATTACH {sql_text(file)} AS tables ({_IN_SMALL_PARTS})"
+        loading = (*settings, limit, *_LOADING, attach, "USE tables")
+        self._process = DuckDBProcess(None, loading, memory, limits.seconds)
         self._close = finalize(self, _remove, self._process, folder)
         try:
-            with closing(duckdb.connect()) as database:
-                limit = f"SET max_execution_time = {max(1, round(limits.seconds * 1000))}"
-                attach = f"ATTACH {sql_text(file)} AS tables ({_IN_SMALL_PARTS})"
-                for statement in (*settings, limit, *_LOADING, attach, "USE tables"):
-                    database.execute(statement)
-                loader = Loader(database, folder, encoding, sheet, limits, memory)
-                self._headers = {name: loader.load(name, source) for name, source in self._sources.items()}
+            frames = {name: source for name, source in self._sources.items() if is_frame(source)}
+            self._headers = load_frames(frames, loading) if frames else {}
+            loader = Loader(self._process, folder, encoding, sheet, limits, memory)
+            others = {name: source for name, source in self._sources.items() if name not in frames}
+            self._headers |= {name: loader.load(name, source) for name, source in others.items()}
+            for statement in _LEAVING if others else ():
+                self._process.execute(statement)
+            self._process.reopen(file, (*settings, late, *_LOCKS), memory, timeout)
         except BaseException:
             self.close()
             raise
@@ -143,10 +150,12 @@ class ReadOnlyTables:
         if kind == "late":
             text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or raise timeout=…"
             raise QueryTimeoutError(text, repr(self), sql, self._timeout)
-        if kind == "large":
-            raise QueryTooLargeError(f"{details[0]}; or raise memory=…", repr(self), sql, "memory", self._memory)
-        if kind == "error":
-            raise QueryError(details[0], repr(self), sql)
+        if kind != "rows":
+            text, error = details
+            said = text if error == OWN else f"the database says: {' '.join(text.split())}"
+            if kind == "large":
+                raise QueryTooLargeError(f"{said}; or raise memory=…", repr(self), sql, "memory", self._memory)
+            raise QueryError(said, repr(self), sql)
         names, found = details
         return Rows(tuple(names), [tuple(row) for row in found[:rows]], len(found) > rows)
 
@@ -194,6 +203,6 @@ def _is_source(value: object) -> bool:
     return not is_list or any(isinstance(each, Mapping) for each in cast("list[object]", value))
 
 
-def _remove(process: QueryProcess, folder: Path) -> None:
+def _remove(process: DuckDBProcess, folder: Path) -> None:
     process.close()
     shutil.rmtree(folder, ignore_errors=True)

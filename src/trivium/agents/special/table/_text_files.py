@@ -8,14 +8,11 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from trivium.agents.special.table._creating import create_table, sql_name, sql_text
+from trivium.agents.special.table._creating import Execute, create_table, sql_name, sql_text
 from trivium.agents.special.table._limits import TableLimits
 from trivium.exceptions import ConfigurationError, DocumentTooLargeError, UnreadableDocumentError
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 __all__ = ["load_text_file"]
 
@@ -31,14 +28,14 @@ _COLUMN: Final = re.compile(r'when converting column "(.*)"\. Could not')
 
 
 def load_text_file(
-    database: DuckDBPyConnection, name: str, file: Path, folder: Path, encoding: str, limits: TableLimits
+    execute: Execute, name: str, file: Path, folder: Path, encoding: str, limits: TableLimits
 ) -> dict[str, str]:
     """Make a table of a file of values with delimiters.
 
     Missing values of a row are NULL. A column whose values have different types is text.
 
     Args:
-        database: a DuckDB connection that may read files.
+        execute: runs statements in a DuckDB that may read files.
         name: the table's name.
         file: the file.
         folder: a folder for temporary files.
@@ -59,31 +56,29 @@ def load_text_file(
     try:
         write_utf8(file, path, encoding)
         quotes = check_lines(path, file, limits)
-        layout = find_layout(database, path, file, limits)
-        headers = create_text_table(database, name, path, layout, file)
+        layout = find_layout(execute, path, file, limits)
+        headers = create_text_table(execute, name, path, layout, file)
         if len(headers) > limits.columns:
             raise too_many_columns(file, limits)
         if quotes % 2:
-            check_open_quote(database, name, path, layout, file)
+            check_open_quote(execute, name, path, layout, file)
         return headers
     finally:
         path.unlink(missing_ok=True)
 
 
-def create_text_table(
-    database: DuckDBPyConnection, name: str, path: Path, layout: Layout, file: Path
-) -> dict[str, str]:
+def create_text_table(execute: Execute, name: str, path: Path, layout: Layout, file: Path) -> dict[str, str]:
     """Make a table of a file in UTF-8, by DuckDB's way to read it where that leaves out nothing."""
     import duckdb
 
     if not layout.is_own:
         try:
-            return create_table(database, name, f"read_csv({sql_text(path)}, header = true, {_READ})")
+            return create_table(execute, name, f"read_csv({sql_text(path)}, header = true, {_READ})")
         except (duckdb.ConversionException, duckdb.InvalidInputException):
             pass  # a later row is of another type, or another width
-    even = write_even(database, path, layout, file)
+    even = write_even(execute, path, layout, file)
     try:
-        return create_typed(database, name, even)
+        return create_typed(execute, name, even)
     finally:
         even.unlink()
 
@@ -156,13 +151,13 @@ def too_many_columns(file: Path, limits: TableLimits) -> DocumentTooLargeError:
     return too_large(file, "a line has more than {:,} values; leave out some", "columns", limits.columns)
 
 
-def check_open_quote(database: DuckDBPyConnection, name: str, path: Path, layout: Layout, file: Path) -> None:
+def check_open_quote(execute: Execute, name: str, path: Path, layout: Layout, file: Path) -> None:
     """Refuse a file in which a quote that is never closed hid rows; as an ordinary character it hides none.
 
     Raises:
         UnreadableDocumentError: it names the line.
     """
-    (rows,) = database.execute(f"SELECT count(*) FROM {sql_name(name)}").fetchone() or (0,)  # noqa: S608 - quoted
+    (rows,) = next(iter(execute(f"SELECT count(*) FROM {sql_name(name)}")), (0,))  # noqa: S608 - quoted
     records = line = 0
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as opened:
         for _ in range(layout.skip):
@@ -218,7 +213,7 @@ class Layout(NamedTuple):
     is_own: bool = False
 
 
-def find_layout(database: DuckDBPyConnection, path: Path, file: Path, limits: TableLimits) -> Layout:
+def find_layout(execute: Execute, path: Path, file: Path, limits: TableLimits) -> Layout:
     """Return the layout that DuckDB finds; if it would leave out rows or see one column only, one by the headers.
 
     The headers are the first line that is not empty, and the delimiter the character that gives most of them.
@@ -241,11 +236,10 @@ def find_layout(database: DuckDBPyConnection, path: Path, file: Path, limits: Ta
         raise too_many_columns(file, limits)
     query = f"SELECT Delimiter, Quote, SkipRows, len(Columns) FROM sniff_csv({sql_text(path)}, header = true)"  # noqa: S608
     try:
-        found = database.execute(query).fetchone()
+        found = execute(query)
     except duckdb.InvalidInputException:
         return own
-    assert found is not None, "it is one row"
-    delimiter, quote, skip, width = found
+    ((delimiter, quote, skip, width),) = found
     skipped = lines[:skip]
     is_preamble = not skipped or not skipped[-1].strip()
     has_rows = any(delimiter in line and not line.startswith("#") for line in skipped)
@@ -261,7 +255,7 @@ def _width(lines: list[str], delimiter: str) -> int:
         return 1
 
 
-def write_even(database: DuckDBPyConnection, path: Path, layout: Layout, file: Path) -> Path:
+def write_even(execute: Execute, path: Path, layout: Layout, file: Path) -> Path:
     """Write the same values to a file whose rows are all as wide as the headers; return its path.
 
     Raises:
@@ -278,7 +272,7 @@ def write_even(database: DuckDBPyConnection, path: Path, layout: Layout, file: P
         f"columns = {{{columns}}}, {_READ})"
     )
     try:
-        database.execute(f"COPY (SELECT * FROM {query}) TO {sql_text(even)} (FORMAT csv, HEADER false)")  # noqa: S608
+        execute(f"COPY (SELECT * FROM {query}) TO {sql_text(even)} (FORMAT csv, HEADER false)")  # noqa: S608
     except duckdb.InvalidInputException as error:
         if (found := _WIDTH.search(str(error))) is None:
             raise
@@ -291,7 +285,7 @@ def write_even(database: DuckDBPyConnection, path: Path, layout: Layout, file: P
     return even
 
 
-def create_typed(database: DuckDBPyConnection, name: str, even: Path) -> dict[str, str]:
+def create_typed(execute: Execute, name: str, even: Path) -> dict[str, str]:
     """Make a table of a file with even rows; a column whose values turn out to differ in type is text."""
     import duckdb
 
@@ -301,7 +295,7 @@ def create_typed(database: DuckDBPyConnection, name: str, even: Path) -> dict[st
         types = ", ".join(f"{sql_text(column)}: 'VARCHAR'" for column in texts)
         given = f", types = {{{types}}}" if types else ""
         try:
-            return create_table(database, name, f"{read}, sample_size = -1{given})")
+            return create_table(execute, name, f"{read}, sample_size = -1{given})")
         except duckdb.ConversionException as error:
             found = _COLUMN.search(str(error))
             if found is None or found[1] in texts:
