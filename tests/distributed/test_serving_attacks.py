@@ -161,7 +161,7 @@ def test_what_is_no_request_is_a_422():
 
 def test_unknown_routes_and_methods_are_reported_as_json():
     with served(Echo()) as ask:
-        assert ask.http.get("/nope").json()["error"]["message"] == "there is no such route"
+        assert ask.http.get("/nope").json()["error"]["message"].startswith("there is no such route")
         refused = ask.http.get("/chat_completion")
         assert (refused.status_code, refused.json()["error"]["type"]) == (405, "InvalidRequest")
 

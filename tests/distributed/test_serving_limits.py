@@ -18,6 +18,7 @@ import pytest
 
 from trivium.distributed import ConnectionLimits
 from trivium.serving._connections import Connections, OncePerSecond, network_of
+from trivium.serving.lowlevel import Failure
 
 from ._helpers import TOKEN, Ask, Echo, served
 
@@ -161,10 +162,10 @@ class Noted:
     """A connection that notes with what it was refused."""
 
     def __init__(self, address: str) -> None:
-        self.address, self.status = address, b""
+        self.address, self.status = address, 0
 
-    def refuse(self, status: bytes) -> None:
-        self.status = status
+    def refuse(self, failure: Failure) -> None:
+        self.status = failure.status
 
 
 def test_connections_that_are_answered_are_not_ended_for_others() -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import httpx2
 
@@ -21,13 +22,14 @@ class Protocol:
 
     Attributes:
         asked: the ids of the calls that wait for a decision, in the order of the calls.
+        thread: the name of the conversation, where the client gives it.
         ends_when_over: whether a stream can no more be taken up when the run has ended.
     """
 
     ends_when_over: ClassVar = False
 
     def __init__(self, client: httpx2.Client) -> None:
-        self.client, self.asked = client, list[str]()
+        self.client, self.asked, self.thread = client, list[str](), uuid4().hex
 
     @classmethod
     @contextmanager
@@ -43,6 +45,10 @@ class Protocol:
     def go_on(self, decided: Mapping[str, bool]) -> Any:
         """Decide on all calls that wait; the lines that are streamed."""
         raise NotImplementedError
+
+    def decide(self, decided: Mapping[str, bool]) -> Any:
+        """Send the decisions; where that does not stream the rest, what is answered."""
+        return self.go_on(decided)
 
     def take_up(self, seen: list[str]) -> Any:
         """Connect again; the lines that come after those that the client has seen of this stream."""
@@ -70,9 +76,13 @@ class Runs(Protocol):
     def begin(self, said: str) -> Any:
         return self.streamed("POST", "/runs", json={"message": said, "stream": True})
 
+    def decide(self, decided: Mapping[str, bool]) -> Any:
+        bodies = [{"digest": digest, "approved": approved} for digest, approved in decided.items()]
+        return [self.client.post(f"/runs/{self.run}/approvals", json=each) for each in bodies][-1]
+
     def go_on(self, decided: Mapping[str, bool]) -> Any:
         for digest, approved in decided.items():
-            answer = self.client.post(f"/runs/{self.run}/approvals", json={"digest": digest, "approved": approved})
+            answer = self.decide({digest: approved})
             assert answer.status_code == 200, answer.text
         return self._after(self.paused_at)
 
@@ -127,7 +137,7 @@ class AGUI(Protocol):
     part = 0
 
     def _post(self, seen: list[str] | None = None) -> Any:
-        fields: dict[str, Any] = {"threadId": f"t{id(self)}", "runId": f"r{self.part}", "tools": [], "context": []}
+        fields: dict[str, Any] = {"threadId": self.thread, "runId": f"r{self.part}", "tools": [], "context": []}
         return self.streamed("POST", "/ag-ui", seen, json={**fields, **self.body})
 
     def begin(self, said: str) -> Any:
@@ -155,7 +165,7 @@ class AISDK(Protocol):
 
     def _post(self, message: dict[str, Any]) -> Any:
         self.asked = list[str]()
-        return self.streamed("POST", "/ai-sdk", json={"id": f"c{id(self)}", "messages": [message]})
+        return self.streamed("POST", "/ai-sdk", json={"id": self.thread, "messages": [message]})
 
     def begin(self, said: str) -> Any:
         return self._post({"role": "user", "parts": [{"type": "text", "text": said}]})
@@ -165,7 +175,7 @@ class AISDK(Protocol):
         return self._post({"role": "assistant", "parts": answers})
 
     def take_up(self, seen: list[str]) -> Any:
-        return self.streamed("GET", f"/ai-sdk/c{id(self)}/stream", seen)
+        return self.streamed("GET", f"/ai-sdk/{self.thread}/stream", seen)
 
     def note(self, line: str) -> bool:
         event: Any = json.loads(line) if line != "[DONE]" else {"type": ""}
@@ -221,9 +231,9 @@ class A2A(Protocol):
 
 
 class MCP(Protocol):
-    """Calls of the agent, which is a tool named "talker"."""
+    """Calls of the agent, which is a tool."""
 
-    said, state = "", ""
+    tool, said, state = "talker", "", ""
 
     @classmethod
     @contextmanager
@@ -237,9 +247,9 @@ class MCP(Protocol):
             f"{of}/protocolVersion": "2026-07-28", f"{of}/clientInfo": {"name": "test", "version": "1"},
             f"{of}/clientCapabilities": {"elicitation": {"form": {}}}, "progressToken": 1,
         }  # fmt: skip
-        params = {"name": "talker", "arguments": {"message": self.said}, "_meta": meta, **fields}
+        params = {"name": self.tool, "arguments": {"message": self.said}, "_meta": meta, **fields}
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        names = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "talker"}
+        names = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": self.tool}
         accept = {"accept": "application/json, text/event-stream"}
         return self.streamed("POST", "/mcp", json=call, headers={**names, **accept})
 

@@ -229,7 +229,7 @@ class A2ARoutes(Routes):
         except Failure:
             run = None
         if run is None or (run.request.protocol, run.request.name) != ("a2a", call.name):
-            raise Failure(404, "TaskNotFound", f"you have no task {task_id[:100]!r}")
+            raise Failure(404, "TaskNotFound", f"you have no task {task_id[:100]!r}: ListTasks lists yours")
         return run
 
 
@@ -279,7 +279,8 @@ def _not_there(method: str) -> Failure:
         return Failure(400, "PushNotificationNotSupported", text)
     if method == "GetExtendedAgentCard":
         return Failure(400, "UnsupportedOperation", "there is no card but the public one")
-    return Failure(400, "MethodNotFound", f"there is no method {method[:50]!r}")
+    there = "SendMessage, SendStreamingMessage, GetTask, ListTasks, CancelTask and SubscribeToTask"
+    return Failure(400, "MethodNotFound", f"there is no method {method[:50]!r}; there are {there}")
 
 
 def _error(failure: Failure) -> JSONObject:

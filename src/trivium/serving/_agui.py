@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._agui_events import AGUIEvents
-from trivium.serving._approvals import Verdict
+from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._openai import parse_conversation
 from trivium.serving._routes import Handled, Routes
@@ -72,10 +72,10 @@ class AGUIRoutes(Routes):
         found = await self._runs.labelled(owner, session, run_id)
         if found is not None and (not found[1] or len(found[0].log.events) > found[1]):  # else it was not decided yet
             return _Attempt(*found, run_id)
-        waiting = await self._runs.waiting_in(owner, session)
+        waiting = await self._runs.waiting_in(owner, session, is_decided=bool(resume))
         if resume:
             if waiting is None:
-                raise Failure(409, "NoSuchApproval", "nothing of this thread waits for an answer")
+                raise nothing_waits("thread")
             return await self._resume(waiting, run_id, resume)
         if waiting is not None:
             text = "the thread waits for a decision: answer each of its interrupts in resume, or cancel the run"

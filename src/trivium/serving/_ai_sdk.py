@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
 from trivium.serving._ai_sdk_events import AISDKEvents
-from trivium.serving._approvals import Verdict
+from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._log import ENDS
 from trivium.serving._openai import parse_conversation
@@ -48,10 +48,13 @@ class AISDKRoutes(Routes):
         if body.get("trigger") == "regenerate-message":
             raise Failure(422, "InvalidRequest", "an answer is not made anew here: send the message again")
         owner, session = owner_of(request), str(parse_session(chat))
-        waiting = await self._runs.waiting_in(owner, session)
+        decided = _answers(messages[-1])
+        waiting = await self._runs.waiting_in(owner, session, is_decided=bool(decided))
+        if waiting is None and messages[-1].get("role") == "assistant":
+            raise nothing_waits("chat")
         if waiting is not None:
             after = len(waiting.log.events)
-            await self._decide(waiting, messages[-1])
+            await self._decide(waiting, decided)
             return cast("Response", Streamed(_sent(waiting, after), _HEADERS))
         new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
         said = parse_conversation([{"role": "user", "content": _content(each)} for each in new], "messages")
@@ -59,15 +62,10 @@ class AISDKRoutes(Routes):
         run = await self._runs.start(owner, name, said, session=session, is_conversation=True)
         return cast("Response", Streamed(_sent(run, 0), _HEADERS))
 
-    async def _decide(self, run: ServedRun, message: JSONObject) -> None:
+    async def _decide(self, run: ServedRun, decided: dict[str, Verdict]) -> None:
+        """Decide as a message says, which repeats the answers that were given before."""
         waiting = {each.digest for each in await self._runs.pending(run)}
-        parts = objects_in(message.get("parts")) or []
-        given = [cast("JSONObject", each["approval"]) for each in parts if isinstance(each.get("approval"), dict)]
-        decisions = {
-            each["id"]: Verdict(each["approved"], text_field(each, "reason"))
-            for each in given if each.get("id") in waiting and isinstance(each.get("approved"), bool)
-        }  # fmt: skip
-        await self._runs.decide(run, decisions)
+        await self._runs.decide(run, {each: verdict for each, verdict in decided.items() if each in waiting})
 
     async def reconnect(self, request: Request) -> Response:
         """Stream the message that the run of a chat goes on with, from its beginning; 204 where none does."""
@@ -79,6 +77,16 @@ class AISDKRoutes(Routes):
             return Empty(status_code=204)
         pauses = [each["seq"] for each in run.log.events[:-1] if each["kind"] == "paused"]
         return cast("Response", Streamed(_sent(run, pauses[-1] if pauses else 0), _HEADERS))
+
+
+def _answers(message: JSONObject) -> dict[str, Verdict]:
+    """Return the approvals that a message answers, by their ids."""
+    parts = objects_in(message.get("parts")) or []
+    given = [cast("JSONObject", each["approval"]) for each in parts if isinstance(each.get("approval"), dict)]
+    return {
+        text_field(each, "id"): Verdict(each["approved"], text_field(each, "reason"))
+        for each in given if isinstance(each.get("approved"), bool)
+    }  # fmt: skip
 
 
 def _content(message: JSONObject) -> list[JSONObject]:

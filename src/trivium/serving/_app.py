@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
@@ -186,10 +185,8 @@ class Service:
         headers = ["authorization", "content-type", "last-event-id", "a2a-version"]
         cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=headers)
         guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=options.max_bytes)
-        no_route = partial(refuse_route, text="there is no such route")
-        no_method = partial(refuse_route, text="this route does not take that method")
         known = dict.fromkeys((Failure, UnknownNodeError, NoSuchRequestError, Exception), refuse)
-        handlers: dict[Any, Any] = {404: no_route, 405: no_method, **known}
+        handlers: dict[Any, Any] = {404: refuse_route, 405: refuse_route, **known}
         return Starlette(
             routes=[
                 *ChatCompletion(runs, options.keywords, options.max_bytes).routes(),

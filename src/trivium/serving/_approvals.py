@@ -14,7 +14,7 @@ from trivium.journal import Decided, Journal, PendingApproval
 from trivium.serving._served_run import ServedRun
 from trivium.serving._wire import Failure
 
-__all__ = ["Approvals", "Verdict", "described"]
+__all__ = ["Approvals", "Verdict", "described", "nothing_waits"]
 
 
 class Verdict(NamedTuple):
@@ -34,6 +34,12 @@ def described(pending: PendingApproval) -> JSONObject:
     return {
         "digest": pending.digest, "name": pending.name, "arguments": pending.arguments, "key": pending.entry.parent
     }  # fmt: skip
+
+
+def nothing_waits(what: str) -> Failure:
+    """Return the failure of an answer in a conversation where no call waits for one."""
+    text = f"nothing of this {what} waits for an answer: it came too late, or all was decided; send a message to go on"
+    return Failure(409, "NoSuchApproval", text)
 
 
 class Approvals:

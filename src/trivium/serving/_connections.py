@@ -8,11 +8,14 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from types import TracebackType
 from typing import Any, Final, Protocol
 
 from trivium.schema.lowlevel import positive
+from trivium.serving._error_response import ErrorResponse, error_response
+from trivium.serving._wire import Failure
 
 __all__ = ["ACCEPTED_AT_ONCE", "MOST_WAITING", "ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
 
@@ -22,7 +25,6 @@ _MOST_FAULTS: Final = 1000
 MOST_WAITING: Final = 2048
 """The connections that may wait to be accepted: beyond these, a client tries again after a second or more."""
 _LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
-_REFUSED: Final = b"HTTP/1.1 %b\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +78,8 @@ class Connected(Protocol):
 
     address: str
 
-    def refuse(self, status: bytes) -> None:
-        """Close it with a status."""
+    def refuse(self, failure: Failure) -> None:
+        """Close it with an error."""
 
 
 class Connections:
@@ -92,17 +94,19 @@ class Connections:
     def enter(self, new: Connected) -> None:
         """Note a connection; where there are too many, one is refused."""
         mine = self._by_address.setdefault(new.address, {})
-        is_full = self._count >= self._most
-        victim: Connected | None = None
+        limit, most, victim = "", 0, new
         if len(mine) >= self._per_address:
+            limit, most = "per_address", self._per_address
             victim = next((each for each in mine if each in self._waiting), new)
-        elif is_full:
+        elif self._count >= self._most:
+            limit, most = "total", self._most
             victim = next(iter(self._waiting), new)
         mine[new] = self._waiting[new] = None
         self._count += 1
-        if victim is not None:
+        if limit:
             self.leave(victim)
-            victim.refuse(b"503 Service Unavailable")
+            text = f"the server has {most} connections, as many as may be ({limit}): try again later, with fewer"
+            victim.refuse(Failure(503, "TooManyConnections", text, limit, most))
 
     def leave(self, gone: Connected) -> None:
         """Forget a connection, if it is known."""
@@ -163,7 +167,12 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     connections, wire = Connections(limits), make_wire(limits.header_bytes)
-    seconds: dict[object, float] = {h11.IDLE: limits.header_seconds, h11.SEND_BODY: limits.body_seconds}
+    late: dict[object, tuple[float, Failure]] = {
+        state: (seconds, _too_slow(what, seconds))
+        for state, what, seconds in (
+            (h11.IDLE, "headers", limits.header_seconds), (h11.SEND_BODY, "body", limits.body_seconds)
+        )
+    }  # fmt: skip
 
     class Connection(H11Protocol):
         def connection_made(self, transport: Any) -> None:
@@ -191,22 +200,36 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
         def watch(self, is_lost: bool = False) -> None:
             """Start the time limit of the next part: the headers, or the body."""
             state = None if is_lost or self.transport.is_closing() else self.conn.their_state
-            connections.wait(self, state in seconds)
+            connections.wait(self, state in late)
             if state is not self._timed:
                 self._timed = state
                 if self._timer is not None:
                     self._timer.cancel()
-                late = seconds.get(state)
-                self._timer = None if late is None else self.loop.call_later(late, self.refuse, b"408 Request Timeout")
+                found = late.get(state)
+                self._timer = None if found is None else self.loop.call_later(found[0], self.refuse, found[1])
 
-        def refuse(self, status: bytes) -> None:
+        def refuse(self, failure: Failure) -> None:
             if not self.transport.is_closing():
                 cycle: Any = self.cycle  # None before the first request
                 if cycle is None or cycle.response_complete or not cycle.response_started:
-                    self.transport.write(_REFUSED % status)
+                    path = "" if cycle is None or cycle.response_complete else cycle.scope["path"]
+                    self.transport.write(_as_http(error_response(path, failure)))
                 self.transport.close()
 
     return Connection
+
+
+def _too_slow(what: str, seconds: float) -> Failure:
+    limit = f"{what.removesuffix('s')}_seconds"
+    text = f"the {what} did not arrive within {seconds:g} s, the server's {limit}: send less, or raise it there"
+    return Failure(408, "TooSlow", text, limit, seconds)
+
+
+def _as_http(refused: ErrorResponse) -> bytes:
+    """Return the response of a connection that is closed with it."""
+    headers = {**refused.headers, "connection": "close", "content-length": str(len(refused.body))}
+    lines = [f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}", *map(": ".join, headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + refused.body
 
 
 class OncePerSecond(logging.Filter):

@@ -73,4 +73,4 @@ def session_id_of(owner: str, session: str) -> Hashable:
 
 def unknown_session() -> Failure:
     """Return the failure of a request for a conversation that does not exist."""
-    return Failure(404, "UnknownSession", "nothing was said in that session")
+    return Failure(404, "UnknownSession", "nothing was said in that session: a message begins it")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from ipaddress import ip_address
@@ -11,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from trivium.exceptions import ConfigurationError
+from trivium.serving._error_response import error_response
 from trivium.serving._wire import Failure, too_large
 
 __all__ = ["LOOPBACK", "Guard", "check_tokens", "is_loopback"]
@@ -21,6 +21,8 @@ _OPEN = re.compile(r"/|/ui/(files|report)/.*|/health_check|(/a2a/.+)?/\.well-kno
 """The paths that need no token: the UI's page asks for it, paths of reports are secret, and clients of A2A read in a
 card that they need one."""
 _PORT = re.compile(r":\d+$")
+_OTHER_HOST: Final = "the server does not go by that Host: call it by the address that it shows when it starts"
+_OTHER_ORIGIN: Final = "pages of that origin may not call the server: start it with origins=, or --origin, that name it"
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -74,11 +76,10 @@ class Guard:
                 self.check(headers)
                 scope["trivium.user"] = "" if _OPEN.fullmatch(scope["path"]) else self.find_user(headers)
             except Failure as failure:
-                headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-                if failure.status == 401:
-                    headers.append((b"www-authenticate", b"Bearer"))
-                await send({"type": "http.response.start", "status": failure.status, "headers": headers})
-                await send({"type": "http.response.body", "body": json.dumps(failure.body()).encode()})
+                status, told, body = error_response(scope["path"], failure)
+                pairs = [(name.encode(), value.encode()) for name, value in told.items()]
+                await send({"type": "http.response.start", "status": status, "headers": pairs})
+                await send({"type": "http.response.body", "body": body})
                 return
         await self._app(scope, receive, send)
 
@@ -86,10 +87,10 @@ class Guard:
         """Raise a Failure for a Host or an Origin that is not allowed, and for a body that is too large."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and _PORT.sub("", host) not in self._hosts:
-            raise Failure(403, "Forbidden", "the server does not go by that Host")  # a page whose name was re-bound
+            raise Failure(403, "Forbidden", _OTHER_HOST)  # a page whose name was re-bound
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and origin not in self._origins and urlsplit(origin).netloc.lower() != host:
-            raise Failure(403, "Forbidden", "pages of that origin may not call the server")
+            raise Failure(403, "Forbidden", _OTHER_ORIGIN)
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and (len(length) > 18 or int(length) > self._max_bytes):
             raise too_large(self._max_bytes)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
+from trivium.serving._error_response import error_response
 from trivium.serving._streams import HEADERS
 from trivium.serving._wire import Failure, parse_body, to_failure, too_large
 
@@ -28,9 +29,6 @@ __all__ = [
 ]
 
 MOST: Final = 999_999_999_999
-_OPENAI_TYPES: Final = {
-    401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
-}  # fmt: skip
 
 
 def owner_of(request: Request) -> str:
@@ -97,19 +95,24 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
 
 async def refuse(request: Request, error: Exception) -> Response:
     """Answer with an error, as the clients of the route know errors."""
-    failure = to_failure(error)
-    if request.url.path.startswith("/v1/"):
-        return _refuse_openai(failure)
-    return json_response(failure.body(), failure.status, {"retry-after": "1"} if failure.status == 429 else None)
+    return _refused(request, to_failure(error))
 
 
-async def refuse_route(request: Request, error: HTTPException, text: str) -> Response:
-    """Answer a request that fits no route."""
-    return await refuse(request, Failure(error.status_code, "InvalidRequest", text))
+async def refuse_route(request: Request, error: HTTPException) -> Response:
+    """Answer a request that fits no route: its path, or its method."""
+    from starlette.routing import Match
+
+    routes = [each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE]
+    if not routes:
+        text = "there is no such route: docs/serving.md names all, GET /openapi.json those of runs"
+        return _refused(request, Failure(404, "InvalidRequest", text))
+    methods = ", ".join(sorted({method for each in routes for method in each.methods}))
+    failure = Failure(405, "InvalidRequest", f"this route does not take that method; it takes {methods}")
+    return _refused(request, failure, {"allow": methods})
 
 
-def _refuse_openai(failure: Failure) -> Response:
-    status = 400 if failure.status == 422 else failure.status
-    kind: str = _OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
-    told: JSONObject = {**failure.body()["error"], "type": kind, "code": failure.kind, "param": None}
-    return json_response({"error": told}, status, {"retry-after": "1"} if status == 429 else None)
+def _refused(request: Request, failure: Failure, more: Mapping[str, str] | None = None) -> Response:
+    from starlette.responses import Response
+
+    status, headers, body = error_response(request.url.path, failure)
+    return Response(body, status, {**headers, **(more or {})})

@@ -150,7 +150,9 @@ class ResponseRoutes(Routes):
         return await self._find(owner_of(request), request.path_params["id"])
 
     async def _find(self, owner: str, response_id: str) -> _Part:
-        unknown = Failure(404, "UnknownResponse", f"you have no response {response_id[:100]!r}")
+        unknown = Failure(
+            404, "UnknownResponse", f"you have no response {response_id[:100]!r}: it was deleted, or not stored"
+        )
         name, _, number = response_id.removeprefix("resp_").partition("_")
         if not response_id.startswith("resp_"):
             raise unknown

@@ -191,7 +191,7 @@ class Runs:
         elif run.work is None and run.request.owner == owner:
             await self._watch.refresh(run)
         if run is None or run.request.owner != owner:
-            raise Failure(404, "UnknownRun", f"you have no run {run_id[:100]!r}")
+            raise Failure(404, "UnknownRun", f"you have no run {run_id[:100]!r}: GET /runs lists yours")
         if run.work is None and not run.log.is_over:
             self._watch.add(run)
         return run
@@ -225,11 +225,19 @@ class Runs:
         found = await run_in_worker(partial(self.store.labelled, owner, session, label))
         return None if found is None else (await self.find(owner, found[0]), found[1])
 
-    async def waiting_in(self, owner: str, session: str) -> ServedRun | None:
-        """Return the run of a conversation that waits for a decision, if it is not too late for one; None: none."""
+    async def waiting_in(self, owner: str, session: str, is_decided: bool = False) -> ServedRun | None:
+        """Return the run of a conversation that waits for a decision; None: none does.
+
+        Args:
+            owner: the owner.
+            session: the conversation.
+            is_decided: whether a decision has come: it is told that it is too late; else the run is cancelled then.
+        """
         request = await run_in_worker(partial(self.store.waiting_in, owner, session))
         run = None if request is None else await self.find(owner, request.id)
-        return None if run is None or await self._end_expired(run) or run.request.state != "paused" else run
+        if run is None or (not is_decided and await self._end_expired(run)):
+            return None
+        return run if run.request.state == "paused" else None
 
     async def unfinished_in(self, owner: str, session: str) -> ServedRun | None:
         """Return the latest run of a conversation that has not ended; None: there is none."""

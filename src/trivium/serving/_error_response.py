@@ -1,0 +1,62 @@
+"""Errors of HTTP as the clients of each protocol know them, for all that refuses: routes, guard and connections."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from trivium.events import JSONObject
+from trivium.serving._wire import Failure
+
+__all__ = ["ErrorResponse", "error_response"]
+
+_OPENAI: Final = "/v1/"
+_JSON_RPC = re.compile(r"/mcp|/a2a(/(?!.*\.json$).*)?")
+_OPENAI_TYPES: Final = {
+    401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
+}  # fmt: skip
+_HEADERS: Final[Mapping[int, Mapping[str, str]]] = {
+    401: {"www-authenticate": "Bearer"},
+    429: {"retry-after": "1"},
+    503: {"retry-after": "1"},
+}
+
+
+class ErrorResponse(NamedTuple):
+    """The answer to a request that is refused.
+
+    Args:
+        status: the status of HTTP.
+        headers: its headers.
+        body: its body, JSON.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def error_response(path: str, failure: Failure) -> ErrorResponse:
+    """Return the answer to a request of a path: OpenAI's error, one of JSON-RPC, or our own.
+
+    >>> error_response("/runs", Failure(404, "UnknownRun", "you have no run")).body
+    b'{"error": {"type": "UnknownRun", "message": "you have no run"}}'
+    >>> error_response("/v1/models", Failure(422, "InvalidRequest", "n is 1")).status
+    400
+    """
+    status, told = failure.status, failure.body()
+    error: JSONObject = told["error"]
+    if path.startswith(_OPENAI):
+        status = 400 if status == 422 else status
+        kind = _OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+        told = {"error": {**error, "type": kind, "code": failure.kind, "param": None}}
+    elif _JSON_RPC.fullmatch(path):
+        code = -32600 if status < 500 else -32603  # an invalid request, or an internal error
+        told = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": failure.message, "data": error}}
+    headers = {
+        "content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff",
+        **_HEADERS.get(status, {}),
+    }  # fmt: skip
+    return ErrorResponse(status, headers, json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"))
