@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from trivium import Agent
 from trivium.actions import tool
 from trivium.exceptions import RunPausedError
 from trivium.journal import Journal, ask_later
-from trivium.serving import AgentServer
+from trivium.serving import AgentServer, _spending
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -162,6 +163,30 @@ def test_a_run_that_a_program_wrote_is_shown_and_decided_on(tmp_path: Path):
     assert "too dear" in str([each.outcome or each.error for each in journal.view("two").tree().walk()])
     with serving(journal=tmp_path / "runs.db", token={"ada": "a-token"}) as client, people(client, "a-token") as [ada]:
         assert ada.get("/ui/run", params={"id": "one"}).status_code == 404
+
+
+def test_the_list_has_what_runs_of_other_programs_have_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    place = tmp_path / "runs.db"
+    shop, journal = make_shop(), Journal(place)
+    for name in ("one", "changed"):
+        shop("hello", run_id=name, journal=journal)
+    with pytest.raises(RunPausedError):
+        shop("buy", run_id="waits", journal=journal, approve=ask_later)
+    with journal.run("no model"), closing(sqlite3.connect(place)) as file, file:
+        file.execute("UPDATE entry SET body = '3' WHERE run = 'changed' AND name = 'model'")
+    with serving(journal=place) as client:
+
+        def spent() -> dict[str, tuple[int | None, float | None]]:
+            return {each["id"]: (each["tokens"], each["usd"]) for each in client.get("/ui/runs").json()["runs"]}
+
+        with monkeypatch.context() as patch:
+            patch.setattr(_spending, "READ_SECONDS", 0)  # there was no time
+            assert set(spent().values()) == {(None, None)}
+        assert spent() == {"one": (15, 0.0), "waits": (30, 0.0), "no model": (None, 0.0), "changed": (None, None)}
+        [waiting] = journal.pending("waits")
+        journal.approve("waits", waiting.digest, by="ada")
+        shop("buy", run_id="waits", journal=journal, approve=ask_later)
+        assert spent()["waits"] == (45, 0.0)
 
 
 def test_runs_that_have_ended_are_deleted_and_others_are_not(tmp_path: Path):

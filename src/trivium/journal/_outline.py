@@ -85,13 +85,7 @@ class RunOutline:
         """Return it as JSON values; times are milliseconds after `began`, and `name` is an index of `names`."""
         names = {name: at for at, name in enumerate(dict.fromkeys(self.names))}
         began = self.started[0]
-        tokens, errors = dict[int, list[float]](), dict[int, str]()
-        for at, body in self.bodies.items():
-            value = json.loads(body)
-            if self.status[at] == "failed":
-                errors[at] = f"{value['kind']}: {value['text']}"[:300]
-            elif (used := _usage_in(value)) is not None:
-                tokens[at] = used
+        failed = {at: json.loads(body) for at, body in self.bodies.items() if self.status[at] == "failed"}
         return {
             "seq": self.seq,
             "began": began,
@@ -102,9 +96,15 @@ class RunOutline:
             "start": [round((each - began) * 1000, 1) for each in self.started],
             "took": [round((end - start) * 1000, 1) for start, end in zip(self.started, self.ended, strict=True)],
             "status": "".join(each[0] for each in self.status),
-            "tokens": tokens,
-            "errors": errors,
+            "tokens": self.usage(),
+            "errors": {at: f"{each['kind']}: {each['text']}"[:300] for at, each in failed.items()},
         }
+
+    def usage(self) -> dict[int, list[float]]:
+        """Return the input tokens, output tokens and dollars of the models' answers that tell them, by index."""
+        answers = {at: json.loads(body) for at, body in self.bodies.items() if self.status[at] != "failed"}
+        used = {at: _usage_in(each) for at, each in answers.items()}
+        return {at: each for at, each in used.items() if each is not None}
 
 
 def _usage_in(value: Any) -> list[float] | None:

@@ -12,6 +12,7 @@ from trivium.exceptions import UnknownRunError
 from trivium.journal import Journal, RunInfo, RunNode, RunView
 from trivium.serving._approvals import Verdict, described
 from trivium.serving._runs import Runs
+from trivium.serving._spending import Spending
 from trivium.serving._store import RunRequest, RunStore
 from trivium.serving._wire import Failure
 
@@ -53,6 +54,7 @@ class RunBrowser:
     def __init__(self, runs: Runs, inspectors: Collection[str] = ("",)) -> None:
         self._runs, self._inspectors = runs, frozenset(inspectors)
         self._journal: Journal = runs.journal
+        self._spending = Spending(runs.journal)
         self._store: RunStore = runs.store
 
     async def search(self, owner: str, wanted: Wanted) -> JSONObject:
@@ -75,7 +77,9 @@ class RunBrowser:
             for row in rows if not self.inspects(owner) else ():
                 row["why"] = ""
             found += [each for each in rows if not search or search in _words(each)]
-        return {"runs": found[after : after + most], "more": len(found) > after + most}
+        shown = found[after : after + most]
+        spent = self._spending.of(infos[each["id"]] for each in shown if each["id"] not in served)
+        return {"runs": [each | spent.get(each["id"], {}) for each in shown], "more": len(found) > after + most}
 
     def _look(self, owner: str, run_id: str) -> tuple[RunRequest | None, RunInfo | None]:
         """Return a run as the store and as the journal has it.
