@@ -111,11 +111,11 @@ def test_each_view_is_accessible_in_light_and_dark_and_fits_any_width(views: Ite
         page.emulate_media(color_scheme="dark")
         found.append((view, "dark", violations(page, ["color-contrast"])))
         page.emulate_media(color_scheme="light")
-        for width in (360, 2560):
+        for width in (360, 780, 2560):
             page.set_viewport_size({"width": width, "height": 800})
             found.append((view, f"{width} px", page.evaluate(WIDER)))
         page.set_viewport_size({"width": 1280, "height": 800})
-    assert len(found) == 4 * 12
+    assert len(found) == 5 * 12
     assert [each for each in found if each[2]] == []
 
 

@@ -49,7 +49,7 @@ def test_a_failed_run_is_found_and_says_where_and_why(open_page: OpenPage, serve
     page.get_by_role("button", name="failed").click()
     expect(page.get_by_role("row")).to_have_count(2)  # the head, and the run
     expect(page.get_by_role("row")).to_contain_text(["State", "there is no order 7"])
-    page.get_by_role("link", name="shop").click()
+    page.get_by_role("cell", name="my order").click()  # the whole line leads to the run
     expect(page.get_by_role("alert")).to_contain_text("there is no order 7")
     page.get_by_role("button", name="Show where").click()
     chosen = page.get_by_role("complementary", name="The chosen node")

@@ -61,7 +61,7 @@ export function Chat({ session, about }) {
   const last = turns?.[turns.length - 1];
   return html`<div class="chat">
     <div class="split">
-      <h1>${session ? program : "Chat"}</h1>
+      <h1>${session ? `Chat with ${program}` : "Chat"}</h1>
       <div class="buttons">
         ${session || about.served.length < 2 ? null : html`<label>Talk to <select value=${program}
           onChange=${(/** @type {any} */ e) => setProgram(e.target.value)}>

@@ -3,7 +3,8 @@ import { html } from "./html.js";
 import { get } from "./api.js";
 import { asText, count, duration, money, oneLine } from "./format.js";
 import { useAsked } from "./hooks.js";
-import { answerOf, State } from "./run.js";
+import { Markdown } from "./markdown.js";
+import { answerOf, State, whyOf } from "./run.js";
 import { ModelAnswer } from "./values.js";
 import { useState } from "preact/hooks";
 
@@ -35,12 +36,13 @@ function Both({ first, second }) {
   if (error) return html`<div class="center stack"><p class="bad" role="alert">${error.message}</p><a href="#/">All runs</a></div>`;
   if (!value) return html`<p class="center quiet">Loading …</p>`;
   const { runs, sides, divergence } = value;
+  const said = (/** @type {any} */ answer) => (typeof answer === "string" ? answer && html`<${Markdown} text=${answer} />` : html`<pre>${asText(answer)}</pre>`);
   /** @type {[string, (at: number) => any][]} */
   const facts = [
-    ["State", (at) => html`<${State} state=${runs[at].state} />`], ["Why", (at) => sides[at].why],
+    ["State", (at) => html`<${State} state=${runs[at].state} />`], ["Why", (at) => whyOf(runs[at])],
     ["Program", (at) => runs[at].program || runs[at].root], ["Took", (at) => duration(sides[at].seconds * 1000)],
     ["Nodes", (at) => count(sides[at].nodes)], ["Tokens", (at) => count(sides[at].usage[0] + sides[at].usage[1])],
-    ["Cost", (at) => money(sides[at].usage[2]) || "–"], ["Result", (at) => html`<pre tabindex="0">${asText(answerOf(runs[at].message) ?? "")}</pre>`],
+    ["Cost", (at) => money(sides[at].usage[2]) || "–"], ["Result", (at) => said(answerOf(runs[at].message) ?? "")],
   ];
   return html`<div class="stack"><h1>Compare</h1>
     <p class=${divergence ? "why" : "why good"}>${divergence ? html`<b>${WHAT[divergence.what]}</b> <span class="mono">${divergence.path}</span>`
@@ -50,7 +52,7 @@ function Both({ first, second }) {
       <tbody>
         ${divergence ? html`<tr class="differs"><th scope="row">At the difference</th>
           ${[0, 1].map((at) => html`<td>${sides[at].outcome?.v?.text !== undefined ? html`<${ModelAnswer} answer=${plain(sides[at].outcome)} />`
-            : html`<pre tabindex="0">${at ? divergence.second : divergence.first}</pre>`}
+            : html`<pre tabindex="0">${(at ? divergence.second : divergence.first) || "nothing yet"}</pre>`}
             ${sides[at].key ? html`<a href=${`#/run/${encodeURIComponent(runs[at].id)}/${encodeURIComponent(sides[at].key)}`}>open</a>` : null}</td>`)}</tr>` : null}
         ${facts.filter(([, show]) => show(0) || show(1)).map(([name, show]) => html`<tr key=${name}><th scope="row">${name}</th><td>${show(0)}</td><td>${show(1)}</td></tr>`)}
       </tbody></table></div></div>`;

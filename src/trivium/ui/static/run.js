@@ -98,8 +98,8 @@ function Head({ run, outline, about, onFork, onDelete, onChange }) {
       <div><dt>Took</dt><dd>${duration(took) || "–"}</dd></div>
       ${tokens ? html`<div><dt>Tokens</dt><dd>${count(tokens)}</dd></div>` : null}
       ${usd ? html`<div><dt>Cost</dt><dd>${money(usd)}</dd></div>` : null}
-      ${run.attempts > 1 ? html`<div><dt>Attempts</dt><dd>${run.attempts}</dd></div>` : null}
-      ${run.fork ? html`<div><dt>Forked from</dt><dd><a href=${`#/run/${encodeURIComponent(run.fork.run)}`}>${run.fork.run}</a>
+      ${run.attempts > 1 ? html`<div title="How often it was begun or resumed"><dt>Attempts</dt><dd>${run.attempts}</dd></div>` : null}
+      ${run.fork ? html`<div><dt>Forked from</dt><dd><a href=${`#/run/${encodeURIComponent(run.fork.run)}`}>${run.fork.run}</a>${" "}
         · <a href=${`#/compare/${encodeURIComponent(run.fork.run)}/${encodeURIComponent(run.id)}`}>compare</a></dd></div>` : null}
     </dl>
   </div>`;
@@ -147,16 +147,18 @@ function Fork({ run, outline, at, onClose }) {
   return html`<dialog ref=${dialog} class="card" onClose=${onClose} aria-labelledby="fork-title">
     <form class="stack" onSubmit=${submit}>
       <h2 id="fork-title">Fork ${at ? html`from <span class="mono">${outline.name(at)}</span>` : "at the end"}</h2>
-      <p class="quiet">${at ? "A new run with everything up to here, where it is asked again. Nothing before it runs again."
+      <p class="quiet">${at ? html`A new run that has everything before <span class="mono">${outline.path(at)}</span>, and goes on there. Nothing before it runs again.`
         : "A new run with everything that is recorded: what failed is tried again."} To go on from elsewhere, choose a node in the tree.</p>
       ${canEdit ? html`<fieldset class="stack"><legend>At this node</legend>
         <label class="check"><input type="radio" name="how" value="again" checked /> ask again</label>
         <label class="check"><input type="radio" name="how" value="edit" /> take this answer instead:</label>
         <textarea name="edit" rows="3" aria-label="The answer instead"
           onInput=${(/** @type {any} */ e) => { e.target.form.how.value = "edit"; }}></textarea></fieldset>` : null}
-      ${run.programs.length ? html`<label>Go on with <select name="program">
-        ${run.programs.map((/** @type {string} */ name) => html`<option key=${name} value=${name} selected=${name === run.program}>${name}</option>`)}
-        <option value="">nothing yet</option></select></label>
+      ${run.programs.length ? html`<label>Go on with the program <select name="program">
+        ${run.programs.map((/** @type {string} */ name) => html`<option key=${name} value=${name} selected=${name === run.program}>${name}${
+          name === run.program ? " (as before)" : ""}</option>`)}
+        <option value="">none yet: it waits</option></select></label>
+        ${run.programs.length > 1 ? html`<p class="quiet">Each program has a model and instructions of its own.</p>` : null}
         ${run.programs.length === 1 ? html`<p class="quiet">To try another model, serve a second object of the name
           <span class="mono"> ${run.root}</span>: <code>trivium serve one=… two=…</code></p>` : null}`
         : html`<p>No object of the name <span class="mono">${run.root}</span> is served here. The fork waits until

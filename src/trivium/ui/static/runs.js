@@ -66,14 +66,19 @@ const middleOf = (id) => (id.length > 26 ? `${id.slice(0, 12)}…${id.slice(-12)
 function Line({ run, about, isPicked, onPick }) {
   const why = whyOf(run);
   const took = run.ended ? (run.ended - run.started) * 1000 : isActive(run.state) ? Date.now() - run.started * 1000 : null;
-  return html`<tr>
-    ${about.inspects ? html`<td><input type="checkbox" aria-label=${`Compare ${run.id}`} checked=${isPicked} onChange=${() => onPick(run.id)} /></td>` : null}
-    <td><${State} state=${run.state} /></td>
-    <td class="id"><a href=${`#/run/${encodeURIComponent(run.id)}`}>${run.root || run.program}</a> <span class="quiet mono" title=${run.id}>${middleOf(run.id)}</span>
+  const place = `#/run/${encodeURIComponent(run.id)}`;
+  /** Open the run, unless something else in the line was meant. @param {MouseEvent} event */
+  const open = (event) => {
+    if (!(/** @type {HTMLElement} */ (event.target).closest("a, .pick")) && !`${getSelection()}`) location.hash = place;
+  };
+  return html`<tr onClick=${open}>
+    ${about.inspects ? html`<td class="pick"><input type="checkbox" aria-label=${`Compare ${run.id}`} checked=${isPicked} onChange=${() => onPick(run.id)} /></td>` : null}
+    <td class="is"><${State} state=${run.state} /></td>
+    <td class="id"><a href=${place}>${run.root || run.program}</a> <span class="quiet mono" title=${run.id}>${middleOf(run.id)}</span>
       ${run.program && run.program !== run.root ? html` <span class="quiet">${run.program}</span>` : null}${run.fork ? html` <span class="badge">fork</span>` : null}</td>
     <td class="input">${oneLine(run.text, 120)}${why ? html`<div class="bad">${oneLine(why, 160)}</div>` : null}</td>
     <td class="when" title=${moment(run.started)}>${ago(run.started)}</td>
-    <td class="number">${duration(took)}</td><td class="number">${count(run.tokens || null)}</td><td class="number">${money(run.usd)}</td>
+    <td class="number">${duration(took)}</td><td class="number tokens">${count(run.tokens || null)}</td><td class="number">${money(run.usd)}</td>
   </tr>`;
 }
 

@@ -36,7 +36,6 @@ export function RunTree({ outline, source, chosen, onChoose, actions }) {
     if (!changed.delete(at)) changed.add(at);
     setClosed(changed);
   };
-  const failed = outline.failure();
   return html`<div class="explore">
     <div class="panel">
       <div class="tools">
@@ -44,8 +43,7 @@ export function RunTree({ outline, source, chosen, onChoose, actions }) {
           onInput=${(/** @type {any} */ e) => setSearch(e.target.value)} />
         <label class="check"><input type="checkbox" checked=${onlyFailed}
           onChange=${(/** @type {any} */ e) => setOnlyFailed(e.target.checked)} /> failed only</label>
-        ${failed > 0 ? html`<button class="plain" onClick=${() => onChoose(failed)}>Go to the failure</button>` : null}
-        <span class="quiet push">${count(outline.size)} ${outline.size === 1 ? "node" : "nodes"} · ${duration(outline.total)}</span>
+        <span class="quiet push">${count(outline.size)} ${outline.size === 1 ? "node" : "nodes"}</span>
       </div>
       <${List} outline=${outline} rows=${rows} closed=${closed} chosen=${chosen} onChoose=${onChoose} onToggle=${toggle} />
     </div>
@@ -156,8 +154,8 @@ function Row({ outline, at, index, isClosed, isChosen, onChoose, onToggle }) {
     </span>
     <span class="line" role="gridcell" aria-label=${outline.isCopied(at) ? "copied" : `after ${duration(start[at])}`}>${outline.isCopied(at)
       ? html`<span class="quiet small">copied</span>` : html`<span class="bar" style=${{
-      left: `${(start[at] / outline.total) * 100}%`, width: `${(took[at] / outline.total) * 100}%` }}></span>`}</span>
-    <span class="number" role="gridcell">${used ? count(used[0] + used[1]) : ""}</span>
+      left: `min(${(start[at] / outline.total) * 100}%, 100% - 2px)`, width: `${(took[at] / outline.total) * 100}%` }}></span>`}</span>
+    <span class="number" role="gridcell">${used ? `${count(used[0] + used[1])} tokens` : ""}</span>
     <span class="number" role="gridcell">${duration(took[at])}</span>
   </div>`;
 }
