@@ -192,3 +192,29 @@ def test_the_samples_are_all_in_their_truth() -> None:
     folder = PATH.parents[2] / "samples"
     files = {path.name for path in (folder / "documents").iterdir()}
     assert set(json.loads((folder / "truth.json").read_text("utf-8"))) == files
+
+
+ITEMS = [
+    {"description": "Pen", "quantity": 2.0, "price": {"amount": 3.5, "currency": "EUR"}},
+    {"description": "Ink, black", "quantity": 1.0},
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "counts"),
+    [
+        ([*ITEMS], (5, 5, 5, 2, 2)),
+        ([ITEMS[1], {"description": "pen (blue)", "quantity": 2, "price": {"amount": 3.5}}], (5, 5, 5, 2, 2)),
+        ([{"description": "Pen", "quantity": 3, "price": {"amount": 3.5}}], (5, 3, 2, 2, 0)),
+        ([{"description": "a pen of many very fine colours", "quantity": 2}], (5, 2, 1, 2, 0)),
+        ([*ITEMS, {"description": "Total", "quantity": None, "price": {"amount": 7}}], (5, 7, 5, 2, 2)),
+        ([], (5, 0, 0, 2, 0)),
+        (None, (5, 0, 0, 2, 0)),
+    ],
+)
+def test_line_items_are_counted_by_value(tmp_path: Path, given: Any, counts: tuple[int, ...]) -> None:
+    (tmp_path / "a").write_text(TEXT)
+    found = score.score_all({"a": {"items": ITEMS}}, {"a": {"fields": {"items": {"value": given}}}}, tmp_path)
+    rows = found.rows
+    assert (rows.wanted, rows.given, rows.right, rows.items, rows.whole) == counts
+    assert found.total.present == 0

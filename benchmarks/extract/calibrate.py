@@ -62,6 +62,8 @@ def places_of(folder: Path, names: Iterable[str]) -> Iterator[Place]:
             for line in map(json.loads, results.read_text(encoding="utf-8").splitlines()):
                 case = case_of(line, read(files.texts / line["source"]), fields)
                 for field, wanted in truth[line["source"]].items():
+                    if isinstance(wanted, list):
+                        continue  # line items are counted apart
                     got = case.result()["fields"][field]["value"]
                     signs = case.signs(field)[0] if got is not None and case.signs(field) else {}
                     yield Place(model.name, line["source"], field, outcome_of(wanted, got), signs)

@@ -20,6 +20,11 @@ Two values are the same after Unicode NFC, collapse of spaces, case folding and
 stripping of surrounding quotes and punctuation.  URLs may differ by surrounding
 ``<>`` and a closing slash, IBANs by spaces; dates count by ISO value, numbers by value.
 
+Line items, a list of objects, are counted apart, value by value: each item is compared
+with the one given that has most values in common with it. A description is right if it has
+all words of the other, and is at most twice as long; an amount is right in any currency.
+Values that the truth's items leave out are not scored.
+
 The text of a PDF, DOCX, HTML or e-mail file is not the file's bytes: evidence is
 checked there only if FOLDER has the text beside it, as ``<filename>.txt``.
 
@@ -114,6 +119,74 @@ def same_list(wanted: list[Any], got: Any) -> bool:
     return sorted(normal_value(item) for item in wanted) == sorted(given)
 
 
+# ------------------------------------------------------------ line items
+
+
+@dataclass
+class Rows:
+    """The values of line items: of the truth, given, and right; and the items of which all are right."""
+
+    wanted: int = 0
+    given: int = 0
+    right: int = 0
+    items: int = 0
+    whole: int = 0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of the shares of right values, in per cent."""
+        return 200 * self.right / max(1, self.wanted + self.given)
+
+    def add(self, wanted: list[Fields], given: list[Fields]) -> None:
+        """Count the items of one file."""
+        left = list(given)
+        for item in sorted(wanted, key=lambda each: -max([common(each, other) for other in given], default=0)):
+            best = max(left, key=lambda other: common(item, other), default=None)
+            right = 0 if best is None else common(item, best)
+            self.wanted, self.items = self.wanted + len(item), self.items + 1
+            self.right, self.whole = self.right + right, self.whole + (right == len(item))
+            if best is not None and right:
+                self.given += sum(best.get(name) is not None for name in item)
+                left.remove(best)
+        names = {name for item in wanted for name in item}
+        self.given += sum(other.get(name) is not None for other in left for name in names)
+
+    def line(self) -> str:
+        """Return the counts in one line."""
+        return (
+            f"line items: {self.wanted} values, {self.given} given, {self.right} right (F1 {self.f1:.1f} %);"
+            f" {self.whole} of {self.items} items whole"
+        )
+
+
+def common(wanted: Fields, given: Fields) -> int:
+    """Count the values of an item that another one has too."""
+    return sum(same_part(value, given.get(name)) for name, value in wanted.items())
+
+
+def same_part(wanted: Any, got: Any) -> bool:
+    """Say whether the value of an item is the value wanted."""
+    if got is None:
+        return False
+    if isinstance(wanted, dict):
+        return same(amount_of(wanted), amount_of(got))
+    if not isinstance(wanted, str):
+        return same(wanted, got)
+    one, other = (set(re.findall(r"\w+", normal_text(str(each)))) for each in (wanted, got))
+    fewer, more = sorted((one, other), key=len)
+    return bool(fewer) and fewer <= more and len(more) <= 2 * len(fewer)
+
+
+def amount_of(value: Any) -> Any:
+    """Return the amount of money, in whatever currency; another value is its own."""
+    return cast("dict[str, Any]", value).get("amount") if isinstance(value, dict) else value
+
+
+def is_rows(value: Any) -> bool:
+    """Say whether a value of the truth is a list of line items."""
+    return isinstance(value, list) and any(isinstance(each, dict) for each in cast("list[Any]", value))
+
+
 # ------------------------------------------------------------ is it in the text?
 
 
@@ -179,6 +252,7 @@ class Score:
 
     fields: dict[str, Counts] = field(default_factory=dict[str, Counts])
     total: Counts = field(default_factory=Counts)
+    rows: Rows = field(default_factory=Rows)
     misses: list[Miss] = field(default_factory=list[Miss])
     unread: list[str] = field(default_factory=list[str])
     unchecked: list[str] = field(default_factory=list[str])
@@ -230,6 +304,9 @@ def score_file(score: Score, file: str, truth: Fields, result: Fields, text: str
     """Add one file's fields to the score; without a text, evidence is not checked."""
     for name, wanted in truth.items():
         value, quote = given(result, name)
+        if is_rows(wanted):
+            score_rows(score, file, name, wanted, value)
+            continue
         got = empty_as_none(value)
         outcome = outcome_of(wanted, got)
         stray = got is not None and text is not None and not in_text(got, quote, text)
@@ -240,6 +317,16 @@ def score_file(score: Score, file: str, truth: Fields, result: Fields, text: str
         note = str(part(result, "refused").get(name, ""))
         note = f"not in text: quote {quote!r}" if stray else note
         score.misses.append(Miss(file, name, outcome, wanted, got, note))
+
+
+def score_rows(score: Score, file: str, name: str, wanted: list[Fields], value: Any) -> None:
+    """Add the line items of one file to the score."""
+    rows = Rows()
+    rows.add(wanted, cast("list[Fields]", value if isinstance(value, list) else []))
+    for count, number in asdict(rows).items():
+        setattr(score.rows, count, getattr(score.rows, count) + number)
+    if rows.right < max(rows.wanted, rows.given):
+        score.misses.append(Miss(file, name, f"{rows.f1:.0f} %", wanted, value))
 
 
 def score_all(truth: Mapping[str, Fields], results: Mapping[str, Fields], texts: Path) -> Score:
@@ -290,6 +377,8 @@ def report(score: Score) -> Iterator[str]:
         yield f"\nno result line for {len(score.unread)} files: {', '.join(score.unread)}"
     if score.unchecked:
         yield f"\nevidence not checked (no plain text): {', '.join(score.unchecked)}"
+    if score.rows.items:
+        yield f"\n{score.rows.line()}"
     yield f"\n{score.total.line()}"
 
 

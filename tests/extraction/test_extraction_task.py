@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,11 @@ import pytest
 
 from parsing._pdf import placed_pdf
 from trivium import Document, RunRecord
-from trivium.commander import run_sync
+from trivium.commander import Event, run_sync
 from trivium.exceptions import DocumentError, MalformedAnswerError, ProviderConnectionError
 from trivium.extraction import Case, Outcome, extract_file, extract_files, extraction_task, parse_fields
 from trivium.knowledge import read
-from trivium.llms import Request
+from trivium.llms import LocalModel, Request
 from trivium.testing import ScriptedModel, call_tool
 
 FIELDS = parse_fields("tenant, rent: money, starts: date")
@@ -184,6 +186,45 @@ def test_many_files_at_once_on_one_task_each_in_its_own_session(tmp_path: Path, 
             "starts": f"{2000 + number % 100}-05-01",
         }
     assert len(record.roots) == 100
+
+
+def test_the_next_file_is_read_while_the_model_answers(tmp_path: Path):
+    paths, opened = files(tmp_path, 3), [threading.Event() for _ in range(4)]
+    opened[3].set()  # behind the last file there is none
+    seen: list[bool] = []
+
+    def open_and_tell(path: Path) -> Case:
+        opened[paths.index(path)].set()
+        return open_file(path)
+
+    def answer_when_read(request: Request) -> Any:
+        seen.append(opened[len(seen) + 1].wait(30))
+        return answer(request)
+
+    task = extraction_task(FIELDS, ScriptedModel(answer_when_read))
+    run_sync(extract_files, task, paths, open_and_tell, on_outcome=lambda outcome: None)
+    assert seen == [True, True, True]
+
+
+def test_files_are_read_and_asked_about_on_the_thread_of_a_loop(tmp_path: Path):
+    """As in a notebook, whose cells run on a loop: nothing can be waited for there."""
+
+    async def cell() -> int:
+        return len(run_all(files(tmp_path, 3), ScriptedModel(answer)))
+
+    assert asyncio.run(cell()) == 3
+
+
+@pytest.mark.model
+def test_the_embedded_model_reads_what_the_questions_of_a_batch_have_in_common_once(tmp_path: Path):
+    kept: list[int] = []
+
+    def note(event: Event) -> None:
+        kept.extend([event.usage.cached_tokens] if event.usage else [])
+
+    task = extraction_task(FIELDS, LocalModel("small"))
+    run_sync(extract_files, task, files(tmp_path, 2), open_file, on_outcome=lambda outcome: None, listeners=[note])
+    assert kept[0] < kept[1]
 
 
 def test_a_file_that_fails_is_an_outcome_and_the_others_go_on(tmp_path: Path):

@@ -126,7 +126,7 @@ def fields_of(data: bytes, text: str) -> dict[str, Any] | None:
         or _text(root, "ContractReferencedDocument/ID"),
         "discount": _money(_text(root, "Summation/AllowanceTotalAmount"), currency),
     }
-    stated: dict[str, Any] = {}
+    stated: dict[str, Any] = {"items": rows} if (rows := _rows(root, currency, text)) else {}
     for name, value in found.items():
         if value and (name not in _ABSENT or _stands(value, text)):
             stated[name] = value
@@ -136,11 +136,31 @@ def fields_of(data: bytes, text: str) -> dict[str, Any] | None:
     return stated
 
 
+def _rows(root: ElementTree.Element, currency: str, text: str) -> list[dict[str, Any]]:
+    """Return the values of each line item that stand in the text; an item of which none does is left out."""
+    rows: list[dict[str, Any]] = []
+    for line in root.iter():
+        if not line.tag.endswith("}IncludedSupplyChainTradeLineItem"):
+            continue
+        quantity = _text(line, "BilledQuantity")
+        row: dict[str, Any] = {
+            "description": _text(line, "SpecifiedTradeProduct/Name"),
+            "quantity": float(quantity) if quantity else None,
+            "price": _money(_text(line, "NetPriceProductTradePrice/ChargeAmount"), currency),
+        }
+        if stated := {name: value for name, value in row.items() if value and _stands(value, text)}:
+            rows.append(stated)
+    return rows
+
+
 def _stands(value: Any, text: str) -> bool:
     """Tell whether a value that programs seldom print in full stands in a text, however it is spaced."""
     if isinstance(value, dict):
         amount = float(cast("dict[str, Any]", value)["amount"])
         return amount != 0 and any(form in text for form in money_forms(str(amount)))
+    if isinstance(value, float):
+        digits = f"{value:g}".replace(".", "[.,]")
+        return re.search(rf"(?<![\d.,]){digits}(?:[.,]0+)?(?![\d.,]*\d)", text) is not None
     day = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", str(value))
     if day:
         year, month, date = day.groups()

@@ -154,7 +154,7 @@ class _Run:
         # Standard input is another document each time.
         unfinished = [path for path in documents if path == STDIN or source_of(path) not in finished]
         self.tally.counts["skipped"] = len(documents) - len(unfinished)
-        default = 1 if isinstance(self.model, LocalModel) else 8
+        default = self.model.parallel if isinstance(self.model, LocalModel) else 8
         # Records on a terminal would run into the bar.
         with bar(quiet=options.shape() != "table" and sys.stdout.isatty()) as progress:
             line = progress.add_task("", total=len(unfinished))
@@ -246,10 +246,11 @@ class _Run:
         )
 
     def report_progress(self, outcome: Outcome, done: int, total: int) -> None:
-        """Report each finished document if no bar is visible and the records go to a file."""
+        """Report each finished document, and the time that is left, if no bar is visible and there is a file."""
         seen = self.target is None or self.options.json or sys.stderr.isatty()
         if outcome.record is not None and total > 1 and not seen:
-            write_line(f"{done}/{total} {one_line(outcome.path.name)}")
+            left = f", {self.tally.time_left(done, total)} left" if done < total else ""
+            write_line(f"{done}/{total} {one_line(outcome.path.name)}{left}")
 
     def fail(self, error: TriviumError, source: str) -> None:
         """Report the error of one file."""

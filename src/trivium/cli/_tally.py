@@ -29,6 +29,8 @@ _FATAL = (
 )  # fmt: skip
 _OF_THE_QUESTION = {400, 413, 422}
 _OF_THE_MOMENT = {408, 409, 429}
+_MINUTES = 100
+"""The seconds from which a time is told in minutes."""
 
 
 def is_refusal(reason: str) -> bool:
@@ -62,6 +64,11 @@ class Tally:
         """Return the counts for `--json`; `seconds` is the time since the start."""
         names = ("files", "fields", "backed", "refused", "not_stated", "failed", "skipped", "tokens")
         return {**{name: self.counts[name] for name in names}, "seconds": round(time.monotonic() - self._began, 1)}
+
+    def time_left(self, done: int, total: int) -> str:
+        """Write how long the rest will take, by the documents that are done."""
+        seconds = (time.monotonic() - self._began) * (total - done) / done
+        return f"{seconds:.0f} s" if seconds < _MINUTES else f"{seconds / 60:.0f} min"
 
     def line(self) -> str:
         """Write the summary for the user."""

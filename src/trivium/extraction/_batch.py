@@ -1,14 +1,17 @@
-"""Run one task on many documents, several at a time, each in its own session."""
+"""Run one task on many documents, several at a time, each in its own session; the next ones are read meanwhile."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from trivium.commander import driver_neutral, gather, invoke
+from trivium.commander import ThreadEvent, driver_neutral, gather, invoke, run_sync, wait
+from trivium.commander.lowlevel import Outcome as Read
+from trivium.commander.lowlevel import capture, is_blocking, running_loop, submit, value_or_raise
 from trivium.exceptions import InfiniteLoopError, MalformedAnswerError, TriviumError
 from trivium.extraction._case import Case
 from trivium.journal.lowlevel import digest_of
@@ -42,11 +45,15 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
         ModelError: the model cannot answer.
         MalformedAnswerError: the model gave no record at all.
     """
-    case = await invoke(open_case, path)
+    return await _ask(task, path, await invoke(open_case, path), call)
+
+
+@driver_neutral
+async def _ask(task: Task, path: Path, case: Case, call: dict[str, Any]) -> dict[str, Any]:
     question = case.question()
     if "run_id" in call:
         name = str(path).encode("utf-8", "backslashreplace").decode()
-        call["run_id"] = f"{call['run_id']} {name} {digest_of(question)[:12]}"
+        call = {**call, "run_id": f"{call['run_id']} {name} {digest_of(question)[:12]}"}
     try:
         result = await task.run_async(question, session_id=str(path), context=case, **call)
     except InfiniteLoopError:  # the model repeats the same wrong answer: its right values stay
@@ -74,30 +81,60 @@ async def extract_files(
 ) -> None:
     """Run the task on each file; a file that fails is an outcome too, and does not stop the others.
 
+    While files are asked about, the next one is read.
+
     Args:
         task: a task of `extraction_task`.
         paths: the files.
-        open_case: reads a file and makes its case.
+        open_case: reads a file and makes its case, in a worker thread.
         on_outcome: called with each outcome as it comes; an error that it raises ends the run.
-        on_start: called with each path when work on it begins.
+        on_start: called with each path when its turn has come.
         at_once: the number of files that are processed at the same time.
         **call: as for `extract_file`.
     """
     left = deque(paths)
+    readings: deque[_Reading] = deque()
 
     @driver_neutral
     async def work() -> None:
-        while left:
-            path = left.popleft()
-            on_start(path)
-            on_outcome(await _outcome(task, path, open_case, call))
+        while left or readings:
+            reading = readings.popleft() if readings else _Reading(open_case, left.popleft())
+            if left and not readings:
+                readings.append(_Reading(open_case, left.popleft()))
+            on_start(reading.path)
+            on_outcome(await _outcome(task, reading, call))
 
     workers: Sequence[Callable[[], Any]] = [work] * max(1, min(at_once, len(left)))
     await gather(*workers)
 
 
-async def _outcome(task: Task, path: Path, open_case: Callable[[Path], Case], call: dict[str, object]) -> Outcome:
+class _Reading:
+    """A document that is read in a worker, most formats in a process of their own, while others are asked about."""
+
+    def __init__(self, open_case: Callable[[Path], Case], path: Path) -> None:
+        self.path, self._ended, self._found = path, ThreadEvent(), list[Read[Case]]()
+        context = copy_context()
+
+        def read() -> Case:
+            return context.run(run_sync, invoke, open_case, path)
+
+        def work() -> None:
+            self._found.append(capture(read))
+            self._ended.set()
+
+        if is_blocking() and running_loop() is not None:  # on the thread of a loop nothing can be waited for
+            work()
+        else:
+            submit(work)
+
+    async def case(self) -> Case:
+        """Return the case when it is there, or raise the error of reading it."""
+        await wait(event=self._ended)
+        return value_or_raise(self._found[0])
+
+
+async def _outcome(task: Task, reading: _Reading, call: dict[str, Any]) -> Outcome:
     try:
-        return Outcome(path, record=await extract_file(task, path, open_case, **call))
+        return Outcome(reading.path, record=await _ask(task, reading.path, await reading.case(), call))
     except TriviumError as error:
-        return Outcome(path, error=error)
+        return Outcome(reading.path, error=error)

@@ -39,6 +39,9 @@ class LocalModel(ChatModel):
         threads: threads of computation; default one for each physical core.
         parameters: sampling parameters for every request; those of a request go before.
 
+    Attributes:
+        parallel: requests that are worked on at the same time.
+
     Raises:
         ModelNotFoundError: the model store has no such name.
         ConfigurationError: a number is below one.
@@ -65,7 +68,7 @@ class LocalModel(ChatModel):
         self._store = ModelStore()
         self.name = self._path.stem if self._path else self._store.name_of(str(path_or_name))
         threads = threads or physical_cores()
-        self._context, self._parallel, self._threads = context, parallel or (1 if threads < 4 else 2), threads
+        self._context, self.parallel, self._threads = context, parallel or (1 if threads < 4 else 2), threads
         self._engine: Engine | None = None
         self.gen_params = dict(parameters or {})
 
@@ -76,7 +79,7 @@ class LocalModel(ChatModel):
         return {**super()._identity(), "path": self._path}
 
     def __repr__(self) -> str:
-        return f"LocalModel({self.name!r}, context={self._context}, parallel={self._parallel})"
+        return f"LocalModel({self.name!r}, context={self._context}, parallel={self.parallel})"
 
     def stream(self, request: Request) -> Generator[Delta]:
         """Yield the deltas of the model's answer; closing the generator stops the model.
@@ -95,7 +98,7 @@ class LocalModel(ChatModel):
 
     def _load(self) -> Engine:
         path = self._path or self._store.path(self.name)
-        settings = EngineSettings(path.resolve(), self._context, self._parallel, self._threads)
+        settings = EngineSettings(path.resolve(), self._context, self.parallel, self._threads)
         self._engine = load_engine(settings, self.while_loading)
         return self._engine
 
@@ -113,7 +116,9 @@ class LocalModel(ChatModel):
                 if reason := choice.get("finish_reason"):
                     yield Finish(reason)
             if usage := chunk.get("usage"):
-                yield Usage(usage["prompt_tokens"], usage["completion_tokens"])
+                details: dict[str, int] = usage.get("prompt_tokens_details") or {}
+                kept = details.get("cached_tokens", 0)
+                yield Usage(usage["prompt_tokens"], usage["completion_tokens"], cached_tokens=kept)
 
     def _failure(self, error: dict[str, Any]) -> ModelError:
         if error.get("type") == "exceed_context_size_error":
