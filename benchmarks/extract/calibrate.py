@@ -74,7 +74,10 @@ def case_of(line: dict[str, Any], document: Document, fields: Sequence[Any]) -> 
     case = Case(document, fields, min_confidence=0)
     for answer in line["answers"]:
         if "proposed" in answer:
-            tokens = [TokenLogprob(token, p, tuple(map(tuple, top))) for token, p, top in answer["tokens"]]
+            tokens = [
+                TokenLogprob(token, p, tuple((other, chance) for other, chance in top))
+                for token, p, top in answer["tokens"]
+            ]
             case.check(answer["proposed"], tokens)
     return case
 
@@ -134,7 +137,12 @@ def learn(folder: Path, sets: Sequence[str], models: Sequence[str]) -> None:
         f"{', '.join(models)}"
     )
     rounded = {name: round(weight, 4) for name, weight in weights.items()}
-    content = {"weights": rounded, "intercept": round(intercept, 4), "threshold": threshold, "made": made}
+    content: dict[str, Any] = {
+        "weights": rounded,
+        "intercept": round(intercept, 4),
+        "threshold": threshold,
+        "made": made,
+    }
     content["sets"] = list(sets)
     TARGET.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(TARGET.read_text(encoding="utf-8"))
@@ -290,7 +298,7 @@ def main() -> None:
     parser.add_argument("--sets", default="open", help="as of run.py, separated by commas")
     parser.add_argument("--models", default="", help="names of folders in DIR, separated by commas; else all")
     options = parser.parse_args()
-    models = list(filter(None, options.models.split(",")))
+    models = [each for each in str(options.models).split(",") if each]
     {"learn": learn, "measure": measure}[options.task](options.folder, options.sets.split(","), models)
 
 

@@ -92,6 +92,18 @@ def test_without_probabilities_there_is_no_confidence_and_nothing_is_left_out() 
     assert not any("confidence" in entry for entry in record["fields"].values())
 
 
+def test_lists_and_groups_have_no_confidence_and_are_given() -> None:
+    """The calibration is of single values: by the tokens of a whole list, none would be given."""
+    fields = parse_fields("items: list of {name, price: money}, names: list")
+    text = '{"items": [{"name": "Pens", "price": "EUR 5"}], "names": ["Ink"]}'
+    case = Case(Document(content="Pens EUR 5, Ink"), fields)
+    case.check(json.loads(text), [TokenLogprob(letter, -3.0) for letter in text])
+    record = case.result()
+    assert [entry["value"] is not None for entry in record["fields"].values()] == [True, True]
+    assert not any("confidence" in entry for entry in record["fields"].values())
+    assert record["refused"] == {}
+
+
 def test_the_default_is_that_of_the_calibration() -> None:
     assert 0 < calibration().threshold < 0.5
     assert calibration().made

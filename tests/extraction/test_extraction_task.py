@@ -82,6 +82,43 @@ def test_it_asks_a_bounded_number_of_times(tries: int):
     assert "is not in the text" in record["refused"]["rent"]
 
 
+def test_again_only_what_was_refused_is_asked_for():
+    model = ScriptedModel([call_tool("record", **{**RIGHT, "rent": "EUR 800"}), call_tool("record", rent="EUR 900")])
+    record = extract(model, case())
+    assert values(record)["rent"] == {"amount": 900, "currency": "EUR"}
+    first, again = (list(request.tools[0].parameters["properties"]) for request in model.requests)
+    assert (first, again) == (["tenant", "rent", "starts"], ["rent"])
+    assert said(model, 1).endswith('null where the document states none:\nrent: "EUR 800" is not in the text')
+
+
+def test_a_list_of_groups_is_asked_for_by_itself():
+    fields = parse_fields("total: money, items: list of {name, price: money}, tax: money")
+    text = "Pens EUR 5\nInk EUR 7\nTax EUR 2, total EUR 14"
+    items = [{"name": "Pens", "price": "EUR 5"}, {"name": "Ink", "price": "EUR 7"}]
+    answers = [{"total": "EUR 14", "tax": "EUR 3"}, {"tax": "EUR 2"}, {"items": items}]
+    model = ScriptedModel([call_tool("record", **each) for each in answers])
+    opened = Case(Document(content=text), fields)
+    record = run_sync(extract_file, extraction_task(fields, model), Path("order.txt"), lambda path: opened)
+    assert [list(request.tools[0].parameters["properties"]) for request in model.requests] == [
+        ["total", "tax"],
+        ["tax"],
+        ["items"],
+    ]
+    assert "items" not in said(model, 0)
+    assert said(model, 2).endswith("- items: each with name, price (money)")
+    assert [each["name"] for each in values(record)["items"]] == ["Pens", "Ink"]
+    assert values(record)["tax"] == {"amount": 2, "currency": "EUR"}
+
+
+def test_after_an_answer_that_is_only_repeated_the_next_fields_are_asked_for():
+    fields = parse_fields("tax: money, items: list of {name}")
+    wrong, items = {"tax": "EUR 3"}, {"items": [{"name": "Pens"}]}
+    model = ScriptedModel([call_tool("record", **each) for each in (wrong, wrong, items)])
+    opened = Case(Document(content="Pens EUR 5"), fields, tries=9)
+    record = run_sync(extract_file, extraction_task(fields, model), Path("order.txt"), lambda path: opened)
+    assert values(record) == {"tax": None, "items": [{"name": "Pens"}]}
+
+
 def test_what_the_document_does_not_state_is_not_asked_for_again():
     model = ScriptedModel([call_tool("record", **{**RIGHT, "rent": None})])
     record = extract(model, case())

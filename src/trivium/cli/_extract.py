@@ -155,6 +155,7 @@ class _Run:
         unfinished = [path for path in documents if path == STDIN or source_of(path) not in finished]
         self.tally.counts["skipped"] = len(documents) - len(unfinished)
         default = self.model.parallel if isinstance(self.model, LocalModel) else 8
+        questions = 1 + sum(field.is_rows for field in self.fields)
         # Records on a terminal would run into the bar.
         with bar(quiet=options.shape() != "table" and sys.stdout.isatty()) as progress:
             line = progress.add_task("", total=len(unfinished))
@@ -183,7 +184,7 @@ class _Run:
                 on_start=lambda path: progress.update(line, description=one_line(path.name)),
                 on_outcome=receive,
                 at_once=options.at_once or default,
-                limits=Limits(turns=options.tries + 1),  # of a document: a model that only talks comes to an end
+                limits=Limits(turns=options.tries * questions + 1),  # a model that only talks comes to an end
                 **self.durable(),
                 listeners=[self.tally.receive, self.record] if options.tree else [self.tally.receive],
             )

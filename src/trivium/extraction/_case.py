@@ -36,6 +36,8 @@ _TASK = (
     "Fill in this record from the document. Copy each value as it stands there; "
     "null is for what the document does not state."
 )
+_NEXT = "Now fill in this one, with every item of the document:"
+_CORRECT = "These values are not right. Correct them, or use null where the document states none:"
 
 
 class Case:
@@ -46,7 +48,8 @@ class Case:
         fields: the fields.
         budget: characters of the document that one question may hold; of a longer document, the passages
             that matter to the fields are read.
-        tries: the number of requests to the model, the first included.
+        tries: the number of requests to the model for the plain fields, and for each list of groups: those are asked
+            for by themselves. The first is included; later ones ask for the refused values alone.
         min_confidence: the confidence below which a value is not given, from 0 to 1; default: as it was calibrated.
             A model that tells no probabilities of its tokens gives no confidence, and all its values are given.
 
@@ -69,7 +72,12 @@ class Case:
         min_confidence: float | None = None,
     ) -> None:
         self.document, self.fields, self.budget = document, tuple(fields), budget
-        self.tries_left, self.questions = tries, 0
+        rows = [field for field in self.fields if field.is_rows]
+        plain = tuple(field for field in self.fields if field not in rows)
+        self._groups = [group for group in (plain, *((field,) for field in rows)) if group]
+        self.asked = self._groups.pop(0)
+        self.questions, self._tries, self._tries_left = 0, tries, tries
+        self._proposed: dict[str, Any] = {}
         self._source = SourceText(document.content)
         self._locator = Locator(document)
         self._findings: dict[str, Finding] = {}
@@ -77,16 +85,23 @@ class Case:
         self._least = calibration().threshold if min_confidence is None else min_confidence
 
     def question(self) -> str:
-        """Write the question to the model: the document (of a long one an excerpt), the task, and the fields."""
-        lines: list[str] = []
-        for field in self.fields:
-            # A small model may take the word "text" for the requested value.
-            about = field.description or ("" if field.kind == "text" or field.columns else field.kind)
-            if field.columns:
-                each = "each with " if field.kind == "list" else ""
-                about = f"{about}; {each}".lstrip("; ") + ", ".join(map(_as_part, field.columns))
-            lines.append(f"- {field.name}: {about}" if about else f"- {field.name}")
-        return f'Document:\n"""\n{self.excerpt()}\n"""\n\n{_TASK}\n' + "\n".join(lines)
+        """Write the question to the model: the document (of a long one an excerpt), the task, and the first fields."""
+        return f'Document:\n"""\n{self.excerpt()}\n"""\n\n{_TASK}\n' + "\n".join(map(_as_line, self.asked))
+
+    def next_question(self) -> str | None:
+        """Write the next question, for values that were refused, or for the next fields; None if all was asked."""
+        again = {
+            field: finding.reason
+            for field in self.asked
+            if isinstance(finding := self._findings.get(field.name), Refusal) and finding.reason != NOT_STATED
+        }
+        if again and self._tries_left > 0:
+            self.asked = tuple(again)
+            return "\n".join([_CORRECT, *(f"{field.name}: {reason}" for field, reason in again.items())])
+        if not self._groups:
+            return None
+        self.asked, self._tries_left = self._groups.pop(0), self._tries
+        return "\n".join([_NEXT, *map(_as_line, self.asked)])
 
     def excerpt(self) -> str:
         """Return the document, or of a long one its beginning, its end, and the passages that matter to the fields."""
@@ -111,12 +126,14 @@ class Case:
         Returns:
             A line for each value that the document does not support.
         """
-        self.tries_left -= 1
+        # A model that says the same again is not asked a third time.
+        self._tries_left = 0 if proposed == self._proposed else self._tries_left - 1
+        self._proposed = dict(proposed)
         self.questions += 1
         certain = certainties(tokens)
         for field in self.fields:
             known = self._findings.get(field.name)
-            if known is None or isinstance(known, Refusal):
+            if (field in self.asked or field.name in proposed) and (known is None or isinstance(known, Refusal)):
                 self._findings[field.name] = find_evidence(field, proposed.get(field.name), self._source)
                 if field.name in certain:
                     self._certain[field.name] = certain[field.name]
@@ -155,16 +172,19 @@ class Case:
         return {"source": self.document.metadata.source, "fields": fields, "refused": refused}
 
     def confidence(self, name: str) -> float | None:
-        """Return the probability that the value of a field is right; of a list or group, the mean of its values."""
-        each = [confidence(every) for every in self.signs(name)]
-        return round(sum(each) / len(each), 3) if each else None
+        """Return the probability that a value is right; None if it is not known, as of a list or a group."""
+        found = self.signs(name)
+        return round(confidence(found[0]), 3) if found else None
 
     def signs(self, name: str) -> list[dict[str, float]]:
-        """Return the signs of the confidence of each value of a field; none if the model told no probabilities."""
+        """Return the signs of the confidence of a value; none if the model told no probabilities.
+
+        Lists and groups have none: the calibration is of single values, each with the tokens of its own.
+        """
         certain = self._certain.get(name)
-        if certain is None:
-            return []
         field = next(field for field in self.fields if field.name == name)
+        if certain is None or field.kind in ("list", "group"):
+            return []
         others = [each for other, rest in self._findings.items() if other != name for each in evidence_in(rest)]
         return [signs(field, each, certain, others, self._source) for each in evidence_in(self._findings[name])]
 
@@ -219,6 +239,15 @@ def _quote_of(finding: Evidence | GroupEvidence | ListEvidence | Refusal) -> Any
     if isinstance(finding, GroupEvidence):
         return {name: _quote_of(part) for name, part in finding.parts.items()}
     return finding.quote if isinstance(finding, Evidence) else None
+
+
+def _as_line(field: Field) -> str:
+    # A small model may take the word "text" for the requested value.
+    about = field.description or ("" if field.kind == "text" or field.columns else field.kind)
+    if field.columns:
+        each = "each with " if field.kind == "list" else ""
+        about = f"{about}; {each}".lstrip("; ") + ", ".join(map(_as_part, field.columns))
+    return f"- {field.name}: {about}" if about else f"- {field.name}"
 
 
 def _as_part(part: Field) -> str:

@@ -104,6 +104,11 @@ class Field:
         """The parts of a group, or of the groups in a list; of any other field none."""
         return self.item.parts if self.item is not None else self.parts
 
+    @property
+    def is_rows(self) -> bool:
+        """True for a list of groups, such as line items."""
+        return self.item is not None and self.item.kind == "group"
+
 
 def parse_fields(text: str) -> tuple[Field, ...]:
     """Parse a field list; the error names the field that cannot be parsed.

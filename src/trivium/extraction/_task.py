@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from trivium.actions import FinalResultTool, ToolMessage
 from trivium.agents import Agent, ChatAgent
-from trivium.commander import this_call
+from trivium.commander import driver_neutral, this_call
 from trivium.extraction._case import Case
-from trivium.extraction._fields import Field
+from trivium.extraction._fields import Field, json_schema
 from trivium.extraction._record import record_message
-from trivium.llms import LocalModel
+from trivium.llms import Delta, LocalModel, Request
+from trivium.llms.lowlevel import WrappedModel, deltas_of
 from trivium.schema import Message
 from trivium.tasks import Task
 
@@ -29,21 +32,33 @@ _INSTRUCTION = (
     "You read a document and take facts out of it. Copy words exactly as they stand in the document. "
     "Use null for what the document does not state."
 )
-_CORRECT = "These values are not right. Correct them, or use null where the document states none:\n"
 _SIGNAL = re.compile(r"DONE|__PASS__|__SEND__")
 """Words that control a task; a complaint may quote them, and must not end or send anything by them."""
 
 
 class Checker(Agent):
-    """Accepts a value only if it is in the document; returns the others to the extractor while tries are left."""
+    """Accepts a value only if it is in the document; has the extractor asked for the others, and for further fields."""
 
     def record(self, record: ToolMessage, message: Message) -> str | FinalResultTool:
         """Handle the extractor's record."""
         case: Case = this_call().context
-        complaints = case.check(record.arguments(), message.logprobs)
-        if complaints and case.tries_left > 0:
-            return _SIGNAL.sub(lambda found: found[0].lower(), _CORRECT + "\n".join(complaints))
+        case.check(record.arguments(), message.logprobs)
+        if (question := case.next_question()) is not None:
+            return _SIGNAL.sub(lambda found: found[0].lower(), question)
         return FinalResultTool(content=case.result())
+
+
+class AskedModel(WrappedModel):
+    """A model that sees of the record the fields alone that the case asks for now."""
+
+    @driver_neutral
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        """Send the request to the model with the schema of these fields."""
+        case: Case = this_call().context
+        tools = [replace(tool, parameters=json_schema(case.asked)) for tool in request.tools]
+        async with aclosing(deltas_of(self._model, request._replace(tools=tools))) as deltas:
+            async for delta in deltas:
+                yield delta
 
 
 def extraction_task(fields: Sequence[Field], model: Any) -> Task:
@@ -71,6 +86,7 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
     extractor = ChatAgent(model, name="extractor", system_message=_INSTRUCTION, parameters=parameters)
     if isinstance(extractor.model, LocalModel):  # others give none of a tool call, or refuse the parameter
         extractor.parameters = {**parameters, "logprobs": _LIKELIEST}
+    extractor.llm = AskedModel(extractor.model)
     extractor.enable_message(record, handle=False, force=True)
     checker = Checker(name="checker")
     checker.enable_message(record, use=False)
