@@ -260,10 +260,11 @@ def _settle_currency(wanted: Sequence[str], stated: Sequence[str], source: Sourc
 
     A text that writes one currency, and none beside its amounts, has its amounts in that.
     """
+    wanted = [code for code in wanted if code in source.currencies]
     if not stated and not wanted and not source.writes_currencies and len(source.currencies) == 1:
         return tuple(source.currencies)
     is_settled = len(stated) == 1 or (stated and not wanted)
-    if not is_settled and len(wanted) == 1 and wanted[0] in source.currencies:
+    if not is_settled and len(wanted) == 1:
         return tuple(wanted)
     return tuple(stated)
 

@@ -273,7 +273,11 @@ def _field_of(name: str, type_: str, description: str, parts: tuple[Field, ...])
     return Field(name, kind, description)
 
 
-def _object_schema(fields: Sequence[Field]) -> dict[str, Any]:
+def _object_schema(fields: Sequence[Field], is_row: bool = False) -> dict[str, Any]:
+    """Build the schema of a record, of a group, or of an item of a list.
+
+    In an item a text is not null but empty where there is none: of several values in a row, small models prefer null.
+    """
     properties: dict[str, Any] = {}
     for field in fields:
         schema = _value_schema(field)
@@ -281,7 +285,7 @@ def _object_schema(fields: Sequence[Field]) -> dict[str, Any]:
             schema["description"] = field.description
         if "enum" in schema:
             schema["enum"].append(None)
-        else:
+        elif not is_row or schema["type"] != "string":
             schema["type"] = [schema["type"], "null"]
         properties[field.name] = schema
     return {
@@ -301,7 +305,8 @@ def _value_schema(field: Field) -> dict[str, Any]:
         return {"enum": list(field.choices)}
     if field.kind == "list":
         assert field.item is not None, "Field() fills it"
-        return {"type": "array", "items": _value_schema(field.item), "maxItems": MAX_ITEMS}
+        items = _object_schema(field.columns, is_row=True) if field.is_rows else _value_schema(field.item)
+        return {"type": "array", "items": items, "maxItems": MAX_ITEMS}
     if field.kind == "boolean":
         return {
             "type": "object",
