@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +19,7 @@ from ui.test_runs import run, wait_for
 
 NPM = Path(__file__).parents[2] / ".peers/npm/node_modules"
 DOCS = Path(__file__).parents[2] / "docs/web-ui"
-SHOWN = {"runs": 420, "failed-run": 560, "fork": 560, "chat": 600, "approvals": 320, "compare": 440}
+SHOWN = {"runs": 420, "failed-run": 620, "fork": 600, "chat": 600, "approvals": 320, "compare": 500}
 """The views that the documentation shows, and how tall."""
 AXE = NPM / "axe-core/axe.min.js"
 FOCUSED = "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"
@@ -117,6 +118,14 @@ def test_each_view_is_accessible_in_light_and_dark_and_fits_any_width(views: Ite
         page.set_viewport_size({"width": 1280, "height": 800})
     assert len(found) == 5 * 12
     assert [each for each in found if each[2]] == []
+
+
+def test_the_documentation_shows_the_pictures_that_are_made_here():
+    shown = re.findall(r"web-ui/([\w-]+)\.png", (DOCS.parent / "web-ui.md").read_text())
+    assert sorted(shown) == sorted(SHOWN) == sorted(path.stem for path in DOCS.iterdir())
+    for view, height in SHOWN.items():
+        with Image.open(DOCS / f"{view}.png") as image:
+            assert image.size == (1100, height), f"{view}: make screenshots"
 
 
 def test_everything_is_reached_by_keyboard(open_page: OpenPage, server: AgentServer):

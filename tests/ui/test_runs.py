@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import BrowserContext, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Route, expect
 
 from serving._served import ask
 from trivium.exceptions import RunPausedError
@@ -205,6 +205,17 @@ def test_a_run_is_exported_as_a_file_that_needs_nothing_else(open_page: OpenPage
     expect(alone.get_by_text("there is no order 7").first).to_be_visible()
     alone.get_by_role("row", name="tool:look_up").click()
     expect(alone.get_by_role("complementary")).to_contain_text('"order": 7')
+    expect(alone.get_by_text("where scripts may run")).to_be_hidden()
+
+
+def test_a_run_in_a_notebook_that_is_not_trusted_says_so(browser: Browser, tmp_path: Path):
+    journal = Journal(tmp_path / "runs.db")
+    with journal.run(HARM):
+        pass
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.set_content(journal.view(HARM)._repr_html_())  # pyright: ignore[reportPrivateUsage] - notebooks call it
+    expect(page.get_by_text(f"The run {HARM} is done. It is shown here where scripts may run")).to_be_visible()
+    page.context.close()
 
 
 def test_the_runs_of_a_journal_are_shown_and_decided_on_without_their_programs(context: BrowserContext, tmp_path: Path):

@@ -50,8 +50,10 @@ def run_element(run: JSONObject) -> str:
             wanted[name] = contents[name]
             todo += [_resolve(each) for each in _IMPORT.findall(contents[name])]
     files = {**wanted, "app.css": contents["app.css"], "packages": PACKAGES}
+    about = html.escape(f"The run {run['run']['id']} is {run['run']['state']}")
     return (
-        f'<trivium-run><script type="application/json">{_json(run)}</script></trivium-run>'
+        f"<trivium-run><p>{about}. It is shown here where scripts may run: trust the notebook.</p>"
+        f'<script type="application/json">{_json(run)}</script></trivium-run>'
         f'<script type="application/json" id="trivium-files">{_json(files)}</script>'
         f'<script type="module">{_LOADER}</script>'
     )
