@@ -12,6 +12,7 @@ import pytest
 
 from _signals import press_ctrl_c
 from trivium.distributed import HTTPAgentClient
+from trivium.exceptions import RemoteAgentError
 
 from ._command import GUARD, Command
 
@@ -93,6 +94,43 @@ def test_options_reach_the_server(agents: Command):
     assert client("hi", temperature=0.5).content == "hello"
     press_ctrl_c(process)
     assert agents.end(process).status == 130
+
+
+def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: Path):
+    (tmp_path / "users").write_text("# who may come in\nada = token-a\n\nbob=token=b\n")
+    limits = ("--user-runs", "3", "--user-tokens", "1", "--user-usd", "0.5", "--grace", "0")
+    process = agents.start("serve", "agents:writer", "--port", "0", "--users", "users", *limits)
+    port = port_of(line_of(process))
+    assert line_of(process) == f"open http://127.0.0.1:{port}/ to look at runs, talk and approve\n"
+    for token in ("token-a", "token=b"):
+        assert HTTPAgentClient(port=port, token=token)("hi").content == "hello"
+    with pytest.raises(RemoteAgentError, match="reached a limit"):
+        HTTPAgentClient(port=port, token="token-a")("hi")
+    with pytest.raises(RemoteAgentError, match="token="):
+        HTTPAgentClient(port=port, token="x")("hi")
+    press_ctrl_c(process)
+    assert agents.end(process).status == 130
+
+
+@pytest.mark.parametrize(
+    ("users", "error"),
+    [
+        (None, "users cannot be read: [Errno 2] No such file or directory: 'users'"),
+        ("ada", "line 1 of users is no NAME=TOKEN of a further user"),
+        ("ada=x\nada=y", "line 2 of users is no NAME=TOKEN of a further user"),
+        ("ada=", "each user has a name without ':' and a token that is not empty"),
+        ("", "give each user a token of their own"),
+    ],
+)
+def test_a_file_of_users_that_cannot_be_used_is_reported(
+    agents: Command, tmp_path: Path, users: str | None, error: str
+):
+    if users is not None:
+        (tmp_path / "users").write_text(users)
+    ended = agents("serve", "agents:writer", "--users", "users")
+    assert (ended.status, ended.error) == (2, error)
+    ended = agents("serve", "agents:writer", "--users", "users", "--token", "x")
+    assert ended.error == "give --token, one for all, or --users, one for each"
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ Clients send "Authorization: Bearer TOKEN". OpenAI's take URL/v1 as base_url;
   docs/serving.md.
 Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
 _ACCESS = "The token of clients; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users can see arguments."
+_USERS = "A file with a line NAME=TOKEN for each user, who then has runs, conversations and approvals of their own."
 _SERVED = "Where runs are written down, to go on after a restart: an SQLite file or the URL of a PostgreSQL database."
 _WAIT = "Seconds that a run waits for an approval; else no limit."
 _ORIGIN = "A web origin whose pages may call it; may be repeated."
@@ -306,21 +307,28 @@ def _serve_command(
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8090,
     journal: Annotated[str | None, _option(_SERVED, "FILE")] = None,
     token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
+    users: Annotated[Path | None, _option(_USERS, "FILE")] = None,
     origin: Annotated[list[str] | None, _option(_ORIGIN, "URL")] = None,
     allow: Annotated[list[str] | None, _option(_ALLOW, "NAME")] = None,
     timeout: Annotated[float | None, _option("Seconds that a run may take; else no limit.", "S", min=0.001)] = None,
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
     max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Remembered sessions of a user.")] = 10_000,
+    user_runs: Annotated[int | None, _option("Runs of each user at once; else no limit.", "N", min=1)] = None,
+    user_tokens: Annotated[int | None, _option("Tokens of each user a day; else no limit.", "N", min=1)] = None,
+    user_usd: Annotated[float | None, _option("US dollars of each user a day; else no limit.", "X", min=1e-6)] = None,
     approval_seconds: Annotated[float | None, _option(_WAIT, "S", min=0.001)] = None,
     keep_days: Annotated[float | None, _option("Days that runs are kept; else no limit.", "N", min=0.001)] = None,
+    grace: Annotated[float, typer.Option(min=0, metavar="S", help="Seconds that runs have to end on SIGTERM.")] = 5.0,
 ) -> None:
     """Serve MODULE:OBJECT over HTTP; modules of this folder are found. Of several, each is a model by its name."""
     from trivium.cli import _serve
+    from trivium.serving import OwnerLimits
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
     options |= {"max_runs": max_runs, "max_sessions": max_sessions}
     options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
-    _serve.serve_agents(references, host, port, token, options)
+    options["owner_limits"] = OwnerLimits(runs=user_runs, tokens_per_day=user_tokens, usd_per_day=user_usd)
+    _serve.serve_agents(references, _serve.Address(host, port, _serve.tokens_of(token, users), grace), options)
 
 
 @app.command("chat", short_help="Talk to a model, with tools and documents.", epilog=_CHAT_EXAMPLES)

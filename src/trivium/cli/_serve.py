@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import webbrowser
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from trivium.cli._objects_at import import_agents
 from trivium.cli._screen import one_line, write_line
@@ -15,17 +16,27 @@ from trivium.journal import Journal
 from trivium.serving import AgentServer, ServeOptions
 from trivium.serving.lowlevel import HTTPServing, is_loopback
 
-__all__ = ["browse_runs", "report_ready", "serve_agents"]
+__all__ = ["Address", "browse_runs", "report_ready", "serve_agents", "tokens_of"]
 
 
-def serve_agents(references: list[str], host: str, port: int, token: str | None, options: ServeOptions) -> None:
+class Address(NamedTuple):
+    """Where a server listens, for whom, and how long runs have to end when it stops."""
+
+    host: str
+    port: int
+    token: str | Mapping[str, str] | None
+    grace: float
+
+
+def serve_agents(references: list[str], address: Address, options: ServeOptions) -> None:
     """Serve the agents at `[name=]module:object` (or those that the functions there make) until a signal comes.
 
     Raises:
         ConfigurationError: there is no such agent, or two have one name.
     """
     served = import_agents(references)
-    server = AgentServer(served, host, port, token=token, **options)
+    host, port, token, grace = address
+    server = AgentServer(served, host, port, token=token, grace=grace, **options)
 
     def ready() -> None:
         report_ready(server, ", ".join(served), server.url, host)
@@ -33,6 +44,31 @@ def serve_agents(references: list[str], host: str, port: int, token: str | None,
         write_line(f"open {server.url}/{token} to look at runs, talk and approve")
 
     server.serve(ready)
+
+
+def tokens_of(token: str | None, users: Path | None) -> str | Mapping[str, str] | None:
+    """Return the one token, or those of the users in a file, whose lines are NAME=TOKEN.
+
+    Raises:
+        ConfigurationError: both are given, or the file cannot be used.
+    """
+    if users is None:
+        return token
+    if token is not None:
+        raise ConfigurationError("give --token, one for all, or --users, one for each")
+    try:
+        lines = users.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{one_line(str(users))} cannot be read: {one_line(str(error))}") from None
+    found = dict[str, str]()
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if not line or line.startswith("#"):
+            continue
+        name, is_pair, secret = map(str.strip, line.partition("="))
+        if not is_pair or name in found:  # which is not shown: it may be a token
+            raise ConfigurationError(f"line {number} of {one_line(str(users))} is no NAME=TOKEN of a further user")
+        found[name] = secret
+    return found
 
 
 def browse_runs(journal: Journal, port: int, reports: Collection[Path]) -> None:
@@ -62,7 +98,7 @@ def report_ready(server: HTTPServing, what: str, where: str, host: str) -> None:
     write_line(f"serving {one_line(what)} at {where}; Ctrl-C ends it")
     if server.token_is_made:
         write_line(f"token: {server.token} (for this run; TRIVIUM_SERVE_TOKEN sets one)")
-    if not server.token:
+    if server.is_open:
         write_line("warning: no token: every program on this machine may call it")
     if not is_loopback(host):
         write_line("warning: reached from other machines, unencrypted: put a proxy with TLS before it")

@@ -65,6 +65,7 @@ class HTTPServing:
             raise ConfigurationError(f"{host} can be reached from other machines: give a token")
         self.host, self.port, self.grace = host, port, grace
         self.connections = connections or ConnectionLimits()
+        self.is_open = not self._chosen
         self.token = self._chosen if isinstance(self._chosen, str) else ""
         self._hosts = (*LOOPBACK, host) if is_loopback(host) else None
         self._server: Any = None
@@ -178,6 +179,7 @@ class AgentServer(HTTPServing):
 
     Attributes:
         token: the token, if there is one for all.
+        is_open: True if everybody on this machine may call.
         token_is_made: True if it was made here, so that its users do not know it.
         port: the port, once the server listens.
 
