@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +73,34 @@ def test_an_interrupt_is_an_approval():
         assert [second[2]["content"], second[-1]["outcome"]] == ["paid 3", {"type": "success"}]
         assert run(client, "", "r3", resume=resolved(first)) == second  # asked for again: the same run
         assert run(client, "buy") == first
+
+
+def test_of_the_messages_of_a_thread_each_run_keeps_what_it_adds(tmp_path: Path):
+    journal, messages = tmp_path / "runs.db", list[dict[str, Any]]()
+    with serving(journal=journal) as client:
+        for number in range(20):
+            messages.append({"id": f"u{number}", "role": "user", "content": "hi " * 100})
+            events = run(client, "", f"r{number}", messages=messages)
+            answer = next(each["messageId"] for each in events if each["type"] == "TEXT_MESSAGE_START")
+            messages.append({"id": answer, "role": "assistant", "content": f"You said {number + 1}."})
+        before = len(messages)
+        messages.append({"id": "u20", "role": "user", "content": "buy"})
+        first = run(client, "", "r20", messages=messages)
+        assert first[-2]["messages"][:before] == messages[:before]
+        second = run(client, "", "r21", resume=resolved(first))
+        assert second[1]["messages"][:before] == messages[:before]
+        assert run(client, "", "r20", messages=messages) == first
+        assert run(client, "", "r21", resume=resolved(first)) == second
+        edited = [*messages[:2], {"id": "u22", "role": "user", "content": "buy"}]
+        third = run(client, "", "r22", messages=edited)
+        assert third[-2]["messages"][:3] == edited
+        with closing(sqlite3.connect(journal)) as database:
+            kept = [json.loads(body)["agui"] for (body,) in database.execute("SELECT body FROM trivium_served")]
+        assert sum(len(each["messages"]) for each in kept) == len(messages) + 1
+        oldest = client.get("/runs").json()["runs"][-1]["id"]
+        assert client.delete(f"/runs/{oldest}").status_code == 200
+        body = {"threadId": "t", "runId": "r21", "messages": [], "resume": resolved(first)}
+        assert "MESSAGES_SNAPSHOT" not in client.post("/ag-ui", json=body).text  # it would lack some
 
 
 def test_what_another_protocol_has_asked_in_a_thread_is_answered_here_too():

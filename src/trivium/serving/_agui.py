@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._agui_events import AGUIEvents
+from trivium.serving._agui_thread import messages_added, messages_of
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._openai import parse_conversation
@@ -26,11 +27,19 @@ __all__ = ["AGUIRoutes"]
 
 
 class _Attempt(NamedTuple):
-    """The part of a run that a client knows by a name: the events after a number."""
+    """The part of a run that a client knows by a name: the events after a number.
+
+    Args:
+        run: the run.
+        after: the number of the event before.
+        run_id: the name.
+        messages: those that the client had when it began the run; None: they are not known any more.
+    """
 
     run: ServedRun
     after: int
     run_id: str
+    messages: list[JSONObject] | None
 
 
 class AGUIRoutes(Routes):
@@ -71,7 +80,7 @@ class AGUIRoutes(Routes):
         session = str(parse_session(thread_id))
         found = await self._runs.labelled(owner, session, run_id)
         if found is not None and (not found[1] or len(found[0].log.events) > found[1]):  # else it was not decided yet
-            return _Attempt(*found, run_id)
+            return _Attempt(*found, run_id, await self._messages_of(found[0]))
         waiting = await self._runs.waiting_in(owner, session, is_decided=bool(resume))
         if resume:
             if waiting is None:
@@ -81,11 +90,15 @@ class AGUIRoutes(Routes):
             text = "the thread waits for a decision: answer each of its interrupts in resume, or cancel the run"
             raise Failure(409, "Interrupted", text)
         new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
+        kept = messages_added(messages, await self._runs.in_session(owner, session))
         run = await self._runs.start(
             owner, name, parse_conversation(new, "messages"), session=session, is_conversation=True,
-            label=run_id, agui={"run": run_id, "messages": messages},
+            label=run_id, agui={"run": run_id, **kept},
         )  # fmt: skip
-        return _Attempt(run, 0, run_id)
+        return _Attempt(run, 0, run_id, messages)
+
+    async def _messages_of(self, run: ServedRun) -> list[JSONObject] | None:
+        return messages_of(run.request, await self._runs.in_session(run.request.owner, run.request.session))
 
     async def _resume(self, run: ServedRun, run_id: str, resume: list[JSONObject]) -> _Attempt:
         decided: dict[str, Verdict] = {}
@@ -101,35 +114,34 @@ class AGUIRoutes(Routes):
             decided[text_field(each, "interruptId")] = Verdict(approved is True, text_field(decision, "reason"))
         after = len(run.log.events)
         await self._runs.decide(run, decided, {"agui": run_id}, label=run_id)
-        return _Attempt(run, after, run_id)
+        return _Attempt(run, after, run_id, await self._messages_of(run))
 
 
-def _attempts_of(run: ServedRun) -> list[_Attempt]:
-    """Return the attempts of a run by the names that its client gave them."""
+def _attempts_of(run: ServedRun) -> list[tuple[int, str]]:
+    """Return the attempts of a run: the number of the event before, and the name that its client gave."""
     given: JSONObject = run.request.body.get("agui", {})  # another protocol may have begun it
-    found, after = [_Attempt(run, 0, given.get("run", run.id))], 0
+    found, after = [(0, str(given.get("run", run.id)))], 0
     for event in run.log.events:
         if event["kind"] == "paused":
             after = event["seq"]
         if event["kind"] == "resumed" and "agui" in event.get("body", {}):
-            found.append(_Attempt(run, after, event["body"]["agui"]))
+            found.append((after, event["body"]["agui"]))
     return found
 
 
 async def _sent(thread_id: str, attempt: _Attempt) -> AsyncGenerator[bytes]:
     log, request = attempt.run.log, attempt.run.request
-    given: JSONObject = request.body.get("agui", {})
-    before = AGUIEvents(thread_id, "", [*given.get("messages", ())])
-    for each in _attempts_of(attempt.run):
-        if each.after >= attempt.after:
+    messages, is_whole = [*(attempt.messages or ())], attempt.messages is not None
+    for after, run_id in _attempts_of(attempt.run):
+        if after >= attempt.after:
             break
-        earlier = AGUIEvents(thread_id, each.run_id, before.messages)
-        for event in log.events[each.after : attempt.after]:
+        earlier = AGUIEvents(thread_id, run_id, messages)
+        for event in log.events[after : attempt.after]:
             for _ in earlier.read(event):
                 pass
             if event["kind"] == "paused":
                 break
-    events = AGUIEvents(thread_id, attempt.run_id, before.messages, is_resumed=attempt.after > 0)
+    events = AGUIEvents(thread_id, attempt.run_id, messages, is_whole, is_resumed=attempt.after > 0)
     at = request.created if not attempt.after else log.events[attempt.after - 1]["time"]
     for each in events.begin(at):
         yield server_event(each)

@@ -30,12 +30,14 @@ class AGUIEvents:
         thread_id: the conversation, as the client names it.
         run_id: the run, as the client names it; each resumption has another one.
         messages: the conversation before, as the client has it; what the run adds is appended.
+        is_whole: whether these are all; else no snapshot of them is sent, which would delete the others.
         is_resumed: whether it goes on with a run whose calls the client knows.
     """
 
     thread_id: str
     run_id: str
     messages: list[JSONObject] = field(default_factory=list[JSONObject])
+    is_whole: bool = True
     is_resumed: bool = False
     _open: dict[str, JSONObject] = field(default_factory=dict[str, JSONObject])
     """The messages that grow, by the keys of their nodes."""
@@ -49,7 +51,7 @@ class AGUIEvents:
         names = {"threadId": self.thread_id, "runId": self.run_id}
         yield _event("RUN_STARTED", at, **names, protocolVersion=VERSION)
         if self.is_resumed:
-            yield _event("MESSAGES_SNAPSHOT", at, messages=[*self.messages])
+            yield from self._snapshot(at)
 
     def read(self, event: JSONObject) -> Iterator[JSONObject]:
         """Yield what an event of the run is to the client."""
@@ -138,7 +140,7 @@ class AGUIEvents:
 
     def _ask(self, event: JSONObject, at: float) -> Iterator[JSONObject]:
         yield from self._close(at)
-        yield _event("MESSAGES_SNAPSHOT", at, messages=[*self.messages])
+        yield from self._snapshot(at)
         asked = [
             {
                 "id": each["digest"], "reason": "tool_call", "toolCallId": each["key"], "responseSchema": _DECISION,
@@ -147,6 +149,10 @@ class AGUIEvents:
             for each in event["approvals"]
         ]  # fmt: skip
         yield self._finished(at, {"type": "interrupt", "interrupts": asked}, event["usage"])
+
+    def _snapshot(self, at: float) -> Iterator[JSONObject]:
+        if self.is_whole:
+            yield _event("MESSAGES_SNAPSHOT", at, messages=[*self.messages])
 
     # ---- the end
     def _end(self, event: JSONObject, at: float) -> Iterator[JSONObject]:
