@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import httpx2
@@ -112,11 +113,23 @@ def people(client: httpx2.Client, *tokens: str) -> Generator[list[httpx2.Client]
         yield [stack.enter_context(ask(str(client.base_url), token)) for token in tokens]
 
 
-def follow(client: httpx2.Client, run_id: str, after: int = 0, until: str = "") -> list[tuple[int, str]]:
-    """The events after one of a number, as (number, data), up to the first whose data has a text."""
+def follow(
+    client: httpx2.Client, run_id: str, after: int = 0, until: str = "", is_there: Semaphore | None = None
+) -> list[tuple[int, str]]:
+    """The events after one of a number, as (number, data), up to the first whose data has a text.
+
+    Args:
+        client: the client.
+        run_id: the run.
+        after: the number.
+        until: the text.
+        is_there: released when the stream has begun.
+    """
     found: list[tuple[int, str]] = []
     with client.stream("GET", f"/runs/{run_id}/events", headers={"last-event-id": str(after)}) as response:
-        assert response.status_code == 200
+        assert response.status_code == 200, response.read()
+        if is_there is not None:
+            is_there.release()
         number = 0
         for line in response.iter_lines():
             if line.startswith("id: "):

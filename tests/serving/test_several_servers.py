@@ -6,11 +6,12 @@ import json
 import signal
 import sqlite3
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import psycopg
@@ -24,13 +25,18 @@ from serving._served import (
     approve_all,
     events_of,
     follow,
+    make_shop,
     make_waiting_shop,
     own_process,
     serving,
 )
 from trivium import Agent
+from trivium.actions import tool
+from trivium.commander import ThreadEvent, wait
+from trivium.llms import Delta, Request
 from trivium.serving import OwnerLimits
 from trivium.serving.lowlevel import RunStore
+from trivium.testing import call_tool
 
 _numbers = count()
 
@@ -47,10 +53,10 @@ def journal(database: str) -> str:
 
 
 @contextmanager
-def two_processes(journal: str, marks: Path | None = None) -> Generator[tuple[Any, Any, Any]]:
+def two_processes(journal: str, *arguments: str, marks: Path | None = None) -> Generator[tuple[Any, Any, Any]]:
     """Two servers in processes of their own: the first one, and a client of each. In the first one runs may wait."""
     with (
-        own_process(journal, marks=marks, made_by="make_waiting_shop") as (process, first),
+        own_process(journal, *arguments, marks=marks, made_by="make_waiting_shop") as (process, first),
         own_process(journal, marks=marks) as (_, second),
     ):
         yield process, first, second
@@ -69,7 +75,7 @@ def outcome(client: Any, run: str) -> Any:
 
 def test_a_run_is_followed_decided_and_cancelled_at_another_server(journal: str, tmp_path: Path):
     marks = tmp_path / "marks"
-    with two_processes(journal, marks) as (_, first, second):
+    with two_processes(journal, marks=marks) as (_, first, second):
         run = start(first, "buy", session_id="s")
         with ThreadPoolExecutor(1) as pool:
             followed = pool.submit(follow, first, run)  # until its end, at the server that began it
@@ -99,6 +105,80 @@ def test_runs_of_a_server_that_was_killed_are_taken_up_by_another(journal: str):
         assert sorted(outcome(second, each) for each in runs) == ["You said 1.", "You said 2.", "You said 3."]
         approve_all(second, asked)
         assert outcome(second, asked) == "You said 1."
+
+
+def test_a_server_that_is_asked_to_end_hands_its_runs_over_to_another(journal: str):
+    with two_processes(journal, "--grace", "0.1") as (process, first, second), ThreadPoolExecutor(2) as pool:
+        asked = start(first, "buy")
+        follow(first, asked, until='"paused"')
+        run = start(first, "wait", session_id="s")
+        queued = start(first, "hi", session_id="s")
+        follow(first, run, until='"You "')
+        here, there = pool.submit(follow, first, run), pool.submit(follow, second, run)
+        process.send_signal(signal.SIGTERM)
+        known = here.result(GUARD)  # the stream has an end, and is not broken off
+        assert process.wait(GUARD) == -signal.SIGTERM
+        rest = follow(second, run, len(known))
+        assert known + rest == there.result(GUARD) == follow(second, run)
+        assert [number for number, _ in known + rest] == [*range(1, len(known) + len(rest) + 1)]
+        assert [outcome(second, each) for each in (run, queued)] == ["You said 1.", "You said 2."]
+        approve_all(second, asked)
+        assert outcome(second, asked) == "You said 1."
+
+
+class Slow:
+    """A model that looks a price up, and ends its answer when it may."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.may_end = ThreadEvent()
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        if request.messages[-1]["role"] == "user":
+            yield call_tool("price")
+        else:
+            yield "It costs "
+            await wait(event=self.may_end)
+            yield request.messages[-1]["content"]
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_runs_outlive_a_restart_of_their_database(at_once: int):
+    looked, slow, is_there = list[str](), Slow(), Semaphore(0)
+
+    @tool(effect="read")
+    def price() -> str:
+        """Look the price up."""
+        looked.append("")
+        return "3"
+
+    served = {"slow": Agent(slow, name="slow", tools=[price]), "shop": make_shop()}
+    with postgres_server() as database:
+        journal = postgres_place(database.get_uri(), "restarted").name
+        with (
+            serving(served, journal=journal) as first,
+            serving(served, journal=journal) as second,
+            ThreadPoolExecutor(at_once) as pool,
+        ):
+            asked = start(first, "buy", model="shop")
+            follow(first, asked, until='"paused"')
+            runs = [start((first, second)[at % 2], "go") for at in range(at_once)]
+            known = [follow(first, each, until="It costs") for each in runs]
+            followed = [pool.submit(follow, first, each, is_there=is_there) for each in runs]
+            assert [is_there.acquire(timeout=GUARD) for _ in runs] == [True] * at_once
+            database.stop()
+            slow.may_end.set()  # the answer is whole, and cannot be written down
+            refused = [each.post("/runs", json={"message": "go"}) for each in (first, second)]
+            assert [(each.status_code, each.headers["retry-after"]) for each in refused] == [(503, "1")] * 2
+            assert "try again" in refused[0].json()["error"]["message"]
+            database.ensure_postgres_running()
+            for each, before, whole in zip(runs, known, followed, strict=True):
+                assert outcome(second, each) == "It costs 3"
+                assert whole.result(GUARD) == follow(second, each) == before + follow(second, each, len(before))
+            assert len(looked) == at_once
+            approve_all(second, asked)
+            assert outcome(first, asked) == "You said 1."
 
 
 def test_a_conversation_has_one_turn_at_a_time_in_all_servers(journal: str):
@@ -187,6 +267,4 @@ class _Waits(Agent):
         super().__init__(Shop())
 
     async def forward(self, *messages: Any, **given: Any) -> Any:
-        from trivium.commander import wait
-
         await wait()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from trivium.commander import Limits, ThreadEvent
-from trivium.exceptions import ConfigurationError, MissingExtraError, NoSuchRequestError, UnknownNodeError
+from trivium.exceptions import ConfigurationError, JournalError, MissingExtraError
 from trivium.journal import Journal
 from trivium.module import Module
 from trivium.schema.lowlevel import positive
@@ -185,7 +185,7 @@ class Service:
         headers = ["authorization", "content-type", "last-event-id", "a2a-version"]
         cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=headers)
         guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=options.max_bytes)
-        known = dict.fromkeys((Failure, UnknownNodeError, NoSuchRequestError, Exception), refuse)
+        known = dict.fromkeys((Failure, JournalError, Exception), refuse)
         handlers: dict[Any, Any] = {404: refuse_route, 405: refuse_route, **known}
         return Starlette(
             routes=[

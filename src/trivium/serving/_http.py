@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
+from trivium.exceptions import JournalError
 from trivium.serving._error_response import error_response
 from trivium.serving._streams import HEADERS
 from trivium.serving._wire import Failure, parse_body, to_failure, too_large
@@ -28,6 +30,7 @@ __all__ = [
     "whole_number",
 ]
 
+_log = logging.getLogger("trivium.serve")
 MOST: Final = 999_999_999_999
 
 
@@ -95,6 +98,8 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
 
 async def refuse(request: Request, error: Exception) -> Response:
     """Answer with an error, as the clients of the route know errors."""
+    if isinstance(error, JournalError):
+        _log.error("a request cannot be answered: %s", error)
     return _refused(request, to_failure(error))
 
 

@@ -15,8 +15,10 @@ from trivium.commander import TaskNode
 from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, event_class
 from trivium.exceptions import (
+    AgentChangedError,
     DeadlineExceededError,
     InvalidSourcesError,
+    JournalError,
     LimitExceededError,
     ModelError,
     NoSuchRequestError,
@@ -49,6 +51,7 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
     (ModelError, 502, "the model behind the agent could not answer; the server's log says why"),
     (UnknownNodeError, 404, "the run has no such node, or none that can be edited: look at the run again"),
     (NoSuchRequestError, 409, "no such call waits: it was decided, or the run has gone on"),
+    (AgentChangedError, 409, "the agent is not the one with which the run began any more: begin another run"),
 )
 
 
@@ -82,6 +85,8 @@ def to_failure(error: BaseException) -> Failure:
     for kind, status, text in _FAILURES:
         if isinstance(error, kind):
             return Failure(status, kind.__name__, text)
+    if type(error) is JournalError:  # those of its kinds are not about the database
+        return Failure(503, "JournalError", "the database of the runs cannot be used now: try again in a moment")
     return Failure(500, "InternalError", "the agent failed; the server's log says why")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from trivium.commander import Limits, gather
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import to_json_value
-from trivium.exceptions import RunKilledError, RunPausedError, UnknownRunError
+from trivium.exceptions import JournalError, RunKilledError, RunPausedError, RunTakenOverError, UnknownRunError
 from trivium.journal import Journal, ask_later
 from trivium.module import Module
 from trivium.schema import Message, Usage
@@ -136,9 +136,10 @@ class Work:
                 if run.is_lost:
                     return
                 run.kill = str
-                await self._attempt(run, module)
-        except RunPausedError:
-            await (self.end(run, "cancelled", why=run.cancelled) if run.cancelled else self._pause(run))
+                try:
+                    await self._attempt(run, module)
+                except RunPausedError:
+                    await (self.end(run, "cancelled", why=run.cancelled) if run.cancelled else self._pause(run))
         except CancelledError:  # as it waited for its turn
             if run.cancelled:
                 await self.end(run, "cancelled", why=run.cancelled)
@@ -148,6 +149,8 @@ class Work:
                 await self.end(run, "cancelled", why=run.cancelled)
             elif run.is_lost:
                 pass
+            elif type(error) in (JournalError, RunTakenOverError) and self._store.database.is_shared:
+                _log.error("the run %s goes on when the database is back: %s", run.id, error)
             elif not (is_killed and self.is_draining) or request.body["of_client"]:  # else it goes on after the restart
                 failure = to_failure(error)
                 if failure.status in (500, 502):
@@ -205,6 +208,7 @@ class Work:
         waiting = await run_in_worker(partial(self._journal.pending, run.id))
         asked = [*map(described, waiting)]
         self._tell(run, "paused", approvals=asked, usage=to_json_value(run.used))
+        await run.log.written()  # before the next run of the conversation looks what waits
 
     async def end(self, run: ServedRun, state: RunState, **fields: Any) -> None:
         """End a run; it is written when this returns."""
