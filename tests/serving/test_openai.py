@@ -188,6 +188,22 @@ def test_what_cannot_be_done_is_an_error_of_openais(given: Any, error: type[open
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"response_format": {"type": "json_object"}}, "response_format is text"),
+        ({"tools": [{"type": "function", "function": {"name": "look"}}]}, "the tools are those of the served agent"),
+        ({"n": 2}, "n is 1"),
+        ({"model": ""}, "GET /v1/models"),
+        ({"messages": [{"role": "assistant", "content": "x"}]}, "ends with a message of the user"),
+    ],
+)
+def test_what_a_chat_completion_cannot_do_is_declined(given: Any, says: str):
+    body: Any = {"model": "shop", "messages": [USER], **given}
+    with serving() as http, client_of(str(http.base_url)) as client, pytest.raises(openai.BadRequestError, match=says):
+        client.chat.completions.create(**body)
+
+
 def test_errors_of_the_guard_and_of_runs_are_openais_too():
     def fail(request: Request) -> str:
         raise ValueError("inside")

@@ -328,7 +328,7 @@ def _serve_command(
     options |= {"max_runs": max_runs, "max_sessions": max_sessions}
     options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
     options["owner_limits"] = OwnerLimits(runs=user_runs, tokens_per_day=user_tokens, usd_per_day=user_usd)
-    _serve.serve_agents(references, _serve.Address(host, port, _serve.tokens_of(token, users), grace), options)
+    _serve.serve_agents(references, _serve.ServedAt(host, port, _serve.read_tokens(token, users), grace), options)
 
 
 @app.command("chat", short_help="Talk to a model, with tools and documents.", epilog=_CHAT_EXAMPLES)

@@ -16,10 +16,10 @@ from trivium.journal import Journal
 from trivium.serving import AgentServer, ServeOptions
 from trivium.serving.lowlevel import HTTPServing, is_loopback
 
-__all__ = ["Address", "browse_runs", "report_ready", "serve_agents", "tokens_of"]
+__all__ = ["ServedAt", "browse_runs", "read_tokens", "report_ready", "serve_agents"]
 
 
-class Address(NamedTuple):
+class ServedAt(NamedTuple):
     """Where a server listens, for whom, and how long runs have to end when it stops."""
 
     host: str
@@ -28,7 +28,7 @@ class Address(NamedTuple):
     grace: float
 
 
-def serve_agents(references: list[str], address: Address, options: ServeOptions) -> None:
+def serve_agents(references: list[str], address: ServedAt, options: ServeOptions) -> None:
     """Serve the agents at `[name=]module:object` (or those that the functions there make) until a signal comes.
 
     Raises:
@@ -46,7 +46,7 @@ def serve_agents(references: list[str], address: Address, options: ServeOptions)
     server.serve(ready)
 
 
-def tokens_of(token: str | None, users: Path | None) -> str | Mapping[str, str] | None:
+def read_tokens(token: str | None, users: Path | None) -> str | Mapping[str, str] | None:
     """Return the one token, or those of the users in a file, whose lines are NAME=TOKEN.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._agui_events import AGUIEvents
-from trivium.serving._agui_thread import messages_added, messages_of
+from trivium.serving._agui_thread import messages_added, thread_messages
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._openai import parse_conversation
@@ -98,7 +98,7 @@ class AGUIRoutes(Routes):
         return _Attempt(run, 0, run_id, messages)
 
     async def _messages_of(self, run: ServedRun) -> list[JSONObject] | None:
-        return messages_of(run.request, await self._runs.in_session(run.request.owner, run.request.session))
+        return thread_messages(run.request, await self._runs.in_session(run.request.owner, run.request.session))
 
     async def _resume(self, run: ServedRun, run_id: str, resume: list[JSONObject]) -> _Attempt:
         decided: dict[str, Verdict] = {}

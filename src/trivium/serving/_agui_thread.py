@@ -8,7 +8,7 @@ from typing import Any
 from trivium.events import JSONObject
 from trivium.serving._store import RunRequest
 
-__all__ = ["messages_added", "messages_of"]
+__all__ = ["messages_added", "thread_messages"]
 
 
 def messages_added(messages: Sequence[JSONObject], thread: Sequence[RunRequest]) -> JSONObject:
@@ -19,7 +19,7 @@ def messages_added(messages: Sequence[JSONObject], thread: Sequence[RunRequest])
         thread: the earlier runs of the thread, the oldest first.
     """
     before = next((each for each in reversed(thread) if "agui" in each.body), None)
-    earlier = None if before is None else messages_of(before, thread)
+    earlier = None if before is None else thread_messages(before, thread)
     if before is None or not earlier:
         return {"messages": [*messages], "after": "", "known": 0}
     pairs = zip(earlier, messages, strict=False)
@@ -27,7 +27,7 @@ def messages_added(messages: Sequence[JSONObject], thread: Sequence[RunRequest])
     return {"messages": [*messages[known:]], "after": before.id, "known": known}
 
 
-def messages_of(request: RunRequest, thread: Iterable[RunRequest]) -> list[JSONObject] | None:
+def thread_messages(request: RunRequest, thread: Iterable[RunRequest]) -> list[JSONObject] | None:
     """Return the messages that the client of a run has sent; None: an earlier run that had some of them was deleted.
 
     Args:
@@ -38,7 +38,7 @@ def messages_of(request: RunRequest, thread: Iterable[RunRequest]) -> list[JSONO
         >>> one = RunRequest(id="1", owner="", name="", session="", body={"agui": {"messages": [{"id": "a"}]}})
         >>> kept = {"messages": [{"id": "b"}], "after": "1", "known": 1}
         >>> two = RunRequest(id="2", owner="", name="", session="", body={"agui": kept})
-        >>> messages_of(two, [one, two]), messages_of(two, [two])
+        >>> thread_messages(two, [one, two]), thread_messages(two, [two])
         ([{'id': 'a'}, {'id': 'b'}], None)
     """
     runs = {each.id: each for each in thread}

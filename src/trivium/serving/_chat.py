@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from trivium.events import JSONObject
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import ENDS
-from trivium.serving._openai import content_text, is_answer, model_list, parse_conversation
+from trivium.serving._openai import check_format, content_text, is_answer, model_list, parse_conversation
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun, done, ended
@@ -64,6 +64,7 @@ class ChatRoutes(Routes):
             )
         if body.get("n") not in (None, 1):
             raise Failure(422, "InvalidRequest", "n is 1: a run gives one answer")
+        check_format(body.get("response_format"), "response_format")
         messages, name = body.get("messages"), body.get("model")
         if not isinstance(name, str) or not name:
             raise Failure(422, "InvalidRequest", "model is the name of what is served: GET /v1/models lists them")

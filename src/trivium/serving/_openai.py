@@ -14,7 +14,7 @@ from trivium.serving._wire import Failure
 if TYPE_CHECKING:
     pass
 
-__all__ = ["content_text", "is_answer", "model_list", "parse_conversation"]
+__all__ = ["check_format", "content_text", "is_answer", "model_list", "parse_conversation"]
 
 _TEXTS: Final = ("text", "input_text", "output_text")
 
@@ -25,6 +25,13 @@ def model_list(names: Iterable[str], created: int) -> list[JSONObject]:
 
 
 # ---- what clients say
+def check_format(form: object, what: str) -> None:
+    """Raise a Failure where a client wants answers that are not text; `what` is the name of the field."""
+    kind: object = cast("JSONObject", form).get("type") if isinstance(form, dict) else form
+    if kind not in (None, "text"):
+        raise Failure(422, "InvalidRequest", f"{what} is text: the served agent has the type of its answers itself")
+
+
 def parse_conversation(items: Iterable[object], what: str) -> list[JSONObject]:
     """Return the messages of a conversation: all are a user's, but for earlier answers, which are text and no more.
 

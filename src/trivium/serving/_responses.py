@@ -10,7 +10,7 @@ from trivium.events import JSONObject
 from trivium.serving._approvals import Verdict
 from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
 from trivium.serving._log import STOPS
-from trivium.serving._openai import parse_conversation
+from trivium.serving._openai import check_format, parse_conversation
 from trivium.serving._response_events import ResponseEvents
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
@@ -182,10 +182,7 @@ def _checked(body: JSONObject) -> JSONObject:
         if body.get(name):
             raise Failure(422, "InvalidRequest", f"{name} cannot be given: the served agent has its own")
     text = body.get("text")
-    form: object = cast("JSONObject", text).get("format") if isinstance(text, dict) else None
-    kind: object = cast("JSONObject", form).get("type") if isinstance(form, dict) else form
-    if kind not in (None, "text"):
-        raise Failure(422, "InvalidRequest", "text.format is text: the served agent has the type of its answers itself")
+    check_format(cast("JSONObject", text).get("format") if isinstance(text, dict) else None, "text.format")
     metadata = body.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         raise Failure(422, "InvalidRequest", "metadata is an object")
