@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import statistics
@@ -17,6 +18,7 @@ from typing import Any, cast
 import pytest
 
 from trivium.distributed import ConnectionLimits
+from trivium.serving._accepting import accept_in_turn
 from trivium.serving._connections import Connections, OncePerSecond, network_of
 from trivium.serving.lowlevel import Failure
 
@@ -182,6 +184,49 @@ def test_connections_that_are_answered_are_not_ended_for_others() -> None:
     last = Noted("a")
     connections.enter(last)
     assert not last.status
+
+
+class Noting(asyncio.Protocol):
+    """Notes from which address a connection comes, in the order in which they begin, and ends it."""
+
+    def __init__(self, seen: list[str], count: int, all_seen: asyncio.Event) -> None:
+        self.seen, self.count, self.all_seen = seen, count, all_seen
+
+    def connection_made(self, transport: Any) -> None:
+        self.seen.append(transport.get_extra_info("peername")[0])
+        transport.abort()
+        if len(self.seen) == self.count:
+            self.all_seen.set()
+
+
+async def begun(listener: socket.socket, count: int, most: int = 1000) -> list[str]:
+    """The addresses of so many connections that wait in the kernel's queue, in the order in which they begin."""
+    seen, all_seen = list[str](), asyncio.Event()
+    accepting = asyncio.create_task(accept_in_turn(listener, lambda: Noting(seen, count, all_seen), most))
+    await all_seen.wait()
+    accepting.cancel()
+    await asyncio.wait([accepting])
+    return seen
+
+
+@pytest.mark.parametrize(("most", "before"), [(1000, 16), (40, 100)])
+def test_a_client_begins_before_the_crowd_of_another_address(most: int, before: int) -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=300))
+        for address in (*["127.0.0.2"] * 120, "127.0.0.3"):
+            stack.enter_context(socket.create_connection(listener.getsockname(), 30, (address, 0)))
+        seen = asyncio.run(begun(listener, 121, most))
+        assert seen.index("127.0.0.3") <= before + 16
+        assert seen.count("127.0.0.2") == 120
+
+
+def test_what_was_accepted_and_has_not_begun_is_closed_when_the_server_stops() -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=300))
+        clients = [stack.enter_context(socket.create_connection(listener.getsockname(), 30)) for _ in range(60)]
+        assert len(asyncio.run(begun(listener, 1))) < 60
+        listener.close()
+        assert [said_by(each) for each in clients] == [b""] * 60
 
 
 def test_addresses_of_one_network_are_one() -> None:

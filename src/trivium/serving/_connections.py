@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from types import TracebackType
@@ -17,11 +18,10 @@ from trivium.schema.lowlevel import positive
 from trivium.serving._error_response import ErrorResponse, error_response
 from trivium.serving._wire import Failure
 
-__all__ = ["ACCEPTED_AT_ONCE", "MOST_WAITING", "ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol"]
+__all__ = ["MOST_WAITING", "ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol", "network_of"]
 
-ACCEPTED_AT_ONCE: Final = 16
-"""The connections that are accepted in one turn of the loop, between which others are served."""
 _MOST_FAULTS: Final = 1000
+_MOST_NETWORKS: Final = 4096
 MOST_WAITING: Final = 2048
 """The connections that may wait to be accepted: beyond these, a client tries again after a second or more."""
 _LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
@@ -126,7 +126,8 @@ class Connections:
             self._waiting.setdefault(connection)
 
 
-def network_of(client: tuple[str, int] | None) -> str:
+@lru_cache(_MOST_NETWORKS)
+def network_of(client: tuple[Any, ...] | None) -> str:
     """Return the address for which connections are counted.
 
     >>> network_of(("192.0.2.1", 99)), network_of(("2001:db8::1", 99)), network_of(("::ffff:192.0.2.1", 99))

@@ -14,9 +14,11 @@ from trivium.commander.lowlevel import capture, enter_worker, run_on_loop, submi
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
+from trivium.serving._accepting import accept_in_turn
 from trivium.serving._app import ServeOptions, Service
-from trivium.serving._connections import ACCEPTED_AT_ONCE, MOST_WAITING, ConnectionLimits, bounded_log, make_protocol
+from trivium.serving._connections import MOST_WAITING, ConnectionLimits, bounded_log, make_protocol
 from trivium.serving._guard import LOOPBACK, is_loopback
+from trivium.serving._tasks import Background
 
 __all__ = ["AgentServer", "HTTPServing"]
 
@@ -233,9 +235,12 @@ def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready:
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
+            await super().startup([])
+            make = partial(http, config=config, server_state=self.server_state, app_state=self.lifespan.state)
+            self._accepting = list[Background]()
             for each in sockets or ():
                 each.listen(MOST_WAITING)
+                self._accepting.append(Background(partial(accept_in_turn, each, make, max(1, limits.most() // 2))))
             ready()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -244,14 +249,17 @@ def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready:
 
         async def _close(self, sockets: list[socket.socket] | None, over: ThreadEvent) -> None:
             try:
+                for each in self._accepting:
+                    each.cancel("the server stops")
+                    await each.ended()
                 await super().shutdown(sockets)
             finally:
                 over.set()
 
+    http = make_protocol(limits)
     config = uvicorn.Config(
         service.app,
-        http=make_protocol(limits),
-        backlog=ACCEPTED_AT_ONCE,
+        http=http,
         h11_max_incomplete_event_size=limits.header_bytes,
         ws="none",
         lifespan="off",
