@@ -50,6 +50,67 @@ def test_a_tool_that_needs_an_approval_is_refused_where_nobody_can_be_asked():
         assert answer.choices[0].message.content == "You said 1."
 
 
+APPROVE: Any = {"type": "function", "function": {"name": "approve", "parameters": {"type": "object", "properties": {}}}}
+
+
+def test_a_client_that_declares_a_function_for_it_is_asked_for_approvals():
+    def answer(call: str, approved: bool, **more: Any) -> Any:
+        return {"role": "tool", "tool_call_id": call, "content": json.dumps({"approved": approved, **more})}
+
+    def completed(messages: list[Any]) -> Any:
+        return client.chat.completions.create(model="shop", tools=[APPROVE], messages=messages)
+
+    def streamed(messages: list[Any]) -> Any:
+        with client.chat.completions.stream(model="shop", tools=[APPROVE], messages=messages) as stream:
+            return stream.get_final_completion()
+
+    with serving() as http, client_of(str(http.base_url)) as client:
+        said: list[Any] = [{"role": "user", "content": "buy"}]
+        whole = completed(said)
+        (asked,) = whole.choices
+        assert [asked.finish_reason, whole.usage.total_tokens] == ["tool_calls", 30]
+        (call,) = asked.message.tool_calls
+        assert [call.function.name, json.loads(call.function.arguments)] == [
+            "approve", {"name": "pay", "arguments": {"amount": 3}}
+        ]  # fmt: skip
+        said += [asked.message, answer(call.id, True)]
+        done = completed(said)
+        assert [done.choices[0].message.content, done.usage.total_tokens] == ["You said 1.", 15]
+        assert completed(said).choices == done.choices  # where it was lost on its way
+        with pytest.raises(openai.ConflictError):
+            completed([*said[:-1], answer(call.id, False)])
+        assert len(http.get("/runs").json()["runs"]) == 1
+        said += [done.choices[0].message, USER]
+        assert completed(said).choices[0].message.content == "You said 2."
+        (asked,) = streamed(said[:1]).choices
+        (call,) = asked.message.tool_calls
+        refused = streamed([said[0], asked.message, answer(call.id, False, reason="too dear")])
+        assert refused.choices[0].message.content == "You said 1."
+        latest = http.get("/runs").json()["runs"][0]["id"]
+        assert "too dear" in http.get(f"/runs/{latest}/events").text
+
+
+@pytest.mark.parametrize(
+    ("call", "content", "error"),
+    [
+        ("call_x_y", '{"approved": true}', openai.NotFoundError),
+        ("call_1", '{"approved": true}', openai.BadRequestError),
+        ("call_x_y", "yes", openai.BadRequestError),
+        ("call_x_y", '{"approved": "yes"}', openai.BadRequestError),
+        ("", '{"approved": true}', openai.ConflictError),
+    ],
+)
+def test_answers_to_what_was_not_asked_decide_nothing(call: str, content: str, error: type[openai.APIStatusError]):
+    with serving() as http, client_of(str(http.base_url)) as client:
+        said: Any = [{"role": "user", "content": "buy"}]
+        asked: Any = client.chat.completions.create(model="shop", messages=said, tools=[APPROVE])
+        (one,) = asked.choices[0].message.tool_calls
+        answered: Any = {"role": "tool", "tool_call_id": call or f"{one.id}0", "content": content}
+        with pytest.raises(error):
+            client.chat.completions.create(model="shop", messages=[answered], tools=[APPROVE])
+        assert http.get("/runs").json()["runs"][0]["state"] == "paused"
+
+
 def test_the_async_client_streams_a_response():
     async def streamed(url: str) -> tuple[list[str], str]:
         async with (
@@ -193,6 +254,7 @@ def test_what_cannot_be_done_is_an_error_of_openais(given: Any, error: type[open
     [
         ({"response_format": {"type": "json_object"}}, "response_format is text"),
         ({"tools": [{"type": "function", "function": {"name": "look"}}]}, "the tools are those of the served agent"),
+        ({"tools": ["approve"]}, "the tools are those of the served agent"),
         ({"n": 2}, "n is 1"),
         ({"model": ""}, "GET /v1/models"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "ends with a message of the user"),

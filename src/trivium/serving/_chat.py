@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from time import time
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
+from trivium.serving._chat_approvals import Answers, approval_calls, can_be_asked
 from trivium.serving._http import json_response, owner_of, read_object
-from trivium.serving._log import ENDS
+from trivium.serving._log import STOPS
 from trivium.serving._openai import check_format, content_text, is_answer, model_list, parse_conversation
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._runs import Runs
@@ -23,7 +25,25 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatRoutes"]
 
-_DECLINED: Final = ("tools", "functions", "audio", "modalities")
+_DECLINED: Final = ("functions", "audio", "modalities")
+
+
+class _Part(NamedTuple):
+    """The part of a run that is one completion.
+
+    Args:
+        run: the run.
+        after: the number of the event before.
+        before: what the run had used by then.
+    """
+
+    run: ServedRun
+    after: int = 0
+    before: Mapping[str, Any] = {}
+
+    def usage(self, event: Mapping[str, Any]) -> JSONObject:
+        """Return what it has used at its last event."""
+        return _usage({name: value - self.before.get(name, 0) for name, value in event["usage"].items()})
 
 
 class ChatRoutes(Routes):
@@ -70,29 +90,47 @@ class ChatRoutes(Routes):
             raise Failure(422, "InvalidRequest", "model is the name of what is served: GET /v1/models lists them")
         if not isinstance(messages, list):
             raise Failure(422, "InvalidRequest", "messages is a list of messages")
-        said = parse_conversation(cast("list[object]", messages), "messages")
         options = cast("JSONObject", body["stream_options"]) if isinstance(body.get("stream_options"), dict) else {}
-        run = await self._runs.start(owner_of(request), name, said, is_conversation=True, asks=False)
+        part = await self._begun(owner_of(request), name, cast("list[object]", messages), can_be_asked(body))
         if body.get("stream") is True:
-            return cast("Response", Streamed(_chunks(run, options.get("include_usage") is True)))
-        return cast("Response", Awaited(partial(_completion, run)))
+            return cast("Response", Streamed(_chunks(part, options.get("include_usage") is True)))
+        return cast("Response", Awaited(partial(_completion, part)))
+
+    async def _begun(self, owner: str, name: str, messages: list[object], asks: bool) -> _Part:
+        """Start a run, or let one go on that has asked for approvals; answered again, it is followed again."""
+        given = [cast("JSONObject", each) if isinstance(each, dict) else {} for each in messages]
+        if answers := [*takewhile(lambda each: each.get("role") == "tool", reversed(given))][::-1]:
+            answered = Answers.parse(answers)
+            run = await self._runs.find(owner, answered.run_id)
+            paused, is_decided = answered.asked_by(run)
+            if not is_decided:
+                await self._runs.decide(run, answered.verdicts)
+            return _Part(run, paused["seq"], paused["usage"])
+        said = [
+            each for each in given if each.get("role") != "tool" and (each.get("content") or not each.get("tool_calls"))
+        ]
+        spoken = parse_conversation(said, "messages")
+        return _Part(await self._runs.start(owner, name, spoken, is_conversation=True, asks=asks))
 
 
-async def _completion(run: ServedRun) -> Response:
-    last = await ended(run)
+async def _completion(part: _Part) -> Response:
+    last = await ended(part.run, part.after, STOPS)
+    calls = approval_calls(part.run, last) if last["kind"] == "paused" else []
     message: JSONObject = {
         "role": "assistant",
-        "content": content_text(last["message"]),
+        "content": None if calls else content_text(last["message"]),
         "refusal": None,
         "annotations": [],
+        **({"tool_calls": calls} if calls else {}),
     }
-    choice: JSONObject = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-    found: JSONObject = {**_head(run, "chat.completion"), "choices": [choice], "usage": _usage(last["usage"])}
+    reason = "tool_calls" if calls else "stop"
+    choice: JSONObject = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
+    found: JSONObject = {**_head(part.run, "chat.completion"), "choices": [choice], "usage": part.usage(last)}
     return json_response(found)
 
 
-async def _chunks(run: ServedRun, with_usage: bool) -> AsyncGenerator[bytes]:
-    head = _head(run, "chat.completion.chunk")
+async def _chunks(part: _Part, with_usage: bool) -> AsyncGenerator[bytes]:
+    head = _head(part.run, "chat.completion.chunk")
     parts = ChatText()
 
     def chunk(delta: JSONObject, reason: str | None = None) -> bytes:
@@ -100,20 +138,23 @@ async def _chunks(run: ServedRun, with_usage: bool) -> AsyncGenerator[bytes]:
         return server_event({**head, "choices": choices, **({"usage": None} if with_usage else {})})
 
     yield chunk({"role": "assistant", "content": "", "refusal": None})
-    async for event in run.log.follow(seconds=PING_SECONDS):
+    async for event in part.run.log.follow(part.after, STOPS, PING_SECONDS):
         if event is None:
             yield PING
             continue
         if text := parts.read(event):
             yield chunk({"content": text})
-        if event["kind"] in ENDS:
+        if event["kind"] in STOPS:
             try:
-                used = _usage(done(event)["usage"])
+                used = part.usage(done(event))
             except Failure as failure:
                 told = failure.body()["error"]
                 yield server_event({"error": {**told, "code": failure.kind, "type": "server_error", "param": None}})
                 return
-            yield chunk({}, "stop")
+            calls = approval_calls(part.run, event) if event["kind"] == "paused" else []
+            if calls:
+                yield chunk({"tool_calls": [{"index": at, **each} for at, each in enumerate(calls)]})
+            yield chunk({}, "tool_calls" if calls else "stop")
             if with_usage:
                 yield server_event({**head, "choices": [], "usage": used})
     yield b"data: [DONE]\n\n"

@@ -54,13 +54,13 @@ def done(event: JSONObject) -> JSONObject:
     return event
 
 
-async def ended(run: ServedRun) -> JSONObject:
-    """Return the last event of a run when it is done.
+async def ended(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS) -> JSONObject:
+    """Return the last event of a run when it is done, or the first one of some kinds after the one of a number.
 
     Raises:
         Failure: it has failed or was cancelled, or the server shuts down.
     """
-    async for event in run.log.follow():
-        if event is not None and event["kind"] in ENDS:
+    async for event in run.log.follow(after, until):
+        if event is not None and event["kind"] in until:
             return done(event)
     raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
