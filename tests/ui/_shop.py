@@ -45,7 +45,8 @@ class Shop:
         if last["role"] == "tool":
             yield call_tool("pay", amount=3) if "costs 3" in said else f"{self.name}: {said}."
         elif "tell" in said:
-            yield "Once upon "
+            yield "Once "
+            yield "upon "
             while not self.may_end.is_set():
                 await wait(0.02)
             yield "a time."
