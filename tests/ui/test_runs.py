@@ -113,6 +113,24 @@ def test_a_fork_goes_on_with_another_model_and_an_edited_answer_and_is_compared(
     expect(page.get_by_role("row", name="Result")).to_contain_text("large: paid nothing.")
 
 
+def test_the_tree_of_a_run_that_waits_is_not_asked_for_again_and_again(open_page: OpenPage, server: AgentServer):
+    made = run(server, "buy a chair", until="paused")
+    page = open_page(f"#/run/{made}")
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    asked = list[str]()
+    for _ in range(3):
+        with page.expect_response("**/ui/run?*"):
+            pass
+    page.on("request", lambda request: asked.append(request.url))
+    for _ in range(2):
+        with page.expect_response("**/ui/run?*"):
+            pass
+    assert [url for url in asked if "/ui/outline" in url] == []
+    decide(server, made)
+    expect(page.get_by_text("small: paid 3.")).to_be_visible()
+    expect(page.get_by_role("row", name="tool:pay").get_by_text("done")).to_have_count(1)
+
+
 def test_a_run_of_twenty_thousand_nodes_makes_few_rows_and_is_walked_by_keys(
     open_page: OpenPage, tmp_path: Path, server: AgentServer
 ):

@@ -33,11 +33,14 @@ export function answerOf(message) {
 export function Run({ id, node, about }) {
   const [isForking, setForking] = useState(/** @type {number | null} */ (null));
   const [isDeleting, setDeleting] = useState(false);
+  const known = useRef(/** @type {{ run: any, columns: any, isSettled: boolean } | null} */ (null));
   const { value, error, ask } = useAsked(async (signal) => {
-    const [run, columns] = await Promise.all([
-      get("/ui/run", { id }, signal), about.inspects ? get("/ui/outline", { id }, signal) : null,
-    ]);
-    return { run, columns };
+    const before = known.current, isSettled = before?.isSettled && before.run.state === "paused";
+    const columns = () => (about.inspects ? get("/ui/outline", { id }, signal) : null);
+    const [run, found] = await Promise.all([get("/ui/run", { id }, signal), isSettled ? null : columns()]);
+    const isSame = JSON.stringify(run) === JSON.stringify(before?.run);
+    // Of a run that waits nothing is written: its tree is asked for once more after it was seen to wait, and then no more.
+    return (known.current = { run, columns: isSettled ? (isSame ? before?.columns : await columns()) : found, isSettled: isSame });
   }, [id, about], ({ run }) => (isActive(run.state) || run.state === "paused" ? 1000 : 0));
   const run = value?.run, columns = value?.columns;
   const outline = useMemo(() => (columns ? new Outline(columns) : null), [columns?.seq, columns?.status]);
