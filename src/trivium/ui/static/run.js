@@ -79,6 +79,7 @@ function Head({ run, outline, about, onFork, onDelete, onChange }) {
     outline ? Object.values(outline.columns.tokens).reduce((sum, each) => sum + each[which], 0) : null;
   const tokens = run.tokens || (total(0) ?? 0) + (total(1) ?? 0), usd = run.usd || total(2);
   const took = run.ended ? (run.ended - run.started) * 1000 : outline?.total;
+  const attempts = run.attempts - (run.fork ? 1 : 0);  // of a fork the first one has copied
   const place = `/ui/export?id=${encodeURIComponent(run.id)}`;
   return html`<div class="stack">
     <p class="crumbs"><a href="#/">Runs</a> / <span class="mono">${run.id}</span></p>
@@ -101,7 +102,7 @@ function Head({ run, outline, about, onFork, onDelete, onChange }) {
       <div><dt>Took</dt><dd>${duration(took) || "–"}</dd></div>
       ${tokens ? html`<div><dt>Tokens</dt><dd>${count(tokens)}</dd></div>` : null}
       ${usd ? html`<div><dt>Cost</dt><dd>${money(usd)}</dd></div>` : null}
-      ${run.attempts > 1 ? html`<div title="How often it was begun or resumed"><dt>Attempts</dt><dd>${run.attempts}</dd></div>` : null}
+      ${attempts > 1 ? html`<div title="How often it was begun or resumed"><dt>Attempts</dt><dd>${attempts}</dd></div>` : null}
       ${run.fork ? html`<div><dt>Forked from</dt><dd><a href=${`#/run/${encodeURIComponent(run.fork.run)}`}>${run.fork.run}</a>${" "}
         · <a href=${`#/compare/${encodeURIComponent(run.fork.run)}/${encodeURIComponent(run.id)}`}>compare</a></dd></div>` : null}
     </dl>
