@@ -189,6 +189,13 @@ def test_codes_are_not_supported_by_other_names(field: str, proposed: str, text:
     assert isinstance(ask(field, proposed, SourceText(text)), Refusal)
 
 
+def test_a_label_is_no_value() -> None:
+    text = "Buyer:\nAda Byron\n\nAda Byron: yes\nSeller :\nThe Seller Ltd."
+    assert ask("customer", "Buyer", SourceText(text)) == Refusal('"Buyer" is a label: the value stands behind it')
+    assert ask("customer", "Ada Byron", SourceText(text)).value == "Ada Byron"
+    assert ask("vendor", "Seller", SourceText(text)).value == "Seller"
+
+
 def test_an_unstated_currency_is_taken_only_from_the_text() -> None:
     assert ask("total: money", "50 EUR", SourceText("Amounts in €. Total 50")).value["currency"] == "EUR"
     assert ask("total: money", "$50", SourceText("Amounts in €. Total 50")).value["currency"] == "EUR"

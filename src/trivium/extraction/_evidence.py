@@ -42,6 +42,9 @@ _APART = 500
 _MANY = 200
 """Places of a value that are compared to find a line item."""
 
+_HEADS = re.compile(r"[ \t]*:[ \t]*(?:\n|\Z)")
+"""What stands behind a label whose value is on the lines below it."""
+
 _WRAPPING = " \t\r\n\"'`*<>()[]{}.,;:“”„‘’«»…"
 _PAIRS = frozenset(['""', "''", "``", "<>", "“”", "„“", "‘’", "«»"])
 _YES = "true yes ja oui si sí sì sim tak ano igen da wahr vrai vero"
@@ -179,6 +182,8 @@ def verify_text(search: _Search, proposed: object) -> Finding:
     field, text = search.field, search.source.text
     span = name_before(field, text, trim(field, text, span))
     value = display(text[slice(*span)])
+    if all(_HEADS.match(text, end) for _, end in search.source.find_all(value)):
+        return Refusal(f"{_quote(value)} is a label: the value stands behind it")
     wrong = misfit(field, value)
     return Refusal(f"{_quote(value)} {wrong}") if wrong else search.evidence(value, span)
 
