@@ -1,17 +1,19 @@
 """Extract fields from documents whose answers are known, and score them: run it with `make bench-extract`.
 
 ``python run.py [--model default] [--set labelled|prose|python|perl|open|reserved|all] [--limit N] [--every N]
-[--output DIR] [--corpus CLONE]``
+[--output DIR] [--corpus CLONE] [--keep]``
 
 "open" and "reserved" are the two parts of the invoices of the ZUGFeRD corpus, CLONE of github.com/ZUGFeRD/corpus; "all"
 has them where CLONE is given. A document that has its line in DIR is not read again, so a run that was stopped goes on
 where it was. The lines also have the tokens of the model's answers, from which `calibrate.py` learns the confidence.
+The figures of all that lies in DIR are written to `FIGURES.md` there, and with `--keep` to the one beside this file.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -75,6 +77,7 @@ def main() -> int:
     parser.add_argument(
         "--output", type=Path, default=HERE.parents[1] / "out" / "extract", help="folder of what was found"
     )
+    parser.add_argument("--keep", action="store_true", help="write the figures beside this file, too")
     options = parser.parse_args()
     sets = dict(SETS)
     for part in INVOICES if options.corpus else ():
@@ -85,7 +88,44 @@ def main() -> int:
         for name in (sets if options.set == "all" else [options.set])
     ]
     print("\n" + "\n".join(summary))
+    figures = "\n".join(figures_of(options.output)) + "\n"
+    for folder in (options.output, *([HERE] if options.keep else ())):
+        (folder / "FIGURES.md").write_text(figures, encoding="utf-8")
     return 0
+
+
+def figures_of(output: Path) -> Iterator[str]:
+    """Yield the lines of the page that tells what the results in a folder are worth."""
+    yield f"""# Figures of extraction
+
+Written by `benchmarks/extract/run.py`, {time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores; not by hand. *Exact* is the
+share of the fields that the truth holds; *invented* are values given where it has none. Line items are counted by value
+(`score.py`). The seconds are those of a document, on a machine that also did other work.
+
+| model | set | documents | fields | exact | wrong | missing | invented | not in the text | line items, F1 | seconds |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+    for results in sorted(output.glob("*/*.jsonl")):
+        truth, lines = results.with_name(f"{results.stem}.truth.json"), known(results)
+        texts = SETS[results.stem].texts if results.stem in SETS else output / results.stem
+        scored = json.loads(score(truth, results, texts, "--json"))
+        total, rows = scored["total"], scored["rows"]
+        share = f"{100 * total['exact'] / max(1, total['present']):.1f} %"
+        f1 = (
+            f"{200 * rows['right'] / (rows['wanted'] + rows['given']):.1f} % of {rows['items']}"
+            if rows["items"]
+            else ""
+        )
+        seconds = sum(line["seconds"] for line in lines.values()) / max(1, len(lines))
+        of_absent = f"{total['invented']} of {total['absent']}"
+        counts = (f"**{share}**", total["wrong"], total["missing"], of_absent, total["not_in_text"], f1)
+        row = (results.parent.name, results.stem, len(lines), total["present"], *counts, f"{seconds:.0f}")
+        yield f"| {' | '.join(map(str, row))} |"
+
+
+def score(truth: Path, results: Path, texts: Path, *options: str) -> str:
+    """Return what the scorer prints."""
+    command = [sys.executable, str(HERE / "score.py"), str(truth), str(results), "--texts", str(texts), *options]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def write_invoices(corpus: Path, part: str, folder: Path) -> Set:
@@ -107,8 +147,7 @@ def run_set(name: str, texts_and_truth: Set, model: str, output: Path, chosen: s
     fields = parse_fields(fields_file.read_text(encoding="utf-8"))
     extract(fields, model, [texts / each for each in names], results)
     part.write_text(json.dumps({each: truth[each] for each in names}), encoding="utf-8")
-    command = [sys.executable, str(HERE / "score.py"), str(part), str(results), "--texts", str(texts)]
-    report = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    report = score(part, results, texts)
     lines = [line for line in known(results).values() if Path(line["source"]).name in names]
     cost = {key: sum(line[key] for line in lines) for key in ("seconds", "tokens", "questions")}
     print(f"\n{name}, {model}\n{report}")
