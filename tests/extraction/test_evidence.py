@@ -199,6 +199,7 @@ def test_a_label_is_no_value() -> None:
 def test_an_unstated_currency_is_taken_only_from_the_text() -> None:
     assert ask("total: money", "50 EUR", SourceText("Amounts in €. Total 50")).value["currency"] == "EUR"
     assert ask("total: money", "$50", SourceText("Amounts in €. Total 50")).value["currency"] == "EUR"
+    assert ask("total: money", "$50", SourceText("Total 50 €")).value["currency"] == "EUR"
     assert ask("total: money", "50 EUR", SourceText("Total 50")).value["currency"] is None
     assert ask("total: money", "50 SEK", SourceText("Total 50 kr")).value["currency"] is None
     assert ask("total: money", "50 SEK", SourceText("SEK below. Total 50 kr")).value["currency"] == "SEK"

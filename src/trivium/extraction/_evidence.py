@@ -241,7 +241,9 @@ def verify_money(search: _Search, proposed: object) -> Finding:
     candidates = proposed_money(proposed)
     if not candidates:
         return Refusal(f"{_quote(proposed)} is not one amount of money")
-    for amount, wanted in candidates:
+    for amount, codes in candidates:
+        # A sign of many currencies, such as "$", is written by habit where the document has none of them.
+        wanted = codes if len(codes) < 2 or source.currencies.intersection(codes) else ()
         found = dict(source.money.get(amount, ()))
         known = {code for code in wanted if code}
         agreed = {

@@ -277,6 +277,7 @@ def _object_schema(fields: Sequence[Field], is_row: bool = False) -> dict[str, A
     """Build the schema of a record, of a group, or of an item of a list.
 
     In an item a text is not null but empty where there is none: of several values in a row, small models prefer null.
+    Those that were trained on programs write the template of an amount, such as "{0:.2f}", so braces are not allowed.
     """
     properties: dict[str, Any] = {}
     for field in fields:
@@ -287,6 +288,8 @@ def _object_schema(fields: Sequence[Field], is_row: bool = False) -> dict[str, A
             schema["enum"].append(None)
         elif not is_row or schema["type"] != "string":
             schema["type"] = [schema["type"], "null"]
+        elif field.kind == "money":
+            schema["pattern"] = "^[^{}]*$"
         properties[field.name] = schema
     return {
         "type": "object",
