@@ -163,6 +163,13 @@ def test_the_answer_has_room_for_lists():
     assert model.requests[0].parameters["max_tokens"] == 300 + 120 + 1000
 
 
+@pytest.mark.parametrize(("fields", "lines"), [("items: list of {name}", 200), ("total", 90)])
+def test_items_may_stand_anywhere_in_a_document_so_more_of_it_is_read(fields: str, lines: int):
+    text = "\n".join(f"{number} pens of a colour that was not told" for number in range(200))
+    question = Case(Document(content=text), parse_fields(fields)).question()
+    assert question.count(" pens of a colour that was not told") == pytest.approx(lines, abs=10)
+
+
 def test_of_a_long_document_only_what_matters_is_read():
     pages = [f"Chapter {number}. {'The weather was mild and nothing happened. ' * 20}" for number in range(300)]
     pages[150] = "The tenant is Ada Byron, who starts on 1 May 2024.\n" + pages[150]

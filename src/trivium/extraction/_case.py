@@ -26,7 +26,7 @@ from trivium.schema import Document
 __all__ = ["DOUBTFUL", "Case"]
 
 _PASSAGE = 500
-_BUDGET = 3600
+_BUDGET, _ROWS_BUDGET = 3600, 10_800
 
 
 DOUBTFUL = 0.8
@@ -47,7 +47,7 @@ class Case:
         document: the document.
         fields: the fields.
         budget: characters of the document that one question may hold; of a longer document, the passages
-            that matter to the fields are read.
+            that matter to the fields are read. Default 3,600; 10,800 with lists of groups, as items stand anywhere.
         tries: the number of requests to the model for the plain fields, and for each list of groups: those are asked
             for by themselves. The first is included; later ones ask for the refused values alone.
         min_confidence: the confidence below which a value is not given, from 0 to 1; default: as it was calibrated.
@@ -67,12 +67,13 @@ class Case:
         document: Document,
         fields: Sequence[Field],
         *,
-        budget: int = _BUDGET,
+        budget: int | None = None,
         tries: int = 2,
         min_confidence: float | None = None,
     ) -> None:
-        self.document, self.fields, self.budget = document, tuple(fields), budget
+        self.document, self.fields = document, tuple(fields)
         rows = [field for field in self.fields if field.is_rows]
+        self.budget = budget or (_ROWS_BUDGET if rows else _BUDGET)
         plain = tuple(field for field in self.fields if field not in rows)
         self._groups = [group for group in (plain, *((field,) for field in rows)) if group]
         self.asked = self._groups.pop(0)

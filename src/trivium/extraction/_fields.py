@@ -38,6 +38,9 @@ _ONE_OF = re.compile(r"\Aone\s+of\b\s*(?=.*\|)", re.IGNORECASE)
 _BRACKETED = re.compile(r"\A([^:()]*:\s*(?:list\s+of\s+)?(?:one\s+of\s*)?)\(([^()|]*\|[^()]*)\)", re.IGNORECASE)
 """Choices in parentheses, where a type is expected: "kind: one of (lease|sale)"."""
 
+_AMOUNT = "^(none|-?[0-9][0-9., ']{0,20})$"
+"""An amount in a list of groups; its currency is that beside it in the document."""
+
 _GROUP = "{}"
 """The type of a group, after its parts were taken out of the braces."""
 
@@ -277,7 +280,7 @@ def _object_schema(fields: Sequence[Field], is_row: bool = False) -> dict[str, A
     """Build the schema of a record, of a group, or of an item of a list.
 
     In an item a text is not null but empty where there is none: of several values in a row, small models prefer null.
-    Those that were trained on programs write the template of an amount, such as "{0:.2f}", so braces are not allowed.
+    They also write a template ("{0:.2f}") or the heading of the column for an amount: it is a number, or "none".
     """
     properties: dict[str, Any] = {}
     for field in fields:
@@ -289,7 +292,7 @@ def _object_schema(fields: Sequence[Field], is_row: bool = False) -> dict[str, A
         elif not is_row or schema["type"] != "string":
             schema["type"] = [schema["type"], "null"]
         elif field.kind == "money":
-            schema["pattern"] = "^[^{}]*$"
+            schema["pattern"] = _AMOUNT
         properties[field.name] = schema
     return {
         "type": "object",
