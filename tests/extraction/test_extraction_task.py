@@ -17,6 +17,7 @@ from trivium.exceptions import DocumentError, MalformedAnswerError, ProviderConn
 from trivium.extraction import Case, Outcome, extract_file, extract_files, extraction_task, parse_fields
 from trivium.knowledge import read
 from trivium.llms import LocalModel, Request
+from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 
 FIELDS = parse_fields("tenant, rent: money, starts: date")
@@ -260,15 +261,22 @@ def test_files_are_read_and_asked_about_on_the_thread_of_a_loop(tmp_path: Path):
 
 
 @pytest.mark.model
-def test_the_embedded_model_reads_what_the_questions_of_a_batch_have_in_common_once(tmp_path: Path):
-    kept: list[int] = []
+def test_the_embedded_model_reads_once_what_its_questions_have_in_common(tmp_path: Path):
+    fields = parse_fields("tenant, payments: list of {rent: money, starts: date}")
+    usages: list[Usage] = []
 
     def note(event: Event) -> None:
-        kept.extend([event.usage.cached_tokens] if event.usage else [])
+        usages.extend([event.usage] if event.usage else [])
 
-    task = extraction_task(FIELDS, LocalModel("small"))
-    run_sync(extract_files, task, files(tmp_path, 2), open_file, on_outcome=lambda outcome: None, listeners=[note])
-    assert kept[0] < kept[1]
+    task = extraction_task(fields, LocalModel("small"))
+
+    def open_case(path: Path) -> Case:
+        return Case(read(path), fields, tries=1)
+
+    run_sync(extract_files, task, files(tmp_path, 2), open_case, on_outcome=lambda outcome: None, listeners=[note])
+    first, of_its_rows, second, _ = usages
+    assert of_its_rows.cached_tokens >= first.input_tokens  # the document, and the first question
+    assert 0 < second.cached_tokens < first.input_tokens  # the instruction
 
 
 def test_a_file_that_fails_is_an_outcome_and_the_others_go_on(tmp_path: Path):
