@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import Token
 from threading import Lock
@@ -33,6 +34,8 @@ class CallNode(TaskNode):
     """The queue of the session that the call waits in, and the event of its turn; see `SessionLocks`."""
     may_be_abandoned: bool = False
     """Whether sync code of this call is left to its thread when the call is stopped: a tool with a timeout."""
+    held: list[CancelledError] | None = None
+    """Where a cancellation goes that came while sync code ran whose result is kept; None: it is raised."""
     asked: tuple[Any, Sequence[Any]] | None = None
     """The module that was called, and its messages; for policies, set where there is one."""
     cause: object = None

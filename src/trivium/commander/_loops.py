@@ -282,7 +282,10 @@ async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
 
 
 async def run_in_worker(function: Callable[[], T]) -> T:
-    """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans."""
+    """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans.
+
+    A node that holds cancellations gets the result all the same.
+    """
     loop, node, inbox = asyncio.get_running_loop(), current.get(), lender.get()
     done: asyncio.Future[Outcome[T]] = loop.create_future()
 
@@ -296,11 +299,13 @@ async def run_in_worker(function: Callable[[], T]) -> T:
         submit(alone)
     try:
         outcome = await asyncio.shield(done)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as error:
         if node is not None and stopped_by(node) is None:
             node.kill("cancelled")
-        await shield(done)
-        raise
+        outcome, held = await shield(done), getattr(node, "held", None)
+        if held is None or outcome[1] is not None:
+            raise
+        held.append(error)
     if isinstance(outcome[1], StopIteration):
         raise RuntimeError("user code raised StopIteration") from outcome[1]
     return value_or_raise(outcome)

@@ -320,12 +320,7 @@ class TaskNode:
                 return RecursionTooDeepError.of(self._name)
             return error
         cancelled, reason = self._stopping
-        if cancelled is not self and self._parent is not None:
-            return error
-        path = self._path()
-        if reason == "deadline":
-            return DeadlineExceededError(f"{path} took longer than it was given; raise its timeout", path)
-        return RunKilledError(f"{path} was stopped: {reason}", path)
+        return error if cancelled is not self and self._parent is not None else error_of_stop(self, reason)
 
     # ---- stopping
     def kill(self, reason: str = "killed") -> None:
@@ -392,6 +387,14 @@ sources_of: Callable[[TaskNode], frozenset[Any]] = attrgetter("_sources")
 """The sources that were read in the node, and in everything below."""
 stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")
 """The node that was cancelled, this one or one above, and the reason; None if none was."""
+
+
+def error_of_stop(node: TaskNode, reason: str) -> DeadlineExceededError | RunKilledError:
+    """Return the error that the caller of a node gets when it was stopped for this reason."""
+    path = node._path()
+    if reason == "deadline":
+        return DeadlineExceededError(f"{path} took longer than it was given; raise its timeout", path)
+    return RunKilledError(f"{path} was stopped: {reason}", path)
 
 
 def key_of(node: TaskNode) -> str:

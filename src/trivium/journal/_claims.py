@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import RLock
-from typing import cast
+from typing import Final, cast
 
 from trivium.commander.lowlevel import (
     CallNode,
@@ -24,19 +24,24 @@ from trivium.journal._codec import notes_in
 from trivium.journal._fingerprints import changed_lines
 from trivium.journal._store import Entry, EntryKind
 
-__all__ = ["Claims", "Record"]
+__all__ = ["NOT_STOPPED", "Claims", "Record"]
+
+NOT_STOPPED: Final = '"not stopped"'
+"""The body of the record that a stop, the one before it, does not count: what an effect had come to until then does."""
 
 
 class Record:
     """What an earlier attempt has recorded of one node."""
 
-    __slots__ = ("asked", "claimed", "digest", "end", "has_company", "key", "name", "outcome", "start")
+    __slots__ = ("asked", "before", "claimed", "digest", "end", "has_company", "key", "name", "outcome", "start")
 
     def __init__(self, entry: Entry) -> None:
         self.key, self.name, self.digest = entry.node, entry.name, entry.digest
         self.asked = entry.body if entry.kind in ("call", "intent") else ""
         self.outcome: tuple[EntryKind, str] | None = None
         """The kind and the body of its latest record, where that is no beginning."""
+        self.before: tuple[EntryKind, str] | None = None
+        """Those of the record before that one."""
         self.start, self.end = entry.seq, 1 << 62
         self.claimed = self.has_company = False
 
@@ -91,9 +96,11 @@ class Claims:
             record = self._by_key[entry.node] = Record(entry)
             self._siblings[entry.parent, entry.name].append(record)
         if entry.kind == "intent":  # again, of what is tried once more
-            record.outcome = None
+            record.asked, record.outcome = entry.body, None
+        elif entry.body == NOT_STOPPED:
+            record.outcome = record.before
         elif entry.kind != "call":
-            record.outcome = entry.kind, entry.body
+            record.before, record.outcome = record.outcome, (entry.kind, entry.body)
             record.end = entry.seq
             record.has_company |= notes_in(entry.body).has_company
 

@@ -17,7 +17,9 @@ from pydantic import BaseModel
 
 from trivium.commander.lowlevel import (
     CallNode,
+    Cancellation,
     TaskNode,
+    checkpoint,
     claim_key,
     current,
     drive,
@@ -35,12 +37,13 @@ from trivium.commander.lowlevel import (
 )
 from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
-from trivium.journal._claims import Claims
+from trivium.journal._claims import NOT_STOPPED, Claims
 from trivium.journal._codec import Codec, Notes, digest_of_messages, notes_in, with_notes
 from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, chains_of, restore
+from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again
 from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
@@ -86,7 +89,8 @@ class DurableRun:
         self._last: Entry | None = None
         self._located: set[str] = set()
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
-        self._failed: list[tuple[Exception, TaskNode]] = []
+        self._failed: list[tuple[Exception | TaskNode, Entry]] = []
+        """Errors that are recorded, or nodes that were stopped; each with what is written if it ends the run."""
         self._waiting: list[Entry] = []
         self._writing = RLock()
         self._transactions: dict[TaskNode, object] = {}
@@ -220,7 +224,7 @@ class DurableRun:
             yield results
         except BaseException as error:
             ended = "stopped" if not isinstance(error, Exception) else "failed"
-            self._end("paused" if isinstance(error, RunPausedError) else ended, error)
+            self._end("paused" if isinstance(error, RunPausedError) else ended, error, ending_of(node, error))
             raise
         if keys := self._claims.unclaimed():
             self._report(node, keys)
@@ -247,17 +251,16 @@ class DurableRun:
             return
         restore(state, node.session_id, body, self._codec, self._store)
 
-    def _end(self, status: RunStatus, error: BaseException | None = None) -> None:
+    def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
         causes: list[BaseException] = []
         cause = error
         while cause is not None and cause not in causes:
             causes.append(cause)
             cause = cause.__cause__ or cause.__context__
-        for failure, node in self._failed:
-            if failure in causes:
-                self._waiting.append(self._entry("retry", node, "", ""))
-        why = "" if error is None else f"{type(error).__name__}: {error}"[:1000]
+        for failure, entry in self._failed:
+            if (failure.exception if isinstance(failure, TaskNode) else failure) in causes:
+                self._waiting.append(entry)
         try:
             self._write()
             self._store.end(self.id, self.epoch, status, why)
@@ -319,9 +322,13 @@ class DurableRun:
                     return await self._reconciled(node, digest, reconcile)
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = node.sources  # these are noted again by the caller
-            value = await self._acted(node, digest, encoded if record is None else None, act, before)
-            keep = partial(self._keep, node, digest, value, codec, before)
-            return value if effect == "transactional" else await self._beside_loop(keep)
+            asks = None if record is not None and record.asked else encoded
+            with cancelled_after(node), self._stops_noted(node, digest, before):
+                value = await self._acted(node, digest, asks, act, before)
+                if effect != "transactional":
+                    value = await self._beside_loop(partial(self._keep, node, digest, value, codec, before))
+                checkpoint(node)  # sync code cannot be interrupted
+                return value
 
     @driver_neutral
     async def _acted(
@@ -340,9 +347,24 @@ class DurableRun:
                 self._write(self._entry("intent", node, digest, json.dumps(asked(), ensure_ascii=False)))
             raise
         except Exception as error:
-            notes = Notes(node.sources - before, {}, self._claims.has_company(node))
-            self._write(self._entry("error", node, digest, with_notes(self._codec.dump_error(error), notes)))
-            self._failed.append((error, node))  # now that it is recorded, it can be tried again
+            self._note_error(node, digest, error, before)
+            self._failed.append((error, self._entry("retry", node, "", "")))  # now that it is recorded
+            raise
+
+    def _note_error(self, node: CallNode, digest: str, error: Exception, before: Sources) -> None:
+        notes = Notes(node.sources - before, {}, self._claims.has_company(node))
+        self._write(self._entry("error", node, digest, with_notes(self._codec.dump_error(error), notes)))
+
+    @contextmanager
+    def _stops_noted(self, node: CallNode, digest: str, before: Sources) -> Generator[None]:
+        """Record that an effect is stopped, if the run goes on; should the stop end it, the stop does not count."""
+        try:
+            yield
+        except Cancellation:
+            stop = None if node.held else find_stop(node, self._root)
+            if stop is not None:
+                self._note_error(node, digest, stop.error, before)
+                self._failed.append((stop.node, self._entry("retry", node, "", NOT_STOPPED)))
             raise
 
     @driver_neutral
@@ -416,7 +438,9 @@ class DurableRun:
             return Decided(**json.loads(body))
         note_sources(node, notes_in(body).sources)
         if kind == "error":
-            raise codec.load_error(body)
+            error = codec.load_error(body)
+            stop_again(node, error)
+            raise error
         return codec.load(body)
 
     async def _reconciled(self, node: CallNode, digest: str, reconcile: Reconcile | None) -> Any:
@@ -428,7 +452,7 @@ class DurableRun:
         name = node_name(node).removeprefix("tool:")
         if reconcile is None:
             error = ToolError(
-                f"it is not known whether {name} happened: the process ended while it ran. Find out before you call it "
+                f"it is not known whether {name} happened: it was broken off while it ran. Find out before you call it "
                 "again",
                 name,
             )
