@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from trivium import Agent
-from trivium.exceptions import ProviderConnectionError
-from trivium.journal import Journal
+from trivium.exceptions import ProviderConnectionError, RunPausedError
+from trivium.journal import Journal, ask_later
 
 from ._command import Command
 
@@ -94,6 +94,49 @@ def test_runs_are_listed_for_people_and_for_programs(failed: Command):
     assert told["nodes"][2]["outcome"] == "Oslo is sunny"
 
 
+CAREFUL = """
+from trivium import Agent
+from trivium.actions import tool
+from trivium.testing import ScriptedModel, call_tool
+
+
+@tool(effect="read", needs_approval=True)
+def look(place: str) -> str:
+    '''Look at a place.'''
+    return f"{place} is sunny"
+
+
+def answer(request):
+    said = [each["content"] for each in request.messages if each["role"] == "tool"]
+    return said[-1] if said else call_tool("look", place="Oslo")
+
+
+def buyer():
+    return Agent(ScriptedModel(answer), tools=[look], name="buyer")
+"""
+
+
+def test_a_run_that_waits_for_a_decision_waits_when_it_is_resumed_too(failed: Command):
+    (failed.folder / "careful.py").write_text(CAREFUL)
+    space: dict[str, object] = {}
+    exec(CAREFUL, space)
+    made: Agent = space["buyer"]()  # type: ignore[operator]
+    journal = Journal(failed.folder / "runs.db")
+    with pytest.raises(RunPausedError):
+        made("Go.", run_id="b", journal=journal, approve=ask_later)
+    with pytest.raises(RunPausedError):
+        journal.view("b").resume(made)
+    journal.close()
+    assert "`trivium approve b`" in failed("resume", "b", "careful:buyer").error
+    digest, _, call = failed("approve", "b").out.partition("  ")
+    assert call == 'look {"place": "Oslo"}\n'
+    assert failed("approve", "b", digest[:6], "--by", "ada").err == "ada has approved look\n"
+    assert failed("approve", "b").err == "no call of it waits for a decision\n"
+    assert failed("resume", "b", "careful:buyer").out == "Oslo is sunny\n"
+    assert failed("fork", "b", "c", "--at", "buyer/tool:look").status == 0
+    assert "`trivium approve c`" in failed("resume", "c", "careful:buyer").error
+
+
 def test_the_id_of_a_run_is_shown_in_full(failed: Command):
     long = "run_8255c21a1ae543ca9cb21c54dd4a7a32-and-a-fork-of-it"
     assert failed("fork", "order-17", long, "--at", "buyer/tool:look", "--edit", "It rains.").status == 0
@@ -126,6 +169,8 @@ def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
+        (["runs", "--status", "broken"], 2, "'broken' is not one of 'running', 'done'"),
+        (["approve", "order-17", ""], 2, "an empty text stands for none of the calls that wait"),
         (["show", "order-18"], 1, "has no run 'order-18'"),
         (["show", "order-17", "--journal", "other.db"], 2, "there is no journal other.db: name it by --journal"),
         (["show", "order-17", "--journal", "agents:buyer"], 2, "and no Journal"),

@@ -156,6 +156,27 @@ def test_an_agent_that_took_too_long_as_a_tool_does_so_in_each_attempt(journal: 
     assert hanging.ran == 1
 
 
+def test_a_call_that_was_stopped_between_effects_asks_for_nothing_new_later(journal: Journal, release: ThreadEvent):
+    hanging = Hanging(release)
+
+    def make() -> Agent:
+        clerk = Agent(ScriptedModel(answer), tools=[hanging.tool("async def", effect="read")], name="clerk")
+        return Agent(ScriptedModel(ask_clerk), tools=[clerk], name="buyer")
+
+    def stop(event: Any) -> None:
+        if event.kind == "ended" and event.path.endswith("clerk#0/model#0"):
+            event.node.ancestor_chain[1].kill("enough")
+
+    first = make()("Go.", run_id="a", journal=journal, listeners=[stop]).content
+    assert "was stopped: enough" in first
+    assert journal.view("a").replay(make()).content == first
+    assert make()("Go.", run_id="a", journal=journal).content == first
+    assert hanging.ran == 0
+    (asked,) = [each for each in journal.view("a").tree().walk() if each.name == "clerk"]
+    assert (asked.status, asked.is_effect) == ("failed", False)
+    assert journal.view("a").diff(journal.view("a").fork("b")) is None
+
+
 @pytest.mark.parametrize("form", ["def", "async def"])
 @pytest.mark.parametrize("effect", ["read", "once"])
 def test_a_stop_that_ends_the_run_does_not_count_in_the_next_attempt(journal: Journal, form: str, effect: Any):

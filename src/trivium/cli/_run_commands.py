@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -50,6 +50,7 @@ Runs come from `journal.submit("buyer", "…", run_id="order-17")`. SIGTERM and
 Exit status: 0 after SIGTERM; 1 if it fails; 2 for a wrong option or object;
   130 after Ctrl-C."""
 
+_Status = Literal["running", "done", "failed", "stopped", "paused", "killed"]
 _Journal = Annotated[
     str, typer.Option("--journal", metavar="FILE", envvar="TRIVIUM_JOURNAL", help="The journal of the runs.")
 ]
@@ -63,7 +64,8 @@ _DEFAULT: Final = "runs.db"
 
 def _runs(
     status: Annotated[
-        str | None, typer.Option(metavar="STATUS", help="running, done, failed, stopped, paused or killed.")
+        _Status | None,
+        typer.Option(metavar="STATUS", help="Only running, done, failed, stopped, paused or killed ones."),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Look at them in a browser, until Ctrl-C.")] = False,
     report: Annotated[

@@ -15,7 +15,7 @@ from rich.tree import Tree
 from trivium.cli._objects_at import import_agent, import_object
 from trivium.cli._screen import one_line, printable, stdout, write_line
 from trivium.exceptions import ConfigurationError
-from trivium.journal import Journal, RunInfo, RunNode, RunView
+from trivium.journal import Journal, RunInfo, RunNode, RunView, ask_later
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
 from trivium.ui import run_page
@@ -151,7 +151,7 @@ def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool
         ConfigurationError: there is no such program, or the run is that of other code.
     """
     program, run = import_agent(reference), journal.view(run_id)
-    result = run.replay(program) if is_replay else run.resume(program)
+    result = run.replay(program) if is_replay else run.resume(program, approve=program.approve or ask_later)
     content = result.content
     said = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
     if not as_json:
@@ -197,11 +197,14 @@ def decide_call(journal: Journal, run_id: str, digest: str | None, by: str, reas
             else:
                 call = f"{each.name} {json.dumps(each.arguments, ensure_ascii=False)}"
                 sys.stdout.write(f"{each.digest}  {printable(one_line(call))}\n")
+        if not waiting:
+            write_line("no call of it waits for a decision")
         return
     found = [each for each in waiting if each.digest.startswith(digest)]
-    if len(found) != 1:
+    if not digest or len(found) != 1:
+        number = (digest and len(found)) or "none"
         raise ConfigurationError(
-            f"{one_line(digest)} stands for {len(found) or 'none'} of the calls that wait: "
+            f"{one_line(digest) or 'an empty text'} stands for {number} of the calls that wait: "
             f"`trivium approve {one_line(run_id)}` shows them"
         )
     who = by or getuser()

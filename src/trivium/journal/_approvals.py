@@ -69,8 +69,8 @@ def ask_later(request: Any) -> bool:
     if journal is None:
         raise ConfigurationError("approve=ask_later waits in a journal: give the call a run_id and a journal")
     raise RunPausedError(
-        f"the run {journal.id!r} waits for a decision on {request}: decide by journal.approve(…) or journal.refuse(…), "
-        "then call again with the same run id",
+        f"the run {journal.id!r} waits for a decision on {request}: decide by journal.approve(…), journal.refuse(…) or "
+        f"`trivium approve {journal.id}`, then call again with the same run id",
         request.name,
         journal.id,
     )

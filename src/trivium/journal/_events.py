@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from logging import WARNING
+from logging import WARNING, getLogger
 from typing import Any, Literal, NamedTuple
 
+from trivium.commander.lowlevel import CallNode, emit
 from trivium.events import Event, JSONObject
 
-__all__ = ["Fork", "ForkedEvent", "UnclaimedEvent"]
+__all__ = ["Fork", "ForkedEvent", "UnclaimedEvent", "report_unclaimed"]
+
+_logger = getLogger("trivium.journal")
 
 
 class Fork(NamedTuple):
@@ -59,3 +62,14 @@ class UnclaimedEvent(Event[tuple[str, ...], Literal["unclaimed"]], level=WARNING
     def parse(cls, fields: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the paths that another process sent."""
         return tuple(fields["paths"])
+
+
+def report_unclaimed(node: CallNode, run_id: str, paths: tuple[str, ...]) -> None:
+    """Report the recorded nodes that an attempt has not asked for; `node` is its root."""
+    emit(node, UnclaimedEvent, paths)
+    _logger.warning(
+        "the run %r did not ask again for what it has recorded at %s; what was done there stays done. The program "
+        "was changed, or does not do the same in each attempt",
+        run_id,
+        ", ".join(paths),
+    )

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
-from logging import getLogger
 from threading import RLock
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
@@ -37,10 +36,10 @@ from trivium.commander.lowlevel import (
 )
 from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import Decided, is_settled
-from trivium.journal._claims import NOT_STOPPED, Claims
+from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, notes_in, with_notes
 from trivium.journal._digests import Digests
-from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
+from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, chains_of, restore
 from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again
@@ -50,7 +49,6 @@ from trivium.policies import NOTHING, Sources
 
 __all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
 
-_logger = getLogger("trivium.journal")
 T = TypeVar("T")
 EffectKind: TypeAlias = Literal["read", "idempotent", "transactional", "once"]
 """The effect of an act on the world: none; the same for any number of times; one in the transaction of the journal; or
@@ -91,6 +89,8 @@ class DurableRun:
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
         self._failed: list[tuple[Exception | TaskNode, Entry]] = []
         """Errors that are recorded, or nodes that were stopped; each with what is written if it ends the run."""
+        self._stops: dict[str, Exception] = {}
+        """The recorded stops of calls that have started, by their keys."""
         self._waiting: list[Entry] = []
         self._writing = RLock()
         self._transactions: dict[TaskNode, object] = {}
@@ -151,11 +151,23 @@ class DurableRun:
             )
         elif is_new:
             self._restore(node, state, record.asked)
-        try:
-            return await act()
-        finally:
-            if record is None or record.outcome is None:
-                self._waiting.append(self._entry("end", node, "", ""))
+        stop = self._stop_in(node, record)
+        with self._stops_noted(node, digest, node.sources):
+            try:
+                result = await act()
+                if stop is not None:
+                    stop_again(node, stop)
+                return result
+            finally:
+                if record is None or record.outcome is None:
+                    self._waiting.append(self._entry("end", node, "", ""))
+
+    def _stop_in(self, node: CallNode, record: Record | None) -> Exception | None:
+        """Return the recorded stop of a call that starts: it is stopped again before it asks for something new."""
+        if record is None or record.outcome is None or record.outcome[0] != "error":
+            return None
+        stop = self._stops[key_of(node)] = self._codec.load_error(record.outcome[1])
+        return stop
 
     def _is_new(self, node: CallNode, state: HasState) -> bool:
         """Return whether a module has not been called before in this attempt, in this session."""
@@ -227,29 +239,17 @@ class DurableRun:
             self._end("paused" if isinstance(error, RunPausedError) else ended, error, ending_of(node, error))
             raise
         if keys := self._claims.unclaimed():
-            self._report(node, keys)
+            tree = tree_of(self._root, 0.0, self._store.entries(self.id), self._codec)
+            report_unclaimed(node, self.id, tuple(each.path for each in tree.walk() if each.key in keys))
         if state is not None and node.session_id != 0:
             body = {"result": [self._codec.encode(each) for each in results], **self._saved(node, state)}
             self._waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
         self._end("done")
 
-    def _report(self, node: CallNode, keys: list[str]) -> None:
-        """Report the recorded nodes that this attempt has not asked for."""
-        tree = tree_of(node_name(node), 0.0, self._store.entries(self.id), self._codec)
-        paths = tuple(each.path for each in tree.walk() if each.key in keys)
-        emit(node, UnclaimedEvent, paths)
-        _logger.warning(
-            "the run %r did not ask again for what it has recorded at %s; what was done there stays done. The program "
-            "was changed, or does not do the same in each attempt",
-            self.id,
-            ", ".join(paths),
-        )
-
     def _restore(self, node: CallNode, state: HasState | None, body: str | None) -> None:
         """Have a module remember what it did when it was first called, or nothing."""
-        if state is None or body is None:
-            return
-        restore(state, node.session_id, body, self._codec, self._store)
+        if state is not None and body is not None:
+            restore(state, node.session_id, body, self._codec, self._store)
 
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
@@ -313,6 +313,9 @@ class DurableRun:
             self._fingerprints.compare(key_of(above), node_name(above), is_recorded, made_of)
         if outcome is not None:
             return self._recorded(node, outcome, codec)
+        for each in node.ancestor_chain if self._stops else ():
+            if key_of(each) in self._stops:
+                stop_again(node, self._stops[key_of(each)])
         self._fingerprints.check()
         with self._claims.running(node):
             if effect == "transactional":
@@ -357,11 +360,11 @@ class DurableRun:
 
     @contextmanager
     def _stops_noted(self, node: CallNode, digest: str, before: Sources) -> Generator[None]:
-        """Record that an effect is stopped, if the run goes on; should the stop end it, the stop does not count."""
+        """Record that a call or an effect is stopped, if the run goes on; a stop that ends it does not count later."""
         try:
             yield
         except Cancellation:
-            stop = None if node.held else find_stop(node, self._root)
+            stop = None if node.held or key_of(node) in self._stops else find_stop(node, self._root)
             if stop is not None:
                 self._note_error(node, digest, stop.error, before)
                 self._failed.append((stop.node, self._entry("retry", node, "", NOT_STOPPED)))

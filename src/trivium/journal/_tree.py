@@ -92,7 +92,8 @@ class RunNode:
             case "error":
                 found = codec.load(entry.body)
                 self.error = f"{found['kind']}: {found['text']}"
-                self.digest, self.is_effect = entry.digest, True
+                self.is_effect = self.is_effect or not self.digest  # a call that was stopped is none
+                self.digest = entry.digest
             case _:
                 pass
 

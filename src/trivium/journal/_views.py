@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, UnknownNodeError
+from trivium.journal._approvals import ask_later
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._detail import MOST_BEFORE, describe_node
 from trivium.journal._events import Fork
@@ -206,6 +207,8 @@ class RunView:
     def resume(self, program: Callable[..., T], *, accept_changes: bool = False, **options: Any) -> T:
         """Go on with the run where it was broken off; for one that is done, return its result again.
 
+        One that is paused waits until somebody has decided, if neither the program nor `approve=` says whom to ask.
+
         Args:
             program: the agent, task or other module that it began with, made anew as the first attempt made it.
             accept_changes: whether an agent may have been changed meanwhile; see `Journal.accepting_changes`.
@@ -217,6 +220,8 @@ class RunView:
             DivergedError: the program asks something else than is recorded.
         """
         journal = self.journal.accepting_changes() if accept_changes else self.journal
+        if self.info.status == "paused" and getattr(program, "approve", None) is None:
+            options = {"approve": ask_later, **options}
         return self._call(program, journal, options)
 
     def replay(self, program: Callable[..., T], **options: Any) -> T:
