@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from trivium.exceptions import ProviderConnectionError
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 from pathlib import Path
+from typing import Any
 
 
 @tool(effect="read")
@@ -118,9 +120,9 @@ def buyer():
 
 def test_a_run_that_waits_for_a_decision_waits_when_it_is_resumed_too(failed: Command):
     (failed.folder / "careful.py").write_text(CAREFUL)
-    space: dict[str, object] = {}
+    space: dict[str, Any] = {}
     exec(CAREFUL, space)
-    made: Agent = space["buyer"]()  # type: ignore[operator]
+    made: Agent[Any] = space["buyer"]()
     journal = Journal(failed.folder / "runs.db")
     with pytest.raises(RunPausedError):
         made("Go.", run_id="b", journal=journal, approve=ask_later)
