@@ -98,12 +98,11 @@ def test_a_tool_that_took_too_long_takes_too_long_in_each_attempt(
         return buyer(hanging.tool(form, effect=effect, timeout=0.05))
 
     first = call(make, driver, run_id="a", journal=journal)
-    ran = hanging.ran  # on a busy machine its time may be over before it has begun
     assert "longer than the 0.05 seconds" in first
     assert call(make, driver, run_id="a", journal=journal) == first
     assert journal.view("a").replay(make()).content == first
     assert journal.view("a").fork("b", at="buyer/model#1").resume(make()).content == first
-    assert hanging.ran == ran
+    assert hanging.ran <= 1  # 0 where a busy machine took all of its time
 
 
 @pytest.mark.parametrize("driver", ["sync", "async"])
@@ -150,11 +149,10 @@ def test_an_agent_that_took_too_long_as_a_tool_does_so_in_each_attempt(journal: 
         return Agent(ScriptedModel(ask_clerk), tools=[told], name="buyer")
 
     first = make()("Go.", run_id="a", journal=journal).content
-    ran = hanging.ran
     assert "longer than the 0.05 seconds" in first
     assert journal.view("a").replay(make()).content == first
     assert make()("Go.", run_id="a", journal=journal).content == first
-    assert hanging.ran == ran
+    assert hanging.ran <= 1  # 0 where a busy machine took all of its time
 
 
 def test_a_call_that_was_stopped_between_effects_asks_for_nothing_new_later(journal: Journal, release: ThreadEvent):

@@ -363,8 +363,8 @@ class DurableRun:
         """Record that a call or an effect is stopped, if the run goes on; a stop that ends it does not count later."""
         try:
             yield
-        except Cancellation:
-            stop = None if node.held or key_of(node) in self._stops else find_stop(node, self._root)
+        except (Cancellation, CancelledError):  # the latter where foreign code was woken further above
+            stop = None if key_of(node) in self._stops else find_stop(node, self._root)
             if stop is not None:
                 self._note_error(node, digest, stop.error, before)
                 self._failed.append((stop.node, self._entry("retry", node, "", NOT_STOPPED)))

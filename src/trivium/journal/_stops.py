@@ -37,12 +37,14 @@ class Stopped(NamedTuple):
 def find_stop(node: TaskNode, root: str) -> Stopped | None:
     """Return the stop that ends an effect; None if it is the whole run that is stopped, or a child that nobody awaits.
 
+    A node whose caller was cancelled by asyncio is stopped too ("cancelled"): that is no stop by the program.
+
     Args:
         node: the node of the effect.
         root: the key of the run's root.
     """
-    stopped, reason = stopped_by(node) or (None, "")
-    for each in node.ancestor_chain:
+    stopped, reason = stopped_by(node) or (None, "cancelled")
+    for each in node.ancestor_chain if reason != "cancelled" else ():
         if key_of(each) == root:
             break
         if each is stopped:
