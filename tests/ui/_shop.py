@@ -29,7 +29,8 @@ MARKDOWN = [
 
 
 class Shop:
-    """A model that does what its user says in a word; "tell" it tells in pieces, all after the first when it may.
+    """A model that does what its user says in a word; "begin" and "tell" go on when they may,
+    and "tell" with much.
 
     Args:
         name: its name.
@@ -44,13 +45,13 @@ class Shop:
         said = str(last["content"])
         if last["role"] == "tool":
             yield call_tool("pay", amount=3) if "costs 3" in said else f"{self.name}: {said}."
-        elif "tell" in said:
+        elif "begin" in said or "tell" in said:
             yield "Once "
             yield "upon "
             while not self.may_end.is_set():
                 await wait(0.02)
             yield "a time."
-            for number in range(60):
+            for number in range(60 if "tell" in said else 0):
                 for piece in (f"\n\nAnd **then {number}.** ", "And so on. " * 20, *MARKDOWN[number % len(MARKDOWN)]):
                     yield piece
                 await wait(0.002)

@@ -182,5 +182,7 @@ function OneBlock({ block, rank, cite }) {
  * @param {{ text: string, rank?: number, cite?: Cite }} props rank: the level of its headings
  */
 export function Markdown({ text, rank = 2, cite }) {
-  return html`<div class="markdown">${blocksOf(text).map((each, at) => html`<${OneBlock} key=${at} block=${each} rank=${rank} cite=${cite} />`)}</div>`;
+  const shown = useMemo(() => blocksOf(text).map((each, at) => html`<${OneBlock} key=${at} block=${each} rank=${rank} cite=${cite} />`),
+    [text, rank, cite]);
+  return html`<div class="markdown">${shown}</div>`;
 }
