@@ -73,7 +73,7 @@ export function Answer({ message, runId, inspects, rank }) {
   const cite = useCallback((/** @type {number} */ number, /** @type {string} */ text) => citations.some((each) => each.number === number)
     && html`<button class="cite" aria-expanded=${open === number} onClick=${() => toggle(number)}>${text}</button>`, [message, open]);
   return html`<div class="stack">
-    ${typeof content === "string" ? html`<${Markdown} text=${content} rank=${rank} cite=${cite} />` : html`<pre>${asText(content)}</pre>`}
+    ${typeof content === "string" ? html`<${Markdown} text=${content} rank=${rank} cite=${cite} />` : html`<pre tabindex="0">${asText(content)}</pre>`}
     ${answer ? html`<ul class="citations">${citations.map((each) => html`<li key=${each.number}><button class="plain" aria-expanded=${open === each.number}
       onClick=${() => toggle(each.number)}>[${each.number}] ${placeOf(each)}</button></li>`)}</ul>` : null}
     ${chosen ? html`<${Shown} key=${chosen.number} cited=${chosen} runId=${runId} inspects=${inspects} />` : null}
