@@ -190,7 +190,7 @@ class Service:
         return Starlette(
             routes=[
                 *ChatCompletion(runs, options.keywords, options.max_bytes).routes(),
-                *RunRoutes(runs, options.max_bytes).routes(),
+                *RunRoutes(runs, options.max_bytes, options.keywords).routes(),
                 *ChatRoutes(runs, options.max_bytes).routes(),
                 *ResponseRoutes(runs, options.max_bytes).routes(),
                 *AGUIRoutes(runs, options.max_bytes).routes(),

@@ -53,7 +53,10 @@ class ChatCompletion(Routes):
         if "message" not in given:
             raise Failure(422, "InvalidRequest", 'the body is an object with "message"')
         message, session = given.pop("message"), str(parse_session(given.pop("session_id", 0)))
-        streamed = given.pop("stream", False) is True or "text/event-stream" in request.headers.get("accept", "")
+        streamed = given.pop("stream", False)
+        if not isinstance(streamed, bool):
+            raise Failure(422, "InvalidRequest", "stream is true or false")
+        streamed = streamed or "text/event-stream" in request.headers.get("accept", "")
         if refused := [name for name in given if name not in self._keywords]:
             known = f"the server takes {', '.join(self._keywords) or 'none'}"
             raise Failure(422, "InvalidRequest", f"{refused[0][:100]!r} is no keyword of a call here; {known}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from trivium.events import JSONObject
@@ -78,9 +79,9 @@ _START: Final[JSONObject] = {
     "additionalProperties": False,
     "properties": {
         "message": _MESSAGE,
-        "model": {"type": "string", "description": "what runs, by its name; default the first"},
+        "model": {"type": ["string", "null"], "description": "what runs, by its name; default the first"},
         "session_id": _SESSION,
-        "previous_run_id": {"type": "string", "description": "the run from whose end it goes on"},
+        "previous_run_id": {"type": ["string", "null"], "description": "the run from whose end it goes on"},
         "stream": {"type": "boolean", "description": "answer with the events of the run"},
     },
 }
@@ -90,17 +91,49 @@ _DECISION: Final[JSONObject] = {
     "properties": {
         "digest": {"type": "string", "minLength": 1},
         "approved": {"type": "boolean"},
-        "reason": {"type": "string", "maxLength": 10000},
+        "reason": {"type": ["string", "null"], "maxLength": 10000},
     },
 }
 
 
-def openapi(retention: str) -> JSONObject:
-    """Return the description of the routes of a server; `retention` says how long it keeps runs."""
+_MEMORY: Final[JSONObject] = {
+    "name": "session_id", "in": "path", "required": True,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000]*$"},
+}  # fmt: skip
+_ASK: Final[JSONObject] = {
+    "type": "object",
+    "required": ["message"],
+    "properties": {
+        "message": _MESSAGE,
+        "session_id": _SESSION,
+        "stream": {"type": "boolean", "description": "answer with events"},
+    },
+}
+_EVENT: Final[JSONObject] = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "id": {"type": "string", "description": "the number of the event, for Last-Event-ID"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
+
+
+def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
+    """Return the description of the routes of a server.
+
+    Args:
+        retention: says how long it keeps runs.
+        keywords: names that a client may send beside its message.
+    """
     run = _reference("Run")
     limit = _query("limit", {"type": "integer", "minimum": 1, "maximum": 1000})
     after = _query("after", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999})
     listed = {"type": "object", "required": ["runs"], "properties": {"runs": {"type": "array", "items": run}}}
+    allowed: JSONObject = {each: {} for each in keywords}
+    asked: JSONObject = {**_ASK, "properties": {**_ASK["properties"], **allowed}, "additionalProperties": False}
+    answer = _json({"type": "object"})
+    status = {"type": "object", "required": ["status"], "properties": {"status": {"const": "success"}}}
     deleted = {"type": "object", "properties": {"id": {"type": "string"}, "deleted": {"const": True}}}
     return {
         "openapi": "3.1.0",
@@ -129,6 +162,24 @@ def openapi(retention: str) -> JSONObject:
             "/runs/{run_id}/approvals": {
                 "post": _route("approve or refuse a call that waits", {"200": _json(run)}, [_ID], _DECISION)
             },
+            "/chat_completion": {
+                "post": _route(
+                    "ask, in a run that ends with its client",
+                    {"200": {**answer, "content": {**answer["content"], **_events()["content"]}}},
+                    body=asked,
+                )
+            },
+            "/memory/{session_id}": {
+                "get": _route("what a conversation has left in memory", {"200": _json({"type": "object"})}, [_MEMORY]),
+                "delete": _route("forget a conversation", {"200": _json(status)}, [_MEMORY]),
+            },
+            "/metrics": {
+                "get": _route(
+                    "numbers for Prometheus",
+                    {"200": {"description": "as text", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+                )
+            },
+            "/health_check": {"get": {**_route("whether it is there", {"200": _json(status)}), "security": []}},
         },
     }
 
@@ -146,7 +197,7 @@ def _json(schema: JSONObject) -> JSONObject:
 
 
 def _events() -> JSONObject:
-    return {"description": "server-sent events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    return {"description": "server-sent events", "content": {"text/event-stream": {"schema": _EVENT}}}
 
 
 def _route(

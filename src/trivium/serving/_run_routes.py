@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from trivium.events import JSONObject
@@ -11,6 +11,7 @@ from trivium.serving._http import MOST, json_response, owner_of, read_object, wh
 from trivium.serving._log import ENDS
 from trivium.serving._openapi import openapi
 from trivium.serving._routes import Handled, Routes
+from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun
 from trivium.serving._store import RunRequest
 from trivium.serving._streams import Streamed, follow_as, server_event
@@ -26,7 +27,17 @@ KEYS = ("message", "model", "session_id", "previous_run_id", "stream")
 
 
 class RunRoutes(Routes):
-    """The routes below `/runs`, and what describes the server."""
+    """The routes below `/runs`, and what describes the server.
+
+    Args:
+        runs: the runs.
+        max_bytes: the largest body of a request.
+        keywords: names that a client of Lagent's route may send beside its message.
+    """
+
+    def __init__(self, runs: Runs, max_bytes: int, keywords: Collection[str]) -> None:
+        super().__init__(runs, max_bytes)
+        self._keywords = sorted(keywords)
 
     def handled(self) -> Sequence[Handled]:
         """Return the routes of the protocol."""
@@ -52,7 +63,7 @@ class RunRoutes(Routes):
 
     async def openapi(self, request: Request) -> Response:
         """Return the description of these routes."""
-        return json_response(openapi(self._runs.retention))
+        return json_response(openapi(self._runs.retention, self._keywords))
 
     async def start(self, request: Request) -> Response:
         """Start a run; answer at once with its state, or with its events where `stream` is true."""
@@ -61,6 +72,8 @@ class RunRoutes(Routes):
             raise Failure(422, "InvalidRequest", f"{unknown[0][:100]!r} is no key here; there are {', '.join(KEYS)}")
         if "message" not in body:
             raise Failure(422, "InvalidRequest", 'the body is an object with "message"')
+        if not isinstance(body.get("stream", False), bool):
+            raise Failure(422, "InvalidRequest", "stream is true or false")
         session = str(parse_session(body["session_id"])) if "session_id" in body else ""
         run = await self._runs.start(
             owner_of(request), text_field(body, "model"), body["message"], session=session,
