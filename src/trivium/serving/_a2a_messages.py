@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, cast
 from trivium.events import JSONObject
 from trivium.serving._approvals import Verdict
 from trivium.serving._http import objects_in
+from trivium.serving._openai import attached
 from trivium.serving._run_routes import text_field
 from trivium.serving._wire import Failure
 
@@ -61,13 +62,10 @@ def _read(part: JSONObject) -> JSONObject:
             return {"type": "text", "text": text}
         case {"data": data}:
             return {"type": "text", "text": json.dumps(data, ensure_ascii=False)}
-        case {"raw": str(raw)} if kind.startswith("image/"):
-            return {"type": "image_url", "image_url": f"data:{kind};base64,{raw}"}
         case {"raw": str(raw)}:
-            file = {"file_data": f"data:{kind};base64,{raw}", "filename": part.get("filename")}
-            return {"type": "file", "file": file}
+            return attached(f"data:{kind};base64,{raw}", kind, part.get("filename"))
         case {"url": str(url)} if kind.startswith("image/"):
-            return {"type": "image_url", "image_url": url}
+            return attached(url, kind)
         case {"url": _}:
             text = "of files by their url only images are read here: send other files as raw, their bytes in base64"
             raise Failure(422, "ContentTypeNotSupported", text)

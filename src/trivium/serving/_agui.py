@@ -12,7 +12,7 @@ from trivium.serving._agui_events import AGUIEvents
 from trivium.serving._agui_thread import messages_added, thread_messages
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
-from trivium.serving._openai import parse_conversation
+from trivium.serving._openai import attached, parse_conversation
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
 from trivium.serving._served_run import ServedRun
@@ -90,10 +90,10 @@ class AGUIRoutes(Routes):
             text = "the thread waits for a decision: answer each of its interrupts in resume, or cancel the run"
             raise Failure(409, "Interrupted", text)
         new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
+        said = parse_conversation([{**each, "content": _content(each.get("content"))} for each in new], "messages")
         kept = messages_added(messages, await self._runs.in_session(owner, session))
         run = await self._runs.start(
-            owner, name, parse_conversation(new, "messages"), session=session, is_conversation=True,
-            label=run_id, agui={"run": run_id, **kept},
+            owner, name, said, session=session, is_conversation=True, label=run_id, agui={"run": run_id, **kept},
         )  # fmt: skip
         return _Attempt(run, 0, run_id, messages)
 
@@ -115,6 +115,24 @@ class AGUIRoutes(Routes):
         after = len(run.log.events)
         await self._runs.decide(run, decided, {"agui": run_id}, label=run_id)
         return _Attempt(run, after, run_id, await self._messages_of(run))
+
+
+def _content(content: object) -> object:
+    """Return the content of a message as OpenAI's protocols have it."""
+    parts = objects_in(content)
+    return content if parts is None else [*map(_part, parts)]
+
+
+def _part(part: JSONObject) -> JSONObject:
+    source: object = part.get("source")
+    kind = str(part.get("type"))
+    match source:
+        case {"type": "data", "value": str(value), "mimeType": str(mime)}:
+            return attached(f"data:{mime};base64,{value}", mime)
+        case {"type": "url", "value": str(url)}:
+            return attached(url, f"{kind}/")
+        case _:
+            return part
 
 
 def _attempts_of(run: ServedRun) -> list[tuple[int, str]]:

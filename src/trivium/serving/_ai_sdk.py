@@ -11,7 +11,7 @@ from trivium.serving._ai_sdk_events import AISDKEvents
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._log import ENDS
-from trivium.serving._openai import parse_conversation
+from trivium.serving._openai import attached, parse_conversation
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
 from trivium.serving._served_run import ServedRun
@@ -96,11 +96,7 @@ def _content(message: JSONObject) -> list[JSONObject]:
         if part.get("type") == "text":
             found.append({"type": "text", "text": part.get("text")})
         elif part.get("type") == "file":
-            is_image = str(part.get("mediaType")).startswith("image/")
-            file: JSONObject = {"file_data": part.get("url"), "filename": part.get("filename")}
-            found.append(
-                {"type": "image_url", "image_url": part.get("url")} if is_image else {"type": "file", "file": file}
-            )
+            found.append(attached(part.get("url"), str(part.get("mediaType")), part.get("filename")))
     return found
 
 

@@ -14,7 +14,7 @@ from trivium.serving._wire import Failure
 if TYPE_CHECKING:
     pass
 
-__all__ = ["check_format", "content_text", "is_answer", "model_list", "parse_conversation"]
+__all__ = ["attached", "check_format", "content_text", "is_answer", "model_list", "parse_conversation"]
 
 _TEXTS: Final = ("text", "input_text", "output_text")
 
@@ -104,6 +104,13 @@ def _from_data_url(url: object, what: str, kind: str) -> JSONObject:
     except (binascii.Error, ValueError):
         raise Failure(422, "InvalidRequest", f"{what} holds a {kind} that is not base64") from None
     return {"content": data, "mime_type": head[5:-7] or "application/octet-stream"}
+
+
+def attached(url: object, kind: str, filename: object = None) -> JSONObject:
+    """Return an image or another file, by its URL, which may hold it, as a part of a content of OpenAI's protocols."""
+    if kind.startswith("image/"):
+        return {"type": "image_url", "image_url": url}
+    return {"type": "file", "file": {"file_data": url, "filename": filename}}
 
 
 # ---- what they are sent

@@ -1,0 +1,95 @@
+"""Images and other files that clients send: they reach the model, in each protocol."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from serving._served import serving
+from trivium import Agent
+from trivium.llms import Request
+from trivium.testing import ScriptedModel
+
+IMAGE, PDF = (base64.b64encode(each).decode() for each in (b"picture", b"%PDF-1.4"))
+IMAGE_URL, PDF_URL = f"data:image/png;base64,{IMAGE}", f"data:application/pdf;base64,{PDF}"
+ELSEWHERE = "https://example.org/chair.png"
+
+
+def responses(text: str) -> tuple[str, Any]:
+    parts = [
+        {"type": "input_text", "text": text}, {"type": "input_image", "image_url": IMAGE_URL},
+        {"type": "input_image", "image_url": ELSEWHERE},
+        {"type": "input_file", "file_data": PDF_URL, "filename": "a.pdf"},
+    ]  # fmt: skip
+    return "/v1/responses", {"model": "clerk", "input": [{"role": "user", "content": parts}]}
+
+
+def chat(text: str) -> tuple[str, Any]:
+    parts = [
+        {"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": IMAGE_URL}},
+        {"type": "image_url", "image_url": {"url": ELSEWHERE}},
+        {"type": "file", "file": {"file_data": PDF_URL, "filename": "a.pdf"}},
+    ]  # fmt: skip
+    return "/v1/chat/completions", {"model": "clerk", "messages": [{"role": "user", "content": parts}]}
+
+
+def ag_ui(text: str) -> tuple[str, Any]:
+    parts = [
+        {"type": "text", "text": text},
+        {"type": "image", "source": {"type": "data", "value": IMAGE, "mimeType": "image/png"}},
+        {"type": "image", "source": {"type": "url", "value": ELSEWHERE}},
+        {"type": "document", "source": {"type": "data", "value": PDF, "mimeType": "application/pdf"}},
+    ]  # fmt: skip
+    body = {"threadId": "t", "runId": "r", "messages": [{"id": "u", "role": "user", "content": parts}]}
+    return "/ag-ui", {**body, "tools": [], "context": []}
+
+
+def ai_sdk(text: str) -> tuple[str, Any]:
+    parts = [
+        {"type": "text", "text": text}, {"type": "file", "mediaType": "image/png", "url": IMAGE_URL},
+        {"type": "file", "mediaType": "image/png", "url": ELSEWHERE},
+        {"type": "file", "mediaType": "application/pdf", "url": PDF_URL, "filename": "a.pdf"},
+    ]  # fmt: skip
+    return "/ai-sdk", {"id": "c", "messages": [{"role": "user", "parts": parts}]}
+
+
+def a2a(text: str) -> tuple[str, Any]:
+    parts = [
+        {"text": text}, {"raw": IMAGE, "mediaType": "image/png"}, {"url": ELSEWHERE, "mediaType": "image/png"},
+        {"raw": PDF, "mediaType": "application/pdf", "filename": "a.pdf"},
+    ]  # fmt: skip
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": parts}
+    return "/a2a", {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+
+
+@pytest.mark.parametrize("ask", [responses, chat, ag_ui, ai_sdk, a2a])
+def test_files_reach_the_model(ask: Callable[[str], tuple[str, Any]]):
+    seen = list[Request]()
+
+    def answer(request: Request) -> str:
+        seen.append(request)
+        return "seen"
+
+    with serving(Agent(ScriptedModel(answer), name="clerk")) as client:
+        path, body = ask("What is it?")
+        response = client.post(path, json=body, headers={"a2a-version": "1.0"})
+        assert [response.status_code, "seen" in response.text] == [200, True], response.text
+    said = json.dumps(seen[0].messages)
+    for each in ("What is it?", IMAGE_URL, ELSEWHERE, PDF):
+        assert each in said
+
+
+@pytest.mark.parametrize("ask", [responses, chat, ag_ui, ai_sdk, a2a])
+def test_what_is_no_file_is_refused_before_the_run(ask: Any):
+    with serving(Agent(ScriptedModel(["seen"]), name="clerk")) as client:
+        path, body = ask("What is it?")
+        for right, wrong in ((IMAGE, "~"), (PDF, "~"), (ELSEWHERE, "file:///etc/passwd")):
+            changed = json.loads(json.dumps(body).replace(right, wrong))
+            response = client.post(path, json=changed, headers={"a2a-version": "1.0"})
+            assert response.status_code == {"chat": 400, "responses": 400, "a2a": 200}.get(ask.__name__, 422)
+            assert "holds" in response.json()["error"]["message"]
+        assert client.get("/runs").json() == {"runs": []}
