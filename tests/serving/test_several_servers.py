@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
-from threading import Semaphore
+from threading import Event, Semaphore
 from typing import Any
 
 import psycopg
@@ -35,6 +35,7 @@ from trivium.actions import tool
 from trivium.commander import ThreadEvent, wait
 from trivium.llms import Delta, Request
 from trivium.serving import OwnerLimits
+from trivium.serving._store import RunRequest
 from trivium.serving.lowlevel import RunStore
 from trivium.testing import call_tool
 
@@ -238,6 +239,25 @@ def test_what_a_server_held_is_free_when_its_connection_breaks_and_it_writes_not
         assert [request.epoch, len(events) > 1] == [1, True]
         assert other.write([(run, 99, "{}")], [], {run: 0}) == {run}
         assert other.write([(run, 99, "{}")], [], {run: 1}) == set()
+
+
+def test_who_asks_for_a_run_while_it_is_taken_up_follows_it(journal: str, monkeypatch: pytest.MonkeyPatch):
+    begun, may_go_on, take_up = Event(), Event(), RunStore.take_up
+
+    def slow(store: RunStore, run_id: str, after: int = 0) -> Any:
+        begun.set()
+        assert may_go_on.wait(GUARD)
+        return take_up(store, run_id, after)
+
+    with serving(journal=journal) as client, closing(RunStore(journal)) as store, ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(RunStore, "take_up", slow)
+        body = {"messages": "hi", "is_conversation": False, "of_client": False, "asks": True, "is_kept": True}
+        store.add(RunRequest(id="run_x", owner="", name="shop", session="run_x", body=body))  # as a server that died
+        assert begun.wait(GUARD)
+        followed = pool.submit(follow, client, "run_x", is_there=(is_there := Semaphore(0)))
+        assert is_there.acquire(timeout=GUARD)
+        may_go_on.set()
+        assert json.loads(followed.result(GUARD)[-1][1])["message"]["content"] == "You said 1."
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

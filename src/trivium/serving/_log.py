@@ -270,6 +270,8 @@ class EventWriter:
             epochs = {log.run_id: log.epoch for log, _, _ in batch}
             lost = await self._written(partial(self._store.write, events, requests, epochs))
             for log, seq in {log: event["seq"] for log, event, _ in batch if event is not None}.items():
+                if log.epoch != epochs[log.run_id]:  # taken up again meanwhile
+                    continue
                 if log.run_id in lost:
                     log.lose()
                     self._on_lost(log.run_id)

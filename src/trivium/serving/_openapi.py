@@ -130,9 +130,6 @@ def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
     limit = _query("limit", {"type": "integer", "minimum": 1, "maximum": 1000})
     after = _query("after", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999})
     listed = {"type": "object", "required": ["runs"], "properties": {"runs": {"type": "array", "items": run}}}
-    allowed: JSONObject = {each: {} for each in keywords}
-    asked: JSONObject = {**_ASK, "properties": {**_ASK["properties"], **allowed}, "additionalProperties": False}
-    answer = _json({"type": "object"})
     status = {"type": "object", "required": ["status"], "properties": {"status": {"const": "success"}}}
     deleted = {"type": "object", "properties": {"id": {"type": "string"}, "deleted": {"const": True}}}
     return {
@@ -162,24 +159,30 @@ def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
             "/runs/{run_id}/approvals": {
                 "post": _route("approve or refuse a call that waits", {"200": _json(run)}, [_ID], _DECISION)
             },
-            "/chat_completion": {
-                "post": _route(
-                    "ask, in a run that ends with its client",
-                    {"200": {**answer, "content": {**answer["content"], **_events()["content"]}}},
-                    body=asked,
-                )
-            },
-            "/memory/{session_id}": {
-                "get": _route("what a conversation has left in memory", {"200": _json({"type": "object"})}, [_MEMORY]),
-                "delete": _route("forget a conversation", {"200": _json(status)}, [_MEMORY]),
-            },
-            "/metrics": {
-                "get": _route(
-                    "numbers for Prometheus",
-                    {"200": {"description": "as text", "content": {"text/plain": {"schema": {"type": "string"}}}}},
-                )
-            },
+            **_lagents(keywords),
+            "/metrics": {"get": _route("numbers for Prometheus", {"200": _as("text/plain", {"type": "string"})})},
             "/health_check": {"get": {**_route("whether it is there", {"200": _json(status)}), "security": []}},
+        },
+    }
+
+
+def _lagents(keywords: Collection[str]) -> JSONObject:
+    """Return the routes of Lagent."""
+    allowed: JSONObject = {each: {} for each in keywords}
+    asked: JSONObject = {**_ASK, "properties": {**_ASK["properties"], **allowed}, "additionalProperties": False}
+    answer = {**_json({"type": "object"})["content"], **_events()["content"]}
+    status = {"type": "object", "required": ["status"], "properties": {"status": {"const": "success"}}}
+    return {
+        "/chat_completion": {
+            "post": _route(
+                "ask, in a run that ends with its client",
+                {"200": {"description": "as asked", "content": answer}},
+                body=asked,
+            )
+        },
+        "/memory/{session_id}": {
+            "get": _route("what a conversation has left in memory", {"200": _json({"type": "object"})}, [_MEMORY]),
+            "delete": _route("forget a conversation", {"200": _json(status)}, [_MEMORY]),
         },
     }
 
@@ -193,11 +196,15 @@ def _query(name: str, schema: JSONObject) -> JSONObject:
 
 
 def _json(schema: JSONObject) -> JSONObject:
-    return {"description": "as asked", "content": {"application/json": {"schema": schema}}}
+    return _as("application/json", schema)
 
 
 def _events() -> JSONObject:
-    return {"description": "server-sent events", "content": {"text/event-stream": {"schema": _EVENT}}}
+    return _as("text/event-stream", _EVENT)
+
+
+def _as(kind: str, schema: JSONObject) -> JSONObject:
+    return {"description": "as asked", "content": {kind: {"schema": schema}}}
 
 
 def _route(

@@ -373,7 +373,9 @@ class Runs:
         found = await run_in_worker(self.store.abandoned)
         mine = [each for each in found if servers == 1 or each.name in self.served]
         for request in mine[: -(-len(mine) // servers)]:
-            run = self._watch.find(request.id) or ServedRun(request, self._work.log_of(request))
+            run = self._work.at_work.get(request.id) or self._watch.find(request.id)
+            run = run or ServedRun(request, self._work.log_of(request))
+            self._watch.add(run)  # so that who asks for it meanwhile follows the same one
             if not await self._work.take_up(run):
                 continue
             if run.cancelled or request.body["of_client"]:
