@@ -124,6 +124,7 @@
     │   ├── RunAliveError (RuntimeError)        the run goes on elsewhere
     │   ├── RunTakenOverError (RuntimeError)    another process resumed the run
     │   ├── RunPausedError                      the run waits for a decision of a person
+    │   ├── DecisionNotValidError (ValueError)  nobody whose decisions count has signed it
     │   ├── NoSuchRequestError (KeyError)       nothing of that digest waits for a decision
     │   ├── NestedRunError (RuntimeError)       a run was begun within another one
     │   ├── DivergedError (RuntimeError)        the program does not ask what was recorded
@@ -153,6 +154,7 @@ from trivium.exceptions._databases import (
 )
 from trivium.exceptions._journal import (
     AgentChangedError,
+    DecisionNotValidError,
     DivergedError,
     JournalDamagedError,
     JournalError,
@@ -319,6 +321,7 @@ __all__ = [
     "DatabaseConnectionError",
     "DatabaseError",
     "DeadlineExceededError",
+    "DecisionNotValidError",
     "DivergedError",
     "DocumentError",
     "DocumentLimitError",

@@ -6,6 +6,7 @@ from trivium.exceptions._root import TriviumError
 
 __all__ = [
     "AgentChangedError",
+    "DecisionNotValidError",
     "DivergedError",
     "JournalDamagedError",
     "JournalError",
@@ -80,6 +81,10 @@ class RunPausedError(JournalError):
 
 class NoSuchRequestError(JournalError, KeyError):
     """No request of this digest waits for a decision: it was decided before, or the call is another one now."""
+
+
+class DecisionNotValidError(JournalError, ValueError):
+    """A decision is not signed by one of those whose decisions count in the journal."""
 
 
 class NestedRunError(JournalError, RuntimeError):

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.journal._approvals import Decided, PendingApproval, ask_later
+    from trivium.journal._approvals import PendingApproval, ask_later
+    from trivium.journal._blocks import step, step_async
     from trivium.journal._events import Fork, ForkedEvent, UnclaimedEvent
     from trivium.journal._forks import Divergence
-    from trivium.journal._journal import Journal, step, step_async
+    from trivium.journal._journal import Journal
     from trivium.journal._outline import RunOutline
     from trivium.journal._queued_run import QueuedRun, QueueStatus, RunEntries, Schedule
     from trivium.journal._run import DurableRun
+    from trivium.journal._seals import Decided
     from trivium.journal._store import Entry, RunInfo
     from trivium.journal._tree import RunNode
     from trivium.journal._views import RunView
@@ -42,7 +44,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Decided": "_approvals",
+    "Decided": "_seals",
     "Divergence": "_forks",
     "PendingApproval": "_approvals",
     "ask_later": "_approvals",
@@ -60,7 +62,7 @@ _HOMES = {
     "RunInfo": "_store",
     "RunNode": "_tree",
     "RunView": "_views",
-    "step": "_journal",
-    "step_async": "_journal",
+    "step": "_blocks",
+    "step_async": "_blocks",
 }
 lazy_names(__name__, _HOMES, __all__)

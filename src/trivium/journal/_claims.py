@@ -104,6 +104,15 @@ class Claims:
             record.end = entry.seq
             record.has_company |= notes_in(entry.body).has_company
 
+    def record_of(self, key: str) -> Record | None:
+        """Return the record of a node; None: it has none."""
+        return self._by_key.get(key)
+
+    def is_done(self, key: str) -> bool:
+        """Return whether a result or an error of a node is recorded."""
+        record = self._by_key.get(key)
+        return record is not None and record.outcome is not None and record.outcome[0] in ("outcome", "error")
+
     def unclaimed(self) -> list[str]:
         """Return the keys of records that no node has claimed, but for those below another one of them, or a result."""
         return [key for key, each in self._by_key.items() if not each.claimed and not self._is_covered(key)]

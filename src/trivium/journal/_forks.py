@@ -12,7 +12,7 @@ from trivium.journal._store import Entry
 from trivium.journal._tree import RunNode
 from trivium.schema import ToolCall
 
-__all__ = ["KEEP", "Divergence", "entries_before", "first_divergence"]
+__all__ = ["KEEP", "Divergence", "entries_before", "first_divergence", "without_decisions"]
 
 KEEP: Final[Any] = object()
 """In place of an edited outcome: the node runs again."""
@@ -70,6 +70,14 @@ def entries_before(entries: Sequence[Entry], node: RunNode, edit: Any, codec: Co
     own = next(each for each in entries if each.node == node.key and each.kind in ("outcome", "error", "intent"))
     body = codec.dump(edit) if node.name != "model" else _reply(edit, codec)
     return [*kept, own._replace(kind="outcome", body=body)]
+
+
+def without_decisions(entries: Sequence[Entry]) -> list[Entry]:
+    """Return records without the decisions on calls that have not begun: these count for their run alone."""
+    last = dict[str, int]()
+    for at, each in enumerate(entries):
+        last[each.node] = last[each.parent] = at
+    return [each for at, each in enumerate(entries) if each.kind != "decision" or last[each.parent] > at]
 
 
 def _reply(edit: Any, codec: Codec) -> str:

@@ -4,44 +4,35 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from functools import partial
 from itertools import count
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from trivium.commander.lowlevel import (
-    CallNode,
     checked_option,
     current,
-    drive,
-    driver_neutral,
-    invoke,
     scope_of,
-    sync_function,
-)
-from trivium.commander.lowlevel import (
-    step as node_of,
 )
 from trivium.events import JSONObject
 from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
     NestedRunError,
-    NoSuchRequestError,
     RunInputError,
     UnknownNodeError,
 )
-from trivium.journal._approvals import Decided, PendingApproval, pending_in
+from trivium.journal._approvals import PendingApproval, decisions_on, pending_in
+from trivium.journal._blocks import RunBlock
 from trivium.journal._codec import Codec
 from trivium.journal._detail import MOST_BEFORE, describe_node, read_input
 from trivium.journal._digests import Digests
 from trivium.journal._fingerprints import Changes
 from trivium.journal._outline import RunOutline, outline_of
-from trivium.journal._run import DurableRun, EffectKind, Reconcile
+from trivium.journal._run import DurableRun
+from trivium.journal._seals import Decided, Seal
 from trivium.journal._sqlite import SQLiteRunStore
 from trivium.journal._store import Caller, Entry, RunInfo, Store, Writing
 from trivium.journal._views import RunView
@@ -50,7 +41,7 @@ if TYPE_CHECKING:
     from trivium.journal._queue import Named, RunQueue
     from trivium.journal._queued_run import QueuedRun, Schedule
 
-__all__ = ["Journal", "queue_of", "step", "step_async"]
+__all__ = ["Journal", "attempt_of", "queue_of"]
 
 T = TypeVar("T")
 
@@ -69,9 +60,13 @@ class Journal:
             PostgreSQL database, for several machines, as "postgresql://ada@db.example.org/runs" (the extra `postgres`).
         types: classes of results that come back as themselves: pydantic models, dataclasses, named tuples and
             enumerations. Results of other classes come back as dicts or as text, at once and in every attempt.
+        key: a secret of 16 bytes or more: who does not have it can add or change no record unnoticed. All who open the
+            journal need it.
+        approvers: the public Ed25519 keys, of 32 bytes, of those who may decide on calls that wait, by their names: a
+            decision then counts only if it is signed (the extra `signatures`). None: everybody who opens the journal.
 
     Raises:
-        ConfigurationError: the place is neither.
+        ConfigurationError: the place is neither; or a key is none.
         MissingExtraError: the extra `postgres` is missing.
 
     Example:
@@ -89,11 +84,19 @@ class Journal:
         >>> journal.close(); folder.cleanup()
     """
 
-    def __init__(self, place: str | PathLike[str] | Store, *, types: tuple[type, ...] = ()) -> None:
+    def __init__(
+        self,
+        place: str | PathLike[str] | Store,
+        *,
+        types: tuple[type, ...] = (),
+        key: str | bytes = "",
+        approvers: Mapping[str, bytes] | None = None,
+    ) -> None:
         self._codec, self._digests = Codec(*types), Digests()
         self._changes: Changes = "check"
         self._queue: RunQueue | None = None
-        self._store = _store_at(place) if isinstance(place, str | PathLike) else place
+        seal = Seal(key, approvers)
+        self._store = _store_at(place, seal) if isinstance(place, str | PathLike) else place
 
     def __repr__(self) -> str:
         return f"Journal({self._store.place!r})"
@@ -178,9 +181,11 @@ class Journal:
     def pending(self, run_id: str | None = None) -> list[PendingApproval]:
         """Return the calls that wait for a decision: of a run, or of all that are paused."""
         ids = [each.id for each in self.runs() if each.status == "paused"] if run_id is None else [run_id]
-        return [each for one in ids for each in pending_in(one, self.entries(one))]
+        return [each for one in ids for each in pending_in(one, self.entries(one), self._store.seal)]
 
-    def approve(self, run_id: str, digest: str, *, by: str, seconds: float | None = None) -> None:
+    def approve(
+        self, run_id: str, digest: str, *, by: str, seconds: float | None = None, key: bytes | None = None
+    ) -> None:
         """Approve a call that waits: it runs when the run is resumed, once, with the arguments that were asked about.
 
         Args:
@@ -188,21 +193,33 @@ class Journal:
             digest: the digest of the call, as `pending` shows it.
             by: who decides.
             seconds: how long the decision may be used; None: no limit.
+            key: the private Ed25519 key of who decides, where the journal has approvers.
 
         Raises:
             NoSuchRequestError: nothing of this digest waits.
+            DecisionNotValidError: the journal has approvers, and this is not signed by one of them.
             RunTakenOverError: the run has been resumed meanwhile.
         """
-        self.decide(run_id, {digest: Decided(True, by, "", None if seconds is None else time.time() + seconds)})
+        decided = Decided(True, by, "", None if seconds is None else time.time() + seconds)
+        self.decide(run_id, {digest: decided if key is None else decided.signed(run_id, digest, key)})
 
-    def refuse(self, run_id: str, digest: str, reason: str = "", *, by: str) -> None:
+    def refuse(self, run_id: str, digest: str, reason: str = "", *, by: str, key: bytes | None = None) -> None:
         """Refuse a call that waits; the model reads the reason when the run is resumed.
 
+        Args:
+            run_id: the run.
+            digest: the digest of the call, as `pending` shows it.
+            reason: why it does not run.
+            by: who decides.
+            key: as for `approve`.
+
         Raises:
             NoSuchRequestError: nothing of this digest waits.
+            DecisionNotValidError: the journal has approvers, and this is not signed by one of them.
             RunTakenOverError: the run has been resumed meanwhile.
         """
-        self.decide(run_id, {digest: Decided(False, by, reason)})
+        decided = Decided(False, by, reason)
+        self.decide(run_id, {digest: decided if key is None else decided.signed(run_id, digest, key)})
 
     def decide(self, run_id: str, decisions: Mapping[str, Decided]) -> None:
         """Decide on several calls that wait, on all of them or on none.
@@ -213,22 +230,11 @@ class Journal:
 
         Raises:
             NoSuchRequestError: nothing waits of one of the digests.
+            DecisionNotValidError: the journal has approvers, and one is not signed by one of them.
             RunTakenOverError: the run has been resumed meanwhile.
         """
         info, entries = self.info(run_id), self.entries(run_id)
-        waiting = pending_in(run_id, entries) if info.status == "paused" else ()
-        asked = {each.digest: each.entry for each in waiting}
-        if (unknown := next((each for each in decisions if each not in asked), None)) is not None:
-            raise NoSuchRequestError(
-                f"no call {unknown!r} of the run {run_id!r} waits for a decision: see journal.pending()",
-                run_id,
-            )
-        made = list[Entry]()
-        for digest, decided in decisions.items():
-            last = made[-1] if made else entries[-1]
-            body = json.dumps(decided._asdict(), ensure_ascii=False)
-            entry = asked[digest]._replace(seq=last.seq + 1, kind="decision", body=body, at=time.time())
-            made.append(entry.linked(last.link))
+        made = decisions_on(info, entries, decisions, self._store.seal)
         self._store.append(run_id, info.epoch, Writing(made), is_durable=True)
 
     def view(self, run_id: str) -> RunView:
@@ -295,11 +301,9 @@ class Journal:
         own = run_id or next(name for at in count(1) if (name := f"{origin.id}-fork-{at}") not in taken)
         if own in taken:
             raise RunInputError(f"there is a run {own!r} already: give the fork an id of its own", own)
-        root, last, numbered = origin.root, "", list[Entry]()
+        root = origin.root
         first = Entry(0, "begin", root, "", root, "", json.dumps(begun, ensure_ascii=False), time.time())
-        for each in (first, *(each for each in entries if each.kind != "begin")):
-            numbered.append(each._replace(seq=len(numbered) + 1).linked(last))
-            last = numbered[-1].link
+        numbered = self._store.seal.link(own, [first, *(each for each in entries if each.kind != "begin")], None)
         epoch, _ = self._store.begin(own, root, digest, Caller.here())
         try:
             self._store.append(own, epoch, Writing(numbered), is_durable=True)
@@ -410,40 +414,12 @@ def queue_of(journal: Journal) -> RunQueue:
     return journal._queued()  # pyright: ignore[reportPrivateUsage] - the same file
 
 
-def _store_at(place: str | PathLike[str]) -> Store:
+def _store_at(place: str | PathLike[str], seal: Seal) -> Store:
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         from trivium.journal._postgres import PostgresRunStore
 
-        return PostgresRunStore(place)
-    return SQLiteRunStore(place)
-
-
-class RunBlock:
-    """A block of code that is a run: made by `Journal.run`."""
-
-    def __init__(self, attempt: DurableRun, name: str) -> None:
-        self._attempt, self._name = attempt, name
-        self._ending = ExitStack()
-
-    def __enter__(self) -> CallNode:
-        return drive(self.__aenter__())
-
-    @driver_neutral
-    async def __aenter__(self) -> CallNode:
-        node = CallNode(self._name, current.get())
-        node.scope = node.scope.replace(journal=self._attempt)
-        with ExitStack() as opened:
-            opened.enter_context(node)
-            await self._attempt.begin(node)
-            opened.enter_context(self._attempt.until_end(node))
-            self._ending = opened.pop_all()
-        return node
-
-    def __exit__(self, *error: Any) -> None:
-        self._ending.__exit__(*error)
-
-    async def __aexit__(self, *error: Any) -> None:
-        self._ending.__exit__(*error)
+        return PostgresRunStore(place, seal)
+    return SQLiteRunStore(place, seal)
 
 
 def attempt_of(journal: Journal | None, run_id: str | None) -> DurableRun:
@@ -455,41 +431,3 @@ def attempt_of(journal: Journal | None, run_id: str | None) -> DurableRun:
     if journal is None or run_id is None:
         raise ArgumentTypeError("a durable call takes both run_id='…' and journal=Journal('runs.db')", "journal")
     return checked_option("journal", journal, Journal, "Journal('runs.db')").attempt(run_id)
-
-
-@driver_neutral
-async def step_async(
-    name: str,
-    function: Callable[..., Awaitable[T] | T],
-    *args: Any,
-    effect: EffectKind | None = None,
-    reconcile: Reconcile | None = None,
-    **kwargs: Any,
-) -> T:
-    """Call a function whose result is written into the journal of the run, if it has one.
-
-    In a later attempt of the run the function is not called again. `step` is the same for sync code.
-
-    Args:
-        name: the name of the step in the run tree.
-        function: the function, `def` or `async def`.
-        *args: its arguments.
-        effect: its effect on the world. One that is broken off while it runs is repeated if it is "read" or
-            "idempotent". A "transactional" one happens exactly once: what it writes by `this_call().transaction`, a
-            connection to the journal's database, is committed together with its result. Of others only `reconcile`
-            can tell what became of them.
-        reconcile: finds that out.
-        **kwargs: further arguments.
-
-    Raises:
-        ToolError: it was broken off in an earlier attempt, and it is not known whether it happened.
-    """
-    with node_of(name) as node:
-        act = partial(invoke, function, *args, **kwargs)
-        journal: DurableRun | None = scope_of(node).journal
-        if journal is None:
-            return await act()
-        return await journal.perform(node, [name, args, kwargs], act, effect, reconcile)
-
-
-step = sync_function(step_async)

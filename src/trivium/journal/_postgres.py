@@ -14,6 +14,7 @@ from trivium.exceptions import JournalError
 from trivium.journal._outline import Head
 from trivium.journal._postgres_connections import PostgresConnections, is_lost
 from trivium.journal._postgres_leases import Lease, PostgresLeases
+from trivium.journal._seals import Seal
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -114,13 +115,15 @@ class PostgresRunStore:
 
     Args:
         url: "postgresql://user:password@host:5432/database"; libpq's defaults hold for the parts that are not given.
+        seal: what it trusts; default: everything that is not damaged.
 
     Raises:
         ConfigurationError: the URL is not valid.
         MissingExtraError: the extra `postgres` is missing.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, seal: Seal | None = None) -> None:
+        self.seal = seal or Seal()
         self.connections = PostgresConnections(url, _prepare, _SETTINGS)
         self._leases, self._token = Leases[Lease](), uuid4().hex
         self._locks = PostgresLeases(self.connections)
@@ -284,7 +287,9 @@ class PostgresRunStore:
             connection.execute("DELETE FROM trivium_entry WHERE run = %s", (run_id,))
 
     def _entries(self, connection: Connection[Any], run_id: str, head: str | None) -> list[Entry]:
-        return checked_entries(map(Entry._make, connection.execute(_ENTRIES, (run_id,))), head, run_id)
+        return checked_entries(
+            map(Entry._make, connection.execute(_ENTRIES, (run_id,))), head, run_id, self.seal.key_of(run_id)
+        )
 
 
 def _known_of(connection: Connection[Any], digests: list[str]) -> set[str]:

@@ -27,7 +27,7 @@ class _ReplayStore:
 
     def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry], store: Store) -> None:
         self._info, self._digest = info, digest
-        self.parts = store.parts
+        self.parts, self.seal = store.parts, store.seal
         self._kept = [each for each in entries if each.kind != "retry"]  # what ended it ends it again
 
     @property

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
-from threading import RLock
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
@@ -35,15 +34,17 @@ from trivium.commander.lowlevel import (
     wait,
 )
 from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
-from trivium.journal._approvals import Decided, is_settled
+from trivium.journal._approvals import flaw_of
 from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, notes_in, with_notes
 from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, chains_of, restore
+from trivium.journal._records import Records
+from trivium.journal._seals import Decided
 from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again
-from trivium.journal._store import Caller, Entry, EntryKind, Part, RunStatus, Store, Writing
+from trivium.journal._store import Caller, Entry, EntryKind, RunStatus, Store, Writing
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
 
@@ -78,21 +79,17 @@ class DurableRun:
     def __init__(
         self, store: Store, codec: Codec, run_id: str, changes: Changes = "check", digests: Digests | None = None
     ) -> None:
-        self.id, self.epoch, self._root = run_id, 0, ""
+        self.id, self._root = run_id, ""
+        self._records = Records(run_id, store)
         self._fingerprints = Fingerprints(run_id, store.parts, changes)
-        self._chains: list[list[Part]] = []
-        """What the records that wait refer to."""
         self._store, self._codec = store, codec
         self._claims, self._digests = Claims(run_id), digests or Digests()
-        self._last: Entry | None = None
         self._located: set[str] = set()
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
         self._failed: list[tuple[Exception | TaskNode, Entry]] = []
         """Errors that are recorded, or nodes that were stopped; each with what is written if it ends the run."""
         self._stops: dict[str, Exception] = {}
         """The recorded stops of calls that have started, by their keys."""
-        self._waiting: list[Entry] = []
-        self._writing = RLock()
         self._transactions: dict[TaskNode, object] = {}
         """The nodes whose acts are in a transaction, each with its connection."""
         self._begun: str | None = None
@@ -101,7 +98,7 @@ class DurableRun:
         """The modules that were called in this attempt, with the session."""
 
     def _read(self, entry: Entry) -> None:
-        self._last = entry
+        self._records.last = entry
         if entry.kind == "begin":
             self._begun = entry.body
         if entry.node == self._root:
@@ -135,18 +132,18 @@ class DurableRun:
         encoded = self._codec.encode(asked)
         digest = digest_of_messages(encoded)
         is_new = state is not None and self._is_new(node, state)
-        if not self.epoch:
+        if not self._records.epoch:
             await self.begin(node, digest)
             with self.until_end(node, state) as ending:
                 self._restore(node, state, self._begun)
                 if self._begun is None:
-                    self._write(self._entry("begin", node, "", self._body(node, encoded, state)))
+                    self._records.write(self._entry("begin", node, "", self._body(node, encoded, state)))
                 result = await act()
                 ending.append(result)
                 return result
         record = self._claims.claim(node, digest, lambda: encoded)
         if record is None:
-            self._waiting.append(
+            self._records.waiting.append(
                 self._entry("call", node, digest, self._body(node, encoded, state if is_new else None))
             )
         elif is_new:
@@ -160,7 +157,7 @@ class DurableRun:
                 return result
             finally:
                 if record is None or record.outcome is None:
-                    self._waiting.append(self._entry("end", node, "", ""))
+                    self._records.waiting.append(self._entry("end", node, "", ""))
 
     def _stop_in(self, node: CallNode, record: Record | None) -> Exception | None:
         """Return the recorded stop of a call that starts: it is stopped again before it asks for something new."""
@@ -187,7 +184,7 @@ class DurableRun:
     def _saved(self, node: CallNode, state: HasState) -> dict[str, dict[str, str]]:
         """Return what a module remembers of a session, by reference; it is written with the next record."""
         chains = chains_of(state, node.session_id, self._codec)
-        self._chains += chains.values()
+        self._records.chains += chains.values()
         return {"state": {path: chain[-1].digest for path, chain in chains.items()}} if chains else {}
 
     @driver_neutral
@@ -205,7 +202,7 @@ class DurableRun:
         self._claims.start(node)
         self._located.add(self._root)
         pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
-        while not self.epoch:
+        while not self._records.epoch:
             try:
                 await self._beside_loop(partial(self._begin, node_name(node), digest, Caller.here()))
             except RunAliveError as error:
@@ -213,7 +210,7 @@ class DurableRun:
                     raise
                 await wait(next(pauses))
             except CancelledError:
-                self._store.leave(self.id, self.epoch)
+                self._store.leave(self.id, self._records.epoch)
                 raise
         fork = None if self._begun is None else json.loads(self._begun).get("fork")
         if fork is not None:
@@ -221,7 +218,7 @@ class DurableRun:
             emit(node, ForkedEvent, Fork(*fork))
 
     def _begin(self, name: str, digest: str, caller: Caller) -> None:
-        self.epoch, entries = self._store.begin(self.id, name, digest, caller)
+        self._records.epoch, entries = self._store.begin(self.id, name, digest, caller)
         for entry in entries:
             self._read(entry)
 
@@ -243,7 +240,7 @@ class DurableRun:
             report_unclaimed(node, self.id, tuple(each.path for each in tree.walk() if each.key in keys))
         if state is not None and node.session_id != 0:
             body = {"result": [self._codec.encode(each) for each in results], **self._saved(node, state)}
-            self._waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
+            self._records.waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
         self._end("done")
 
     def _restore(self, node: CallNode, state: HasState | None, body: str | None) -> None:
@@ -260,12 +257,12 @@ class DurableRun:
             cause = cause.__cause__ or cause.__context__
         for failure, entry in self._failed:
             if (failure.exception if isinstance(failure, TaskNode) else failure) in causes:
-                self._waiting.append(entry)
+                self._records.waiting.append(entry)
         try:
-            self._write()
-            self._store.end(self.id, self.epoch, status, why)
+            self._records.write()
+            self._store.end(self.id, self._records.epoch, status, why)
         finally:
-            self._store.leave(self.id, self.epoch)
+            self._store.leave(self.id, self._records.epoch)
 
     # ---- effects
     @driver_neutral
@@ -307,7 +304,7 @@ class DurableRun:
         codec = self._codec.also(types, bases)
         digest, encoded = self._digests.of(asked, codec), partial(codec.encode, asked)
         record = self._claims.claim(node, digest, encoded)
-        outcome = None if record is None or record.outcome is None or not is_settled(record.outcome) else record.outcome
+        outcome = None if record is None or self._flaw_of(node, record) else record.outcome
         if made_of is not None and (above := parent_of(node)) is not None:
             is_recorded = outcome is not None and outcome[0] == "outcome"
             self._fingerprints.compare(key_of(above), node_name(above), is_recorded, made_of)
@@ -333,6 +330,21 @@ class DurableRun:
                 checkpoint(node)  # sync code cannot be interrupted
                 return value
 
+    def _flaw_of(self, node: TaskNode, record: Record) -> str:
+        """Return why the recorded outcome of a node does not stand; "": it does."""
+        if record.outcome is None:
+            return "it has none"
+        above = parent_of(node)
+        if record.outcome[0] == "decision" and above is not None and self._claims.is_done(key_of(above)):
+            return ""  # the call has run
+        return flaw_of(self._store.seal, self.id, record.digest, record.key, record.outcome)
+
+    def doubt_of(self, node: TaskNode) -> str:
+        """Return why the decision that is recorded on a call does not count; "": there is none."""
+        record = self._claims.record_of(key_of(node))
+        is_decided = record is not None and record.outcome is not None and record.outcome[0] == "decision"
+        return self._flaw_of(node, record) if record is not None and is_decided else ""
+
     @driver_neutral
     async def _acted(
         self,
@@ -347,7 +359,7 @@ class DurableRun:
             return await act()
         except RunPausedError:
             if asked is not None:
-                self._write(self._entry("intent", node, digest, json.dumps(asked(), ensure_ascii=False)))
+                self._records.write(self._entry("intent", node, digest, json.dumps(asked(), ensure_ascii=False)))
             raise
         except Exception as error:
             self._note_error(node, digest, error, before)
@@ -356,7 +368,7 @@ class DurableRun:
 
     def _note_error(self, node: CallNode, digest: str, error: Exception, before: Sources) -> None:
         notes = Notes(node.sources - before, {}, self._claims.has_company(node))
-        self._write(self._entry("error", node, digest, with_notes(self._codec.dump_error(error), notes)))
+        self._records.write(self._entry("error", node, digest, with_notes(self._codec.dump_error(error), notes)))
 
     @contextmanager
     def _stops_noted(self, node: CallNode, digest: str, before: Sources) -> Generator[None]:
@@ -374,9 +386,11 @@ class DurableRun:
     async def _intend(self, node: CallNode, digest: str, asked: str) -> None:
         """Write the intent of an act that must not be repeated."""
         try:
-            await self._beside_loop(partial(self._write, self._entry("intent", node, digest, asked), is_durable=True))
+            await self._beside_loop(
+                partial(self._records.write, self._entry("intent", node, digest, asked), is_durable=True)
+            )
         except CancelledError:  # it was not begun
-            self._waiting.append(self._entry("retry", node, digest, ""))
+            self._records.waiting.append(self._entry("retry", node, digest, ""))
             raise
 
     def transaction_of(self, node: TaskNode) -> object:
@@ -394,14 +408,14 @@ class DurableRun:
                 body = codec.dump(drive(cast("Coroutine[Any, Any, T]", act())))
             finally:
                 del self._transactions[node]
-            written = self._numbered(self._entry("outcome", node, digest, self._noted(node, body, before)))
+            written = self._records.linked(self._entry("outcome", node, digest, self._noted(node, body, before)))
             kept.append((body, written))
             return written
 
-        with self._writing:
-            self._store.transact(self.id, self.epoch, perform)
+        with self._records.lock:
+            self._store.transact(self.id, self._records.epoch, perform)
             body, written = kept[0]
-            self._note_written(written, 1)
+            self._records.note(written, 1)
         return codec.load(body)
 
     def _check_transactional(self, node: CallNode, effect: EffectKind | None) -> None:
@@ -423,13 +437,13 @@ class DurableRun:
 
     def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
         body = codec.dump(value)
-        self._write(self._entry("outcome", node, digest, self._noted(node, body, before)))
+        self._records.write(self._entry("outcome", node, digest, self._noted(node, body, before)))
         return codec.load(body)
 
     def _noted(self, node: TaskNode, body: str, before: Sources) -> str:
         """Return the body of an outcome, with what was read for it and the agents that are new."""
         agents = self._fingerprints.take_new()
-        self._chains += agents.values()
+        self._records.chains += agents.values()
         read = sources_of(node) - before
         digests = {name: chain[-1].digest for name, chain in agents.items()}
         return with_notes(body, Notes(read, digests, self._claims.has_company(node)))
@@ -459,7 +473,7 @@ class DurableRun:
                 "again",
                 name,
             )
-            self._write(self._entry("error", node, digest, self._codec.dump_error(error)))
+            self._records.write(self._entry("error", node, digest, self._codec.dump_error(error)))
             raise error
         return self._keep(node, digest, await settle(reconcile()), self._codec)
 
@@ -469,32 +483,10 @@ class DurableRun:
         parent = "" if above is None else key_of(above)
         if above is not None and parent not in self._claims.started and parent not in self._located:
             self._located.add(parent)
-            self._waiting.append(self._entry("node", above, "", ""))
+            self._records.waiting.append(self._entry("node", above, "", ""))
         return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())
 
     @driver_neutral
     async def _beside_loop(self, work: Callable[[], T]) -> T:
         """Do what waits for a disk or a server; a loop goes on meanwhile. It is done also if the wait is cancelled."""
         return work() if is_blocking() else await run_in_worker(work)
-
-    def _write(self, *entries: Entry, is_durable: bool = False) -> None:
-        """Write what waits, and then these, all or none."""
-        with self._writing:
-            written = self._numbered(*entries)
-            if written.entries:
-                self._store.append(self.id, self.epoch, written, is_durable=is_durable)
-                self._note_written(written, len(entries))
-
-    def _numbered(self, *entries: Entry) -> Writing:
-        """Return what waits, and then these, with their numbers and links."""
-        last, numbered, chains = self._last, list[Entry](), tuple(self._chains)
-        for entry in (*self._waiting, *entries):
-            number, link = (0, "") if last is None else (last.seq, last.link)
-            last = entry._replace(seq=number + 1).linked(link)
-            numbered.append(last)
-        return Writing(numbered, chains)
-
-    def _note_written(self, written: Writing, new: int) -> None:
-        """Note that records are written, all but so many of which had waited."""
-        self._last = written.entries[-1]
-        del self._waiting[: len(written.entries) - new], self._chains[: len(written.chains)]  # other threads add some

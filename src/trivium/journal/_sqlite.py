@@ -22,6 +22,7 @@ from trivium.exceptions import (
 from trivium.journal._acts import ActNotes
 from trivium.journal._commits import GroupCommit
 from trivium.journal._outline import Head
+from trivium.journal._seals import Seal
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -91,15 +92,16 @@ class SQLiteRunStore:
 
     Args:
         path: the file; it is created if it does not exist.
+        seal: what it trusts; default: everything that is not damaged.
 
     Raises:
         ConfigurationError: the path is that of no file.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], seal: Seal | None = None) -> None:
         if not str(path) or str(path) == ":memory:":
             raise ConfigurationError("a journal is a file that outlives the process: give a path, as 'runs.db'")
-        self.path = Path(path).expanduser()
+        self.path, self.seal = Path(path).expanduser(), seal or Seal()
         self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
         self._commits = GroupCommit[_Append]()
         self._leases, self._token = Leases[bool](), uuid4().hex
@@ -289,7 +291,9 @@ class SQLiteRunStore:
             self._acts.forget(run_id)
 
     def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None) -> list[Entry]:
-        return checked_entries(map(Entry._make, database.execute(_ENTRIES, (run_id,))), head, run_id)
+        return checked_entries(
+            map(Entry._make, database.execute(_ENTRIES, (run_id,))), head, run_id, self.seal.key_of(run_id)
+        )
 
     def _update(self, database: sqlite3.Connection, run_id: str, epoch: int, changes: str, *values: object) -> None:
         """Change a run, if it still has this epoch."""

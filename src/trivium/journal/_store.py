@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from trivium.commander.lowlevel import is_blocking, place_of_caller
 from trivium.exceptions import (
@@ -20,6 +20,9 @@ from trivium.exceptions import (
     UnknownRunError,
 )
 from trivium.journal._outline import Head, NodeStatus
+
+if TYPE_CHECKING:
+    from trivium.journal._seals import Seal
 
 __all__ = [
     "BRIEF", "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "Part", "RunInfo", "RunStatus", "Store",
@@ -74,10 +77,10 @@ class Entry(NamedTuple):
         """The head of the record; its body whatever it is."""
         return self.seq, self.kind, self.node, self.parent, self.name, self.at, self.body
 
-    def linked(self, before: str) -> Entry:
-        """Return the record with the digest that links it to the one before."""
+    def linked(self, before: str, key: bytes = b"") -> Entry:
+        """Return the record with the digest that links it to the one before; only who has the key can make it."""
         said = "\x1f".join(map(str, (before, *self[:-2], repr(self.at))))
-        return self._replace(link=blake2b(said.encode(), digest_size=16).hexdigest())
+        return self._replace(link=blake2b(said.encode(), digest_size=16, key=key).hexdigest())
 
 
 class Part(NamedTuple):
@@ -185,6 +188,8 @@ class Store(Protocol):
     nothing. Records are numbered without gaps and linked to each other, and the run holds the link of its last one, so
     that a record that was changed or is missing is noticed.
     """
+
+    seal: Seal
 
     @property
     def place(self) -> str:
@@ -336,7 +341,7 @@ class Leases(Generic[T]):
         return holding
 
 
-def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str) -> list[Entry]:
+def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str, key: bytes) -> list[Entry]:
     """Return records whose links are right, and among which is the head: the one that the run knows as its last.
 
     There are none where the head is None: there is no such run.
@@ -346,8 +351,9 @@ def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str) -> 
     """
     found, before, is_whole = list[Entry](), "", not head
     for number, entry in enumerate(entries, 1):
-        if entry.seq != number or entry.linked(before).link != entry.link:
-            raise damaged(run_id, f"record {number} of the run {run_id!r} is damaged or was changed")
+        if entry.seq != number or entry.linked(before, key).link != entry.link:
+            other = ", or the journal has another key (key=)" if number == 1 or key else ""
+            raise damaged(run_id, f"record {number} of the run {run_id!r} is damaged or was changed{other}")
         before = entry.link
         is_whole = is_whole or before == head
         found.append(entry)

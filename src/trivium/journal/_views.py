@@ -13,7 +13,7 @@ from trivium.journal._approvals import ask_later
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._detail import MOST_BEFORE, describe_node
 from trivium.journal._events import Fork
-from trivium.journal._forks import KEEP, Divergence, entries_before, first_divergence
+from trivium.journal._forks import KEEP, Divergence, entries_before, first_divergence, without_decisions
 from trivium.journal._memories import HasState, restore
 from trivium.journal._outline import outline_of
 from trivium.journal._store import Entry, RunInfo, Store
@@ -311,6 +311,7 @@ class RunView:
             raise ConfigurationError("edit= replaces the outcome of one node: name it by at=")
         node = None if at is None else self.node(at)
         kept = self._entries if node is None else entries_before(self._entries, node, edit, self._codec, self.id)
+        kept = without_decisions(kept)
         begun = {**self._begun, "fork": (self.id, "" if node is None else node.key)}
         return self.journal.add_run(run_id, self.info, self.digest(), begun, kept)
 
