@@ -42,6 +42,7 @@ PURPOSES = {
     "ray": "actors and batches on many machines",
     "redis": "limits and stops over processes",
     "otel": "traces for OpenTelemetry",
+    "signatures": "decisions on runs that approvers sign",
     "gepa": "better instructions, found by GEPA",
     "dbos": "workers on many machines, by DBOS and PostgreSQL",
     "prices": "published prices of models",

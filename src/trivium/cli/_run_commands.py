@@ -23,7 +23,8 @@ Examples:
   trivium approve order-17 3f2a --refuse "Too dear."
 \b
 The journal is runs.db in this folder, or --journal, or $TRIVIUM_JOURNAL: a
-  file, or module:object for a Journal(…) of your own.
+  file, or module:object for a Journal(…) of your own. Its key, if it has one,
+  is $TRIVIUM_JOURNAL_KEY.
 PATH is that of a node as `trivium show` has it: BUYER/model#1 is the second
   answer of BUYER's model.
 Exit status: 0; 3 if two runs differ; 1 if it fails; 2 for a wrong option;
@@ -256,13 +257,16 @@ def _approve(
     refuse: Annotated[
         str | None, typer.Option(metavar="REASON", help="Refuse it; the model reads why.", show_default=False)
     ] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Your private Ed25519 key, in hexadecimal.", show_default=False)
+    ] = None,
     journal: _Journal = _DEFAULT,
     json: _AsJson = False,
 ) -> None:
     """Decide on a call of a paused run; it goes on when it is resumed, one of a queue by itself."""
     from trivium.cli import _runs as runs
 
-    runs.decide_call(runs.open_journal(journal), run, digest, by, refuse, json)
+    runs.decide_call(runs.open_journal(journal), run, digest, by, refuse, key, json)
 
 
 COMMANDS: Final[dict[str, tuple[Callable[..., Any], str]]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from datetime import datetime
 from getpass import getuser
@@ -44,7 +45,7 @@ def open_journal(place: str) -> Journal:
         ConfigurationError: there is no such file or object.
     """
     if "://" in place or Path(place).is_file():
-        return Journal(place)
+        return Journal(place, key=os.environ.get("TRIVIUM_JOURNAL_KEY", ""))
     if ":" in place:
         found: object = import_object(place, "journal", "agents:journal", (Journal,))
         if isinstance(found, Journal):
@@ -183,11 +184,13 @@ def fork_run(journal: Journal, run_id: str, new: str | None, at: str | None, edi
         write_line(f"nothing of it has run; `trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it")
 
 
-def decide_call(journal: Journal, run_id: str, digest: str | None, by: str, reason: str | None, as_json: bool) -> None:
+def decide_call(
+    journal: Journal, run_id: str, digest: str | None, by: str, reason: str | None, key: Path | None, as_json: bool
+) -> None:
     """Show the calls of a run that wait for a decision; or approve one, or refuse it.
 
     Raises:
-        ConfigurationError: the beginning of a digest stands for none of them, or for several.
+        ConfigurationError: the beginning of a digest stands for none of them, or for several; or the key is none.
     """
     waiting = journal.pending(run_id)
     if digest is None:
@@ -208,11 +211,19 @@ def decide_call(journal: Journal, run_id: str, digest: str | None, by: str, reas
             f"`trivium approve {one_line(run_id)}` shows them"
         )
     who = by or getuser()
+    secret = None if key is None else _read_key(key)
     if reason is None:
-        journal.approve(run_id, found[0].digest, by=who)
+        journal.approve(run_id, found[0].digest, by=who, key=secret)
     else:
-        journal.refuse(run_id, found[0].digest, reason, by=who)
+        journal.refuse(run_id, found[0].digest, reason, by=who, key=secret)
     write_line(f"{one_line(who)} has {'approved' if reason is None else 'refused'} {one_line(found[0].name)}")
+
+
+def _read_key(file: Path) -> bytes:
+    try:
+        return bytes.fromhex(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        raise ConfigurationError(f"{one_line(str(file))} holds no key: 64 hexadecimal digits") from None
 
 
 def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> None:
