@@ -15,6 +15,7 @@ import pytest
 
 from _disks import mounted
 from journal._places import sqlite_place
+from trivium import this_call
 from trivium.exceptions import JournalDamagedError, JournalError, JournalVersionError
 from trivium.journal import Journal, _sqlite, step
 from trivium.journal.lowlevel import SQLiteRunStore, Writing
@@ -171,6 +172,34 @@ def test_a_log_that_is_lost_after_a_crash_repeats_nothing_that_must_happen_once(
     assert not notes.exists()
     _pay(journal, paid)
     assert paid == [4, 3]
+
+
+def test_an_error_that_is_kept_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 0.2)
+    place, kept = sqlite_place(tmp_path / "runs.db"), list[BaseException]()
+    for run_id in ("a", "b"):
+        with place.journal().run(run_id):
+            step("one", lambda: 1)
+    place.execute("UPDATE entry SET body = '2' WHERE seq = 2 AND run = 'a'")
+
+    def leave_a_cursor_open() -> None:
+        database = this_call().transaction
+        rows = database.execute("WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n")
+        raise ValueError(next(rows))
+
+    try:
+        with place.journal().run("a"):
+            pass
+    except JournalDamagedError as error:
+        kept.append(error)
+    try:
+        with place.journal().run("c"):
+            step("fail", leave_a_cursor_open, effect="transactional")
+    except ValueError as error:
+        kept.append(error)
+    with place.journal().run("d"):
+        assert step("one", lambda: 1) == 1
+    assert len(kept) == 2
 
 
 def test_notes_do_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -37,13 +37,15 @@ class SQLiteConnections:
 
     @contextmanager
     def use(self) -> Generator[Connection]:
-        """A connection for this thread alone, as long as the block runs; it is closed where the block fails."""
+        """A connection for this thread alone, as long as the block runs; rolled back and closed where it fails."""
         database = self._idle.take()
         try:
             database = database or self._opened()
             yield database
         except BaseException:
             if database is not None:
+                with suppress(Exception):  # a statement that a traceback keeps would keep the locks of a closed one too
+                    database.rollback()
                 database.close()
             raise
         self._idle.put(database)
