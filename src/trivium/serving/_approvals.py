@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
-from trivium.exceptions import NoSuchRequestError, RunTakenOverError, UnknownRunError
+from trivium.exceptions import DecisionNotValidError, NoSuchRequestError, RunTakenOverError, UnknownRunError
 from trivium.journal import Decided, Journal, PendingApproval
 from trivium.serving._served_run import ServedRun
 from trivium.serving._wire import Failure
@@ -80,7 +80,7 @@ class Approvals:
             note: called before they are written.
 
         Raises:
-            Failure: these are not what waits, or it is too late; status 409.
+            Failure: these are not what waits, or it is too late: status 409; or approvers must sign: 403.
         """
         waiting = await self.pending(run)
         asked = [each.digest for each in waiting]
@@ -97,6 +97,8 @@ class Approvals:
 
         try:
             await run_in_worker(write)
+        except DecisionNotValidError as error:
+            raise Failure(403, "DecisionNotValid", f"this server cannot sign decisions: {error}") from None
         except (NoSuchRequestError, RunTakenOverError, UnknownRunError):
             raise _no_such_approval([], decisions) from None
         for digest, (approved, reason) in decisions.items():
