@@ -121,7 +121,10 @@ def assert_crash_safe(
             if _run(program, places.store(killed + 1)) is not None:
                 break
             killed += 1
-            _check(_run(program, places.store()), wanted, places.store(), f"place {killed}")
+            at = f"place {killed}"
+            _check(_run(program, places.store(), at=at), wanted, places.store(), at)
+        if most and not killed:
+            raise AssertionError("the program wrote nothing into its journal: give its calls run_id= and journal=")
         at_moments = 0
         while at_moments < moments:
             places.next()
@@ -150,10 +153,12 @@ def _check(found: str | None, wanted: str, store: Store, at: str) -> None:
     journal.close()
 
 
-def _run(program: Callable[[Journal], object], store: Store, seconds: float | None = None) -> str | None:
+def _run(
+    program: Callable[[Journal], object], store: Store, seconds: float | None = None, *, at: str = ""
+) -> str | None:
     """Run the program in a child process; return its result as text, or None if it was killed.
 
-    It is killed after the seconds, if it still runs.
+    It is killed after the seconds, if it still runs; `at` is the place where it was killed before.
 
     Raises:
         AssertionError: it failed.
@@ -177,5 +182,5 @@ def _run(program: Callable[[Journal], object], store: Store, seconds: float | No
     _, ended = os.waitpid(child, 0)
     if os.WIFSIGNALED(ended):
         return None
-    assert os.WEXITSTATUS(ended) == 0, f"the program failed with {said}"
+    assert os.WEXITSTATUS(ended) == 0, f"{at and f'killed at {at}, '}the program failed with {said}"
     return said
