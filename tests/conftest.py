@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from _postgres import postgres_server
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("trivium", deadline=None)
@@ -32,6 +35,13 @@ def pytest_collection_finish() -> None:
 def frozen() -> None:
     """The same for what tests before these have loaded, for tests that collect hundreds of times."""
     pytest_collection_finish()
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Generator[str]:
+    """The URL of a real PostgreSQL server: each test makes a database or a schema of its own there."""
+    with postgres_server() as server:
+        yield server.get_uri()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

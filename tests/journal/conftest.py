@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from _postgres import postgres_server
 from journal._places import Place, postgres_place, sqlite_place
 
 _numbers = count()
-
-
-@pytest.fixture(scope="session")
-def server_url() -> Generator[str]:
-    with postgres_server() as server:
-        yield server.get_uri()
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from _postgres import postgres_server
 from journal._places import postgres_place
 from tasks._redis import redis_server
 from trivium import Agent, AsyncAgent
@@ -327,19 +326,13 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         yield f"unix://{path}"
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Generator[str]:
-    with postgres_server() as server:
-        yield server.get_uri()
-
-
 def place_of(kind: str, request: pytest.FixtureRequest, number: int) -> str:
     """A store of its own."""
     if kind == "SQLite":
         return str(request.getfixturevalue("tmp_path") / "rates.db")
     if kind == "Redis":
         return f"{request.getfixturevalue('redis')}?db={number}"
-    return postgres_place(request.getfixturevalue("postgres"), f"rates{number}").name
+    return postgres_place(request.getfixturevalue("server_url"), f"rates{number}").name
 
 
 def ask_from_processes(

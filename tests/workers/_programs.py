@@ -47,8 +47,8 @@ class Stateless:
         yield from ScriptedModel([self.answers[asked]]).stream(request)
 
 
-def clerk(url: str, *, seconds: float = 0.0, **options: Any) -> Agent:
-    """Pays, notes and books: an effect of each kind, each a row of its run."""
+def clerk(url: str, *, seconds: float = 0.0, kind: Callable[..., Any] = Stateless, **options: Any) -> Agent:
+    """Pays, notes and books: an effect of each kind, each a row of its run; `kind` makes its model."""
 
     @tool(effect="once")
     def pay() -> str:
@@ -72,7 +72,7 @@ def clerk(url: str, *, seconds: float = 0.0, **options: Any) -> Agent:
         return "booked"
 
     answers = (call_tool("pay"), call_tool("note"), call_tool("book"), "done")
-    return Agent(Stateless(*answers, seconds=seconds), tools=[pay, note, book], name="clerk", **options)
+    return Agent(kind(*answers, seconds=seconds), tools=[pay, note, book], name="clerk", **options)
 
 
 def echo(url: str) -> Agent:

@@ -9,19 +9,12 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 
-from _postgres import postgres_server
 from trivium.journal import Journal
 
 from ._fleet import Fleet, fleet
 from ._programs import prepare
 
 _numbers = count()
-
-
-@pytest.fixture(scope="session")
-def server_url() -> Generator[str]:
-    with postgres_server() as server:
-        yield server.get_uri()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -79,3 +80,28 @@ def test_what_cannot_work(url: str, words: list[str], told: str):
     worker = start(url, "worker", *words)
     assert told in worker.communicate(timeout=60)[1]
     assert worker.returncode == 2
+
+
+def test_queues_and_what_waits_are_listed(url: str, journal: Journal):
+    journal.submit("buyer", "Buy tea.", run_id="a", queue="shop")
+    worker = start(url, "worker", "shop:make_waiter", "--queue", "night:2")
+    assert worker.stderr is not None
+    worker.stderr.readline()
+    out, err = start(url, "queues").communicate(timeout=60)
+    night, shop, other = out.splitlines()
+    assert (night, err) == ("night: 0 scheduled, 0 queued, 0 of 2 running; 1 worker", "")
+    assert shop == "shop: 0 scheduled, 1 queued, 0 running; no workers"
+    assert other.startswith("worker ")
+    assert f": process {worker.pid} of " in other
+    assert other.endswith(", takes from night")
+    told = [json.loads(line) for line in start(url, "queues", "--json").communicate(timeout=60)[0].splitlines()]
+    assert [each.get("queue") or each["pid"] for each in told] == ["night", "shop", worker.pid]
+    listed = start(url, "runs").communicate(timeout=60)[0]
+    assert listed.startswith("a  queued   ")
+    assert listed.endswith("  buyer, in shop\n")
+    [found] = [json.loads(line) for line in start(url, "runs", "--json").communicate(timeout=60)[0].splitlines()]
+    assert (found["run"], found["root"], found["status"], found["queue"]) == ("a", "buyer", "queued", "shop")
+    assert start(url, "forget", "a").communicate(timeout=60)[1] == "1 run is deleted\n"
+    assert start(url, "runs").communicate(timeout=60)[0] == ""
+    worker.terminate()
+    worker.communicate(timeout=60)

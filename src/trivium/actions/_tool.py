@@ -7,7 +7,7 @@ import re
 import types
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from json import JSONDecodeError, dumps, loads
 from typing import (
     TYPE_CHECKING,
@@ -442,7 +442,10 @@ class Validator:
 
 
 def _validator_of(function: types.FunctionType) -> Validate:
-    return Tool.of(function).validate
+    if hasattr(mark_of(function, _TOOL), "validate"):
+        return Tool.of(function).validate
+    made = cache(partial(tool_from_signature, function))  # later: Ray sends what a function has before it is whole
+    return lambda arguments: made().validate(arguments)
 
 
 def describe_errors(name: str, error: ValidationError) -> str:

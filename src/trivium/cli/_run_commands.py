@@ -21,6 +21,7 @@ Examples:
   trivium fork order-17 order-17b --at buyer/tool:look --edit "It rains."
   trivium diff order-17 order-17b
   trivium approve order-17 3f2a --refuse "Too dear."
+  trivium queues --journal postgresql://db.example.org/runs
 \b
 The journal is runs.db in this folder, or --journal, or $TRIVIUM_JOURNAL: a
   file, or module:object for a Journal(…) of your own. Its key, if it has one,
@@ -51,7 +52,7 @@ Runs come from `journal.submit("buyer", "…", run_id="order-17")`. SIGTERM and
 Exit status: 0 after SIGTERM; 1 if it fails; 2 for a wrong option or object;
   130 after Ctrl-C."""
 
-_Status = Literal["running", "done", "failed", "stopped", "paused", "killed"]
+_Status = Literal["running", "done", "failed", "stopped", "paused", "killed", "queued", "scheduled"]
 _Journal = Annotated[
     str, typer.Option("--journal", metavar="FILE", envvar="TRIVIUM_JOURNAL", help="The journal of the runs.")
 ]
@@ -66,7 +67,9 @@ _DEFAULT: Final = "runs.db"
 def _runs(
     status: Annotated[
         _Status | None,
-        typer.Option(metavar="STATUS", help="Only running, done, failed, stopped, paused or killed ones."),
+        typer.Option(
+            metavar="STATUS", help="Only running, done, failed, stopped, paused, killed, queued or scheduled."
+        ),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Look at them in a browser, until Ctrl-C.")] = False,
     report: Annotated[
@@ -248,6 +251,13 @@ def worker_command(
     _worker.work(references, journal, queue or ["default"], concurrency, grace, accept_changes)
 
 
+def _queues(journal: _Journal = _DEFAULT, json: _AsJson = False) -> None:
+    """List the queues of a journal in PostgreSQL with the runs in them, and the workers."""
+    from trivium.cli import _runs, _worker
+
+    _worker.list_queues(_runs.open_journal(journal), json)
+
+
 def _approve(
     run: _Run,
     digest: Annotated[
@@ -278,4 +288,5 @@ COMMANDS: Final[dict[str, tuple[Callable[..., Any], str]]] = {
     "fork": (_fork, "Make a new run of one, from a node on."),
     "approve": (_approve, "Decide on a call that waits."),
     "forget": (_forget, "Delete runs."),
+    "queues": (_queues, "List the queues and workers of a journal."),
 }

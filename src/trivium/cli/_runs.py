@@ -26,6 +26,7 @@ __all__ = [
     "diff_runs",
     "forget_runs",
     "fork_run",
+    "format_time",
     "list_runs",
     "open_journal",
     "repeat_run",
@@ -55,24 +56,39 @@ def open_journal(place: str) -> Journal:
 
 
 def list_runs(journal: Journal, status: str | None, as_json: bool) -> None:
-    """List the runs, the latest first."""
+    """List the runs, the latest first; those that wait in a queue before those that have begun."""
+    waiting = [each for each in journal.waiting() if status in (None, each.status)]
     runs = [each for each in journal.runs() if status in (None, each.status)]
     if as_json:
+        for each in waiting:
+            told = {"run": each.id, "root": each.program, "status": each.status, "started": None, "ended": None}
+            _write_json({**told, "attempts": 0, "why": "", "queue": each.queue, "at": each.at})
         for each in runs:
             _write_json(_info_json(each))
         return
     screen = stdout()
-    wide = max((len(one_line(each.id)) for each in runs), default=0)
+    wide = max((len(one_line(each.id)) for each in (*waiting, *runs)), default=0)
+    for each in waiting:
+        begins = "" if each.at is None else f"begins at {format_time(each.at)}"
+        rest = ", ".join(filter(None, (one_line(each.program), f"in {one_line(each.queue)}", begins)))
+        line = Text.assemble(
+            f"{one_line(each.id):<{wide}}  ", (f"{each.status:<9}", "blue"), f"{format_time(each.since)}  {rest}"
+        )
+        screen.print(line, soft_wrap=True)
     for each in runs:  # no table: an id that is cut short cannot be given to the other commands
         took = "" if each.ended is None else format_seconds(each.ended - each.started)
         status_text = (f"{each.status:<9}", _COLOURS.get(each.status, "red"))
-        began = datetime.fromtimestamp(each.started).strftime("%Y-%m-%d %H:%M:%S")
         tries = f"{each.epoch} attempts" if each.epoch > 1 else ""
         rest = ", ".join(filter(None, (one_line(each.root), took, tries)))
-        line = Text.assemble(f"{one_line(each.id):<{wide}}  ", status_text, f"{began}  {rest}")
+        line = Text.assemble(f"{one_line(each.id):<{wide}}  ", status_text, f"{format_time(each.started)}  {rest}")
         screen.print(line, soft_wrap=True)
         if each.why:
             screen.print(Text(f"  {one_line(each.why)}", style="red"), soft_wrap=True)
+
+
+def format_time(at: float) -> str:
+    """Return a time in this machine's zone."""
+    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> None:
@@ -235,8 +251,10 @@ def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> No
     """
     if not run_ids and session is None:
         raise ConfigurationError("name the runs to forget, or --session")
+    waiting = {each.id for each in journal.waiting()}
     for each in run_ids:
-        journal.info(each)
+        if each not in waiting:
+            journal.info(each)
     number = sum(journal.forget(each) for each in run_ids)
     if session is not None:
         number += journal.forget(session_id=session)

@@ -122,10 +122,22 @@ class Budget:
             for budget in chain:
                 budget.tool_calls += calls
 
-    def settle(self, reserved: tuple[int, float], tokens: int, usd: float = 0.0) -> None:
-        """Count the usage of a model call in place of the reservation that `take_turn` made for it."""
+    def settle(
+        self, reserved: tuple[int, float], tokens: int, usd: float = 0.0, turns: int = 0, tool_calls: int = 0
+    ) -> None:
+        """Count the usage of a model call in place of the reservation that `take_turn` made for it.
+
+        Args:
+            reserved: the reservation; (0, 0.0) for none.
+            tokens: its tokens.
+            usd: its cost.
+            turns: model calls of a run elsewhere, which are not counted yet.
+            tool_calls: its tool calls.
+        """
         with _lock:
             for budget in (self, *self.enclosing):
+                budget.turns += turns
+                budget.tool_calls += tool_calls
                 budget.reserved -= reserved[0]
                 budget.reserved_usd -= reserved[1]
                 budget.tokens += tokens

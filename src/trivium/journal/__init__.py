@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trivium.journal._journal import Journal
     from trivium.journal._outline import RunOutline
     from trivium.journal._queued_run import QueuedRun, QueueStatus, RunEntries, Schedule
+    from trivium.journal._queues import QueueInfo, WaitingRun, WorkerInfo
     from trivium.journal._run import DurableRun
     from trivium.journal._seals import Decided
     from trivium.journal._store import Entry, RunInfo
@@ -29,6 +30,7 @@ __all__ = [
     "ForkedEvent",
     "Journal",
     "PendingApproval",
+    "QueueInfo",
     "QueueStatus",
     "QueuedRun",
     "RunEntries",
@@ -38,6 +40,8 @@ __all__ = [
     "RunView",
     "Schedule",
     "UnclaimedEvent",
+    "WaitingRun",
+    "WorkerInfo",
     "ask_later",
     "step",
     "step_async",
@@ -48,6 +52,9 @@ _HOMES = {
     "Divergence": "_forks",
     "PendingApproval": "_approvals",
     "ask_later": "_approvals",
+    "QueueInfo": "_queues",
+    "WaitingRun": "_queues",
+    "WorkerInfo": "_queues",
     "QueueStatus": "_queued_run",
     "QueuedRun": "_queued_run",
     "RunEntries": "_queued_run",

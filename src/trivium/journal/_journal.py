@@ -7,6 +7,7 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
+from functools import partial
 from itertools import count
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -31,6 +32,15 @@ from trivium.journal._detail import MOST_BEFORE, describe_node, read_input
 from trivium.journal._digests import Digests
 from trivium.journal._fingerprints import Changes
 from trivium.journal._outline import RunOutline, outline_of
+from trivium.journal._queues import (
+    QueueInfo,
+    WaitingRun,
+    WorkerInfo,
+    has_queues,
+    read_queues,
+    read_waiting,
+    read_workers,
+)
 from trivium.journal._run import DurableRun
 from trivium.journal._seals import Decided, Seal
 from trivium.journal._sqlite import SQLiteRunStore
@@ -92,7 +102,7 @@ class Journal:
         key: str | bytes = "",
         approvers: Mapping[str, bytes] | None = None,
     ) -> None:
-        self._codec, self._digests = Codec(*types), Digests()
+        self._types, self._codec, self._digests = types, Codec(*types), Digests()
         self._changes: Changes = "check"
         self._queue: RunQueue | None = None
         seal = Seal(key, approvers)
@@ -100,6 +110,9 @@ class Journal:
 
     def __repr__(self) -> str:
         return f"Journal({self._store.place!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:  # a copy, or one in another process, is of the same place
+        return partial(Journal, self._store, types=self._types), (), {"_changes": self._changes}
 
     @property
     def place(self) -> str:
@@ -121,7 +134,9 @@ class Journal:
                 f"the run {run_id!r} would begin within the run {outer.id!r}: leave its run_id out",
                 run_id,
             )
-        return DurableRun(self._store, self._codec, run_id, self._changes, self._digests)
+        made = DurableRun(self._store, self._codec, run_id, self._changes, self._digests)
+        made.journal = self  # for those who send it to another process
+        return made
 
     def accepting_changes(self) -> Journal:
         """Return this journal, but so that runs go on with agents that were changed since they began.
@@ -141,7 +156,7 @@ class Journal:
 
     def _with(self, changes: Changes) -> Journal:
         made = copy(self)
-        made._changes, made._queue = changes, None
+        made._changes = changes
         return made
 
     def run(self, run_id: str, name: str = "run") -> RunBlock:
@@ -326,6 +341,8 @@ class Journal:
         wanted = [] if run_id is None else [run_id]
         if session_id is not None:
             wanted += [each.id for each in self.runs() if self.view(each.id).session_id == session_id]
+        if self._has_queues():
+            self._queued().forget(wanted)
         for each in wanted:
             self._store.forget(each)
         return len(wanted)
@@ -390,6 +407,32 @@ class Journal:
             UnknownRunError: none of this id was.
         """
         return self._queued().run(run_id)
+
+    def queues(self) -> list[QueueInfo]:
+        """Return the queues and how many runs are in each; the names with "@" have what workers have passed on.
+
+        Raises:
+            ConfigurationError: the journal is no PostgreSQL database.
+        """
+        queue = self._queued()
+        return read_queues(queue.connections, queue.schema) if self._has_queues() else []
+
+    def workers(self) -> list[WorkerInfo]:
+        """Return the workers that are there, the oldest first.
+
+        Raises:
+            ConfigurationError: the journal is no PostgreSQL database.
+        """
+        return read_workers(self._queued().connections)
+
+    def waiting(self) -> list[WaitingRun]:
+        """Return the runs that were submitted and have not begun, the latest first; `runs` has those that have."""
+        if not self._has_queues():
+            return []
+        return read_waiting(self._queued().connections, self._queued().schema)
+
+    def _has_queues(self) -> bool:
+        return "://" in self.place and has_queues(self._queued().connections, self._queued().schema)
 
     def _queued(self) -> RunQueue:
         if self._queue is None:

@@ -80,7 +80,8 @@ SELECT id, root, CASE WHEN status = 'running' AND NOT EXISTS (
 ) THEN 'killed' ELSE status END, started, ended, why, epoch FROM trivium_run
 """
 _ENTRIES: Final = """
-SELECT seq, kind, node, parent, name, digest, body, at, link FROM trivium_entry WHERE run = %s ORDER BY seq
+SELECT seq, kind, node, parent, name, digest, body, at, link FROM trivium_entry
+WHERE run = %s AND seq >= %s ORDER BY seq
 """
 _HEADS: Final = f"SELECT seq, kind, node, parent, name, at, {BRIEF} FROM trivium_entry WHERE run = %s ORDER BY seq"  # noqa: S608
 _NEAR: Final = """
@@ -124,11 +125,14 @@ class PostgresRunStore:
 
     def __init__(self, url: str, seal: Seal | None = None) -> None:
         self.seal = seal or Seal()
-        self.connections = PostgresConnections(url, _prepare, _SETTINGS)
+        self._url, self.connections = url, PostgresConnections(url, _prepare, _SETTINGS)
         self._leases, self._token = Leases[Lease](), uuid4().hex
         self._locks = PostgresLeases(self.connections)
         finalize(self, self.connections.close).atexit = False
         finalize(self, self._locks.drop).atexit = False
+
+    def __reduce__(self) -> tuple[object, ...]:  # another process has connections of its own
+        return PostgresRunStore, (self._url, self.seal)
 
     @property
     def place(self) -> str:
@@ -247,7 +251,7 @@ class PostgresRunStore:
         """Return the records of a run after the one of a number; see `Store.entries`."""
         with self.connections.use(run_id) as connection:
             row = connection.execute("SELECT head FROM trivium_run WHERE id = %s", (run_id,)).fetchone()
-            return self._entries(connection, run_id, row and row[0])[after:]
+            return self._entries(connection, run_id, row and row[0], after)
 
     def heads(self, run_id: str) -> list[Head]:
         """Return the heads of the records of a run; see `Store.heads`."""
@@ -286,10 +290,9 @@ class PostgresRunStore:
             connection.execute("DELETE FROM trivium_run WHERE id = %s", (run_id,))
             connection.execute("DELETE FROM trivium_entry WHERE run = %s", (run_id,))
 
-    def _entries(self, connection: Connection[Any], run_id: str, head: str | None) -> list[Entry]:
-        return checked_entries(
-            map(Entry._make, connection.execute(_ENTRIES, (run_id,))), head, run_id, self.seal.key_of(run_id)
-        )
+    def _entries(self, connection: Connection[Any], run_id: str, head: str | None, after: int = 0) -> list[Entry]:
+        found = map(Entry._make, connection.execute(_ENTRIES, (run_id, after)))
+        return checked_entries(found, head, run_id, self.seal.key_of(run_id), after)
 
 
 def _known_of(connection: Connection[Any], digests: list[str]) -> set[str]:

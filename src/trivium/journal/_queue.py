@@ -22,6 +22,7 @@ from trivium.exceptions import (
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._postgres import PostgresRunStore
 from trivium.journal._queued_run import RUN, QueuedRun, QueueStatus, Schedule
+from trivium.journal._queues import has_queues
 from trivium.journal._store import VERSION, Store
 from trivium.schema import Message
 from trivium.schema.lowlevel import check_content
@@ -117,10 +118,9 @@ class RunQueue:
             from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
         except ImportError:
             raise MissingExtraError("dbos", "dbos") from None
-        with self.connections.use() as connection:
-            row = connection.execute("SELECT to_regclass(%s)", (f'"{self.schema}".workflow_input',)).fetchone()
+        is_made = has_queues(self.connections, self.schema)
         with quiet_log(), self.typed_errors():
-            if row is None or row[0] is None:
+            if not is_made:
                 DBOS.migrate(self.url, schema=self.schema)
             return DBOSClient(
                 system_database_url=self.url,
@@ -265,6 +265,11 @@ class RunQueue:
                 workflow_ids=wanted, status="CANCELLED", load_input=False, load_output=False
             )
         return [each.workflow_id for each in found]
+
+    def forget(self, run_ids: Sequence[str]) -> None:
+        """Delete what is known of runs, also of those that were never submitted."""
+        with self.typed_errors():
+            self.client.delete_workflows([*run_ids])
 
     def find(self, run_id: str, *, load_input: bool = False) -> WorkflowStatus:
         """Return the workflow of a run.

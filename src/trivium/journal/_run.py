@@ -79,7 +79,7 @@ class DurableRun:
     def __init__(
         self, store: Store, codec: Codec, run_id: str, changes: Changes = "check", digests: Digests | None = None
     ) -> None:
-        self.id, self._root = run_id, ""
+        self.id, self._root, self.journal = run_id, "", cast("object", None)
         self._records = Records(run_id, store)
         self._fingerprints = Fingerprints(run_id, store.parts, changes)
         self._store, self._codec = store, codec

@@ -62,7 +62,9 @@ CREATE TABLE IF NOT EXISTS head (run TEXT, part TEXT, PRIMARY KEY (run, part)) W
 COMMIT;
 """
 _RUNS: Final = "SELECT id, root, status, started, ended, why, epoch, owner FROM run"
-_ENTRIES: Final = "SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? ORDER BY seq"
+_ENTRIES: Final = """
+SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? AND seq >= ? ORDER BY seq
+"""
 _HEADS: Final = f"SELECT seq, kind, node, parent, name, at, {BRIEF} FROM entry WHERE run = ? ORDER BY seq"  # noqa: S608
 _NEAR: Final = """
 SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = :run AND (
@@ -106,6 +108,9 @@ class SQLiteRunStore:
         self._commits = GroupCommit[_Append]()
         self._leases, self._token = Leases[bool](), uuid4().hex
         self._acts = ActNotes(self.path)
+
+    def __reduce__(self) -> tuple[object, ...]:  # another process may be in another folder
+        return SQLiteRunStore, (str(self.path.absolute()), self.seal)
 
     @property
     def place(self) -> str:
@@ -250,7 +255,7 @@ class SQLiteRunStore:
         """Return the records of a run after the one of a number; see `Store.entries`."""
         with _typed_errors(self.path, run_id), self._connections.use() as database:
             row = database.execute("SELECT head FROM run WHERE id = ?", (run_id,)).fetchone()
-            return self._entries(database, run_id, row and row[0])[after:]
+            return self._entries(database, run_id, row and row[0], after)
 
     def heads(self, run_id: str) -> list[Head]:
         """Return the heads of the records of a run; see `Store.heads`."""
@@ -290,10 +295,9 @@ class SQLiteRunStore:
         with _typed_errors(self.path, run_id):
             self._acts.forget(run_id)
 
-    def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None) -> list[Entry]:
-        return checked_entries(
-            map(Entry._make, database.execute(_ENTRIES, (run_id,))), head, run_id, self.seal.key_of(run_id)
-        )
+    def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None, after: int = 0) -> list[Entry]:
+        found = map(Entry._make, database.execute(_ENTRIES, (run_id, after)))
+        return checked_entries(found, head, run_id, self.seal.key_of(run_id), after)
 
     def _update(self, database: sqlite3.Connection, run_id: str, epoch: int, changes: str, *values: object) -> None:
         """Change a run, if it still has this epoch."""

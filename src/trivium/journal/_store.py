@@ -265,7 +265,7 @@ class Store(Protocol):
         ...
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
-        """Return the records of a run after the one of a number.
+        """Return the records of a run after the one of a number; only these are read and checked.
 
         Raises:
             JournalDamagedError: a record was changed, or is missing.
@@ -341,26 +341,33 @@ class Leases(Generic[T]):
         return holding
 
 
-def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str, key: bytes) -> list[Entry]:
+def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str, key: bytes, known: int = 0) -> list[Entry]:
     """Return records whose links are right, and among which is the head: the one that the run knows as its last.
 
     There are none where the head is None: there is no such run.
 
+    Args:
+        entries: the records from the known one on.
+        head: the link of the last one.
+        run_id: the run.
+        key: what the links are made with.
+        known: the number of the last record that was checked before; it is not returned.
+
     Raises:
         JournalDamagedError: one was changed, or is missing.
     """
-    found, before, is_whole = list[Entry](), "", not head
-    for number, entry in enumerate(entries, 1):
-        if entry.seq != number or entry.linked(before, key).link != entry.link:
+    found, before, is_whole, number = list[Entry](), "", not head, 0
+    for number, entry in enumerate(entries, max(known, 1)):
+        if entry.seq != number or (number != known and entry.linked(before, key).link != entry.link):
             other = ", or the journal has another key (key=)" if number == 1 or key else ""
             raise damaged(run_id, f"record {number} of the run {run_id!r} is damaged or was changed{other}")
         before = entry.link
         is_whole = is_whole or before == head
-        found.append(entry)
+        found += [entry] if number != known else []
     if found and head is None:
         raise damaged(run_id, f"there are records of the run {run_id!r}, but not the run")
-    if not is_whole:
-        raise damaged(run_id, f"the records of the run {run_id!r} after number {len(found)} are missing")
+    if not is_whole and (number or not known):  # nobody has written as many as are known
+        raise damaged(run_id, f"the records of the run {run_id!r} after number {known + len(found)} are missing")
     return found
 
 

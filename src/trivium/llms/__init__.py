@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trivium.llms._call import DeltaEvent, UsageEvent
     from trivium.llms._chat_model import ChatModel
     from trivium.llms._claude import AsyncClaudeAPI, ClaudeAPI
+    from trivium.llms._cost_limits import CostLimitedModel, CostLimiter
     from trivium.llms._fallback import Fallback, FallbackEvent, FallbackModel
     from trivium.llms._gemini import GoogleModel
     from trivium.llms._gpt import GPTAPI, AsyncGPTAPI
@@ -77,6 +78,8 @@ __all__ = [
     "ChatModel",
     "ClaudeAPI",
     "ClaudeModel",
+    "CostLimitedModel",
+    "CostLimiter",
     "Delta",
     "DeltaEvent",
     "Dialect",
@@ -169,6 +172,8 @@ _HOMES = {
     "PublishedPrice": "_prices",
     "RateLimitEvent": "_rate_limits",
     "RateLimiter": "_rate_limits",
+    "CostLimitedModel": "_cost_limits",
+    "CostLimiter": "_cost_limits",
     "Retry": "http._policy",
     "RetryEvent": "http._policy",
     "RetryPolicy": "http._policy",

@@ -98,12 +98,18 @@ class RateLimiter:
             raise ConfigurationError("a limiter has a limit: give requests_per_minute= or tokens_per_minute=")
         positive(**limits)
         self.rate = Rate(requests_per_minute, tokens_per_minute)
+        self._place, self._name = store, name
         self._store = store_at(store, self.rate, name)
         self._line, self._lock = deque[ThreadEvent](), Lock()
         self._changed = ThreadEvent()
 
     def __repr__(self) -> str:
         return f"RateLimiter({self.rate.requests}, {self.rate.tokens}, store={self._store!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self._place is None:
+            raise ConfigurationError("a limiter without a store counts in its own process alone: give it store=")
+        return partial(RateLimiter, *self.rate, store=self._place, name=self._name), ()
 
     def of(self, model: ModelProtocol) -> LimitedModel:
         """Return the model with this limiter; several models may share a limiter."""

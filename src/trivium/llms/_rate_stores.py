@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 from weakref import finalize
 
 from trivium.caches.lowlevel import redis_client
@@ -131,6 +131,10 @@ class SQLiteRateStore:
     """
 
     is_shared = True
+    table: ClassVar = (
+        "CREATE TABLE IF NOT EXISTS minute "
+        "(ticket TEXT PRIMARY KEY, name TEXT, counted REAL, tokens INTEGER) WITHOUT ROWID"
+    )
 
     def __init__(self, path: Path, rate: Rate, name: str) -> None:
         self._path, self._rate, self._name = path, rate, name
@@ -167,10 +171,7 @@ class SQLiteRateStore:
             with closing(sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None)) as database:
                 database.execute("PRAGMA synchronous = OFF")  # losing the counts at a power cut does no harm
                 database.execute("BEGIN IMMEDIATE")
-                database.execute(
-                    "CREATE TABLE IF NOT EXISTS minute "
-                    "(ticket TEXT PRIMARY KEY, name TEXT, counted REAL, tokens INTEGER) WITHOUT ROWID"
-                )
+                database.execute(self.table)
                 yield database
                 database.execute("COMMIT")
         except sqlite3.Error as error:
@@ -234,7 +235,11 @@ class RedisRateStore:
     def __init__(self, url: str, rate: Rate, name: str) -> None:
         what = "a store of a limiter is a path, or a Redis URL: redis://HOST:PORT/NUMBER, rediss:// or unix://"
         self._client, self._shown = redis_client(self, url, what, CONNECT_SECONDS, decode_responses=True)
-        self._rate, self._keys = rate, [f"trivium:rate:{{{name}}}:{part}" for part in ("minute", "tokens")]
+        self._rate, self._name, self._keys = (
+            rate,
+            name,
+            [f"trivium:rate:{{{name}}}:{part}" for part in ("minute", "tokens")],
+        )
 
     def __repr__(self) -> str:
         return repr(self._shown)
@@ -281,6 +286,9 @@ class PostgresRateStore:
     """
 
     is_shared = True
+    table: ClassVar = _TABLE
+    made: ClassVar = "trivium_rate_name"
+    """What is there once the table was made."""
 
     def __init__(self, url: str, rate: Rate, name: str) -> None:
         try:
@@ -360,8 +368,8 @@ class PostgresRateStore:
         self._closing.atexit = False
         connection.execute("SET statement_timeout = '30s'")
         connection.execute("SET synchronous_commit = off")  # losing the counts at a power cut does no harm
-        if connection.execute("SELECT to_regclass('trivium_rate_name') IS NULL").fetchone() == (True,):
+        if connection.execute("SELECT to_regclass(%s) IS NULL", (self.made,)).fetchone() == (True,):
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
-                connection.execute(_TABLE)
+                connection.execute(self.table.encode())
         return connection

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable
+from contextlib import contextmanager
+from functools import partial
 from inspect import isclass, isroutine
 from operator import attrgetter
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 from typing_extensions import TypeVar
 
@@ -14,15 +16,20 @@ from trivium.commander import Limits, driver_neutral, invoke, sync_function, thi
 from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
 from trivium.schema import Message, StatusCode
-from trivium.schema.lowlevel import check_arguments
+from trivium.schema.lowlevel import check_arguments, load_class_from_string
 from trivium.tasks._pool import Batch, BatchKeywords, Work
 from trivium.tasks._task import Task
+
+if TYPE_CHECKING:
+    from trivium.journal import Journal
 
 T = TypeVar("T")
 R = TypeVar("R")
 U = TypeVar("U", default=Any)
 M = TypeVar("M", default=Message | None)
 V = TypeVar("V", default=R | None)
+Ask: TypeAlias = Callable[..., Awaitable[Any]]
+"""Returns what the module of an item answers, by the number of the item and its message."""
 
 
 def _same(value: T) -> T:
@@ -42,6 +49,9 @@ async def run_batch_tasks_async(
     max_tokens: int = 0,
     *,
     shared_limits: bool = False,
+    on: Literal["ray"] | None = None,
+    run_id: str | None = None,
+    journal: Journal | None = None,
     **keywords: Unpack[BatchKeywords],
 ) -> list[V]:
     """Run a task once for each item; the results come in the order of the items.
@@ -65,6 +75,10 @@ async def run_batch_tasks_async(
             once, and all others are None.
         handle_exceptions: the treatment of an item that fails.
         shared_limits: `max_cost` and `max_tokens` hold for all items together.
+        on: "ray" runs the items in the processes of a Ray cluster, see docs/scale-out.md; None: here.
+        run_id: makes the i-th item a durable run of the id "run_id-i": a batch that was broken off goes on where it
+            was, and one that is done gives its results again. Give it with `journal`.
+        journal: the journal of these runs.
         progress: True shows a bar on stderr; a function is called with the number of finished items, and
             with that of all, or None where it is unknown.
         approve, context, listeners, policy, timeout: as for any call, of the whole batch; each item inherits them.
@@ -73,8 +87,8 @@ async def run_batch_tasks_async(
         The outputs, or their replacements by `handle_exceptions`.
 
     Raises:
-        ConfigurationError: `batch_size` is below 1.
-        MissingExtraError: the bar needs `rich`, of the extra "cli".
+        ConfigurationError: `batch_size` is below 1, or the items cannot run on Ray.
+        MissingExtraError: the bar needs `rich`, of the extra "cli", or Ray is not installed.
 
     Example:
         >>> from trivium import ChatAgent, Task
@@ -86,8 +100,10 @@ async def run_batch_tasks_async(
     """
     check_arguments(run_batch_tasks_async, None, [("task", task)])
     limits, each = _limits(shared_limits, max_cost, max_tokens)
-    work = _asking(_copies(task), lambda copy, text: invoke(copy.run, text, turns=turns, **each), input_map, output_map)
-    return await Batch(task.name, items, work, sequential, batch_size, keywords, limits=limits).run()
+    ask = partial(_ask, _copies(task), "run", {"turns": turns, **each})
+    with _elsewhere(on, _durable(ask, run_id, journal), journal) as ask:
+        work = _asking(ask, input_map, output_map)
+        return await Batch(task.name, items, work, sequential, batch_size, keywords, limits=limits).run()
 
 
 @driver_neutral
@@ -104,6 +120,9 @@ async def run_batch_task_gen_async(
     max_tokens: int = 0,
     *,
     shared_limits: bool = False,
+    on: Literal["ray"] | None = None,
+    run_id: str | None = None,
+    journal: Journal | None = None,
     **keywords: Unpack[BatchKeywords],
 ) -> list[V]:
     """Run a new task for each item; see `run_batch_tasks`.
@@ -124,8 +143,10 @@ async def run_batch_task_gen_async(
         ['0', '1']
     """
     limits, each = _limits(shared_limits, max_cost, max_tokens)
-    work = _asking(gen_task, lambda task, text: invoke(task.run, text, turns=turns, **each), input_map, output_map)
-    return await Batch("item", items, work, sequential, batch_size, keywords, message or "", limits).run()
+    ask = partial(_ask, gen_task, "run", {"turns": turns, **each})
+    with _elsewhere(on, _durable(ask, run_id, journal), journal) as ask:
+        work = _asking(ask, input_map, output_map)
+        return await Batch("item", items, work, sequential, batch_size, keywords, message or "", limits).run()
 
 
 @driver_neutral
@@ -160,7 +181,7 @@ async def run_batch_agent_method_async(
     name = str(getattr(method, "__name__", method))
     if name not in dir(agent) or not callable(attrgetter(name)(agent)):
         raise ConfigurationError(f"{type(agent).__name__} has no method {name}")
-    work = _asking(_copies(agent), lambda copy, text: invoke(attrgetter(name)(copy), text), input_map, output_map)
+    work = _asking(partial(_ask, _copies(agent), name, {}), input_map, output_map)
     return await Batch(agent.name, items, work, sequential, batch_size, keywords).run()
 
 
@@ -239,28 +260,66 @@ async def run_batch_function_async(
     return await Batch(name, items, work, sequential, batch_size, keywords, has_sessions=False).run()
 
 
-def _asking(
-    copies: Callable[[int], Any],
-    call: Callable[[Any, str | Message], Awaitable[Any]],
-    input_map: Callable[[Any], Any],
-    output_map: Callable[[Any], Any],
-) -> Work:
-    """Return the work on an item: its message, the call of its module, and the output."""
+def _asking(ask: Ask, input_map: Callable[[Any], Any], output_map: Callable[[Any], Any]) -> Work:
+    """Return the work on an item: its message, the answer to that, and the output."""
 
     async def work(index: int, item: Any) -> Any:
         message = await invoke_in_place(input_map, item)
         if isinstance(item, Message) and item.sources and isinstance(message, str):  # it repeats what the item does
             message = Message(content=message, sources=item.sources)
-        module = await invoke_in_place(copies, index)
-        try:
-            result = await call(module, message)
-        finally:
-            module.reset(this_session(), recursive=True)
-        if isinstance(result, Message) and result.status is StatusCode.KILL:
-            raise RunKilledError(f"{module.name} was killed", module.name)
-        return await invoke_in_place(output_map, result)
+        return await invoke_in_place(output_map, await ask(index, message))
 
     return work
+
+
+async def _ask(
+    copies: Callable[[int], Any], method: str, options: dict[str, Any], index: int, message: str | Message, **run: Any
+) -> Any:
+    """Ask the module of an item, in a session that is forgotten afterwards; `run` names a durable run."""
+    module = await invoke_in_place(copies, index)
+    try:
+        result = await invoke(attrgetter(method)(module), message, **options, **run)
+    finally:
+        module.reset(this_session(), recursive=True)
+    if isinstance(result, Message) and result.status is StatusCode.KILL:
+        raise RunKilledError(f"{module.name} was killed", module.name)
+    return result
+
+
+def _durable(ask: Ask, run_id: str | None, journal: Journal | None) -> Ask:
+    """Return what asks in durable runs, one for each item.
+
+    Raises:
+        ArgumentTypeError: either the id or the journal is missing.
+    """
+    if run_id is None and journal is None:
+        return ask
+    from trivium.journal.lowlevel import attempt_of
+
+    attempt_of(journal, run_id)  # what is wrong with them is the batch's error
+    return partial(_ask_durably, ask, run_id, journal)
+
+
+async def _ask_durably(
+    ask: Ask, run_id: str | None, journal: Journal | None, index: int, message: str | Message
+) -> Any:
+    return await ask(index, message, run_id=f"{run_id}-{index}", journal=journal)
+
+
+@contextmanager
+def _elsewhere(on: str | None, ask: Ask, journal: Journal | None) -> Generator[Ask]:
+    """Give what asks in the processes of a place, as long as the block runs.
+
+    Raises:
+        ConfigurationError: there is no such place.
+    """
+    if on is None:
+        yield ask
+    elif on == "ray":  # above this package, so it is found by its name
+        with load_class_from_string("trivium.distributed.ray_serve.asking_on_ray")(ask, journal) as elsewhere:
+            yield elsewhere
+    else:
+        raise ConfigurationError(f"a batch runs on='ray', or here without on=, not on={on!r}")
 
 
 def _copies(module: Any) -> Callable[[int], Any]:

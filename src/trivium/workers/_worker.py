@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from trivium.commander.lowlevel import CallNode, ThreadEvent, drive, run_in_worker, submit, wait
-from trivium.exceptions import AgentChangedError, ConfigurationError, JournalError, RunKilledError, RunTakenOverError
+from trivium.exceptions import (
+    AgentChangedError,
+    ConfigurationError,
+    JournalError,
+    RunKilledError,
+    RunTakenOverError,
+    UnknownRunError,
+)
 from trivium.journal import Journal, ask_later
 from trivium.journal.lowlevel import APPLICATION, RECORDS, RUN, SCHEDULED, queue_of, quiet_log
 from trivium.module import Module
@@ -239,6 +246,8 @@ class Worker:
         while True:
             try:
                 await run_in_worker(partial(self._queue.requeue, run_id, queue))
+            except UnknownRunError:  # it was forgotten meanwhile
+                raise CancelledError from None
             except JournalError:
                 await wait(_RETRY)
             else:

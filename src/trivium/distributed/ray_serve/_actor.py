@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import sys
 from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -12,19 +10,18 @@ from dataclasses import asdict
 from typing import Any, Self, cast
 
 from trivium.commander import invoke, run_sync, step, this_call
-from trivium.commander.lowlevel import change_scope, invoke_in_place, scope_of
+from trivium.commander.lowlevel import change_scope, invoke_in_place, key_of, scope_of
 from trivium.distributed._config import Config, import_path, make_module, maker_text
+from trivium.distributed.ray_serve._cluster import AT_ONCE, first_line, start_ray
 from trivium.events import to_json_value
-from trivium.exceptions import ConfigurationError, MissingExtraError, RemoteAgentError, RemoteConnectionError
+from trivium.exceptions import ConfigurationError, RemoteAgentError, RemoteConnectionError
+from trivium.journal import Journal
 from trivium.module import AsyncModule, Module
 from trivium.policies import Policy, Rule
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
 
 __all__ = ["AgentRayActor", "AsyncAgentRayActor"]
-
-AT_ONCE = 1000
-"""Calls that one actor works on at once."""
 
 
 class AgentRayActor(Module):
@@ -36,10 +33,11 @@ class AgentRayActor(Module):
 
     Ray's processes exchange pickles, and loading a pickle runs code: admit only machines that you trust to a cluster.
     trivium sends texts: configs, messages, policies and answers are JSON. Only a function given as `config` that cannot
-    be imported, a lambda for instance, is pickled.
+    be imported, a lambda for instance, is pickled, and the place of a journal.
 
-    The policies of a run hold in the actor too. An approver does not travel: a call that asks there is refused, unless
-    the agent there has an `approve` of its own.
+    Within a durable run the call is a durable run of its own, in the same journal: called again after its actor was
+    lost, it goes on where it was. The policies of a run hold in the actor too. An approver does not travel: a call that
+    asks there is refused, unless the agent there has an `approve` of its own.
 
     Args:
         config: the config of the agent, as `{"type": "trivium.Agent", …}`, see `HTTPAgentServer`; or a function
@@ -63,7 +61,9 @@ class AgentRayActor(Module):
         super().__init__(name=name)
         given: Config = {} if callable(config) else config
         made_of = maker_text(config)
-        self._ray = _ray()
+        self._ray = start_ray()
+        if not isinstance(made_of, str):
+            made_of = cast("bytes", self._ray.cloudpickle.dumps(made_of))  # the actor has no import path yet
         actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
         self.agent_actor, self._was_ended = actor.remote(made_of, import_path(given)), False
         try:
@@ -75,9 +75,20 @@ class AgentRayActor(Module):
     async def forward(self, *message: Message, session_id: Hashable, **kwargs: object) -> Message:
         """Ask the agent in the actor; keywords go to its `forward`."""
         sent = json.dumps([to_json_value(each) for each in message])
-        policies = _as_json(scope_of(this_call()).policies)
-        answer = await self._ask(self.agent_actor.call, sent, session_id, json.dumps(kwargs), policies)
-        return Message.model_validate(answer)
+        asked = sent, session_id, json.dumps(kwargs), _as_json(scope_of(this_call()).policies)
+        with step("ray") as node:
+            run = scope_of(node).journal
+            if run is None:
+                return await self._call(*asked)
+
+            async def act() -> Message:
+                place = self._ray.cloudpickle.dumps(run.journal)
+                return await self._call(*asked, f"{run.id}/{key_of(node)}", place)
+
+            return await run.perform(node, asked, act, "idempotent")
+
+    async def _call(self, *asked: object) -> Message:
+        return Message.model_validate(await self._ask(self.agent_actor.call, *asked))
 
     async def _ask(self, method: Any, *arguments: object) -> Any:
         """Call a method of the actor and return its answer; if this wait is cancelled, so is the work there."""
@@ -91,7 +102,7 @@ class AgentRayActor(Module):
             raise
         except self._ray.exceptions.RayError as error:
             raise RemoteConnectionError(
-                f"the actor of {self.name} is gone or was stopped: {_first_line(error)}"
+                f"the actor of {self.name} is gone or was stopped: {first_line(error)}"
             ) from error
         if "error" in answer:
             kind, text = answer["error"]
@@ -140,12 +151,15 @@ class AsyncAgentRayActor(AsyncModule, AgentRayActor):
 class _Actor:
     """The agent in the actor, which answers in JSON. Its coroutines run at once, on the actor's loop."""
 
-    def __init__(self, made_of: str | Callable[[], Module], path: list[str]) -> None:
+    def __init__(self, made_of: str | bytes, path: list[str]) -> None:
+        from ray import cloudpickle
+
         sys.path[:] = path
+        self._journals: dict[bytes, Journal] = {}
         self._agent: Module | None = None
         self._failed: BaseException | None = None
         try:
-            self._agent = make_module(json.loads(made_of) if isinstance(made_of, str) else made_of)
+            self._agent = make_module(json.loads(made_of) if isinstance(made_of, str) else cloudpickle.loads(made_of))
         except Exception as error:  # an actor that fails here would be gone, and its reason hard to find
             self._failed = error
 
@@ -158,15 +172,26 @@ class _Actor:
     async def ready(self) -> str:
         return await _answer(lambda: self.agent.name)
 
-    async def call(self, messages: str, session_id: Hashable, kwargs: str, policies: str) -> str:
+    async def call(
+        self, messages: str, session_id: Hashable, kwargs: str, policies: str, run_id: str = "", place: bytes = b""
+    ) -> str:
         given = [Message.model_validate(each) for each in json.loads(messages)]
+        durable = {"run_id": run_id, "journal": self._journal(place)} if run_id else {}
 
         async def call() -> Message:
             with step("ray") as node:
                 change_scope(node, policies=_policies(policies))
-                return await self.agent.acall(*given, session_id=session_id, **json.loads(kwargs))
+                return await self.agent.acall(*given, session_id=session_id, **durable, **json.loads(kwargs))
 
         return await _answer(call)
+
+    def _journal(self, place: bytes) -> Journal:
+        """Return the journal that was pickled: one for all calls, with its connections."""
+        from ray import cloudpickle
+
+        if place not in self._journals:
+            self._journals[place] = cloudpickle.loads(place)
+        return self._journals[place]
 
     async def state_dict(self, session_id: Hashable) -> str:
         return await _answer(lambda: self.agent.state_dict(session_id))
@@ -203,19 +228,3 @@ def _as_json(policies: Sequence[Policy]) -> str:
 def _policies(text: str) -> tuple[Policy, ...]:
     """Read what `_as_json` has written."""
     return tuple(Policy([Rule(**rule) for rule in each["rules"]], each["otherwise"]) for each in json.loads(text))
-
-
-def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # before it is imported: it reports to its makers
-    try:
-        import ray
-    except ImportError:
-        raise MissingExtraError("ray", "ray") from None
-    if not ray.is_initialized():
-        cast("Any", ray).init(include_dashboard=False, log_to_driver=False, configure_logging=False)
-    return ray
-
-
-def _first_line(error: BaseException) -> str:
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
-    return text.partition("\n")[0][:300] or type(error).__name__

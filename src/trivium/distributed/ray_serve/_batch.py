@@ -1,0 +1,206 @@
+"""The items of a batch in the processes of a Ray cluster."""
+
+from __future__ import annotations
+
+import sys
+from asyncio import CancelledError
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import chain, zip_longest
+from typing import Any, Final, NamedTuple
+
+from trivium.commander import Limits, current, invoke, step
+from trivium.commander.lowlevel import Budget, change_scope, key_of, note_sources, scope_of, spend
+from trivium.distributed.ray_serve._cluster import AT_ONCE, first_line, start_ray
+from trivium.exceptions import ConfigurationError, RemoteConnectionError
+from trivium.journal import Journal, ask_later
+from trivium.journal.lowlevel import Codec
+from trivium.schema import Message, Usage
+
+__all__ = ["asking_on_ray"]
+
+Ask = Callable[..., Awaitable[Any]]
+_CODEC: Final = Codec()
+
+
+class Inherited(NamedTuple):
+    """What an item inherits from the batch: an approver does not travel, and listeners hear the batch alone."""
+
+    session_id: object
+    context: Any
+    policies: tuple[Any, ...]
+    limits: Limits
+    run_id: str | None
+
+
+class ItemResult(NamedTuple):
+    """What became of an item: its value or the JSON of its error, and what it has spent."""
+
+    value: Any
+    error: str | None
+    usage: Usage | None
+    turns: int
+    tool_calls: int
+
+
+@contextmanager
+def asking_on_ray(ask: Ask, journal: Journal | None) -> Generator[Ask]:
+    """Give a function that asks as another one does, but in processes of a Ray cluster, as long as the block runs.
+
+    There is one process for each processor of the cluster, on its node, begun when it is needed. An item whose process
+    or node is lost is asked again elsewhere if it is a durable run, and goes on where it was; any other one fails, for
+    nobody knows what it has done.
+
+    Args:
+        ask: returns the answer of an item, by its number and its message.
+        journal: the journal of the runs that `ask` makes of the items.
+
+    Raises:
+        ConfigurationError: what is asked cannot be sent; or the journal is a file, and there are several machines.
+        MissingExtraError: Ray is not installed.
+    """
+    node = current.get()
+    outer = None if node is None else scope_of(node).journal
+    if outer is not None:
+        journal = outer.journal
+    pool = _Pool(ask, journal, is_below=outer is not None)
+    try:
+        yield pool.ask
+    finally:
+        pool.close()
+
+
+class _Pool:
+    def __init__(self, ask: Ask, journal: Journal | None, *, is_below: bool) -> None:
+        self._ray = start_ray()
+        nodes: list[dict[str, Any]] = [each for each in self._ray.nodes() if each["Alive"]]
+        if (
+            journal is not None
+            and "://" not in journal.place
+            and len({each["NodeManagerHostname"] for each in nodes}) > 1
+        ):
+            raise ConfigurationError(
+                f"the journal {journal.place} is a file of this machine, and the cluster has {len(nodes)} nodes: give "
+                "Journal('postgresql://…')"
+            )
+        try:
+            sent = self._ray.cloudpickle.dumps((ask, journal if is_below else None))
+        except Exception as error:
+            raise ConfigurationError(f"the batch cannot be sent to Ray: {type(error).__name__}: {error}") from error
+        self._sent, self._is_durable = sent, journal is not None
+        places = ([each["NodeID"]] * max(1, int(each["Resources"].get("CPU", 1))) for each in nodes)
+        self._places = [each for each in chain.from_iterable(zip_longest(*places)) if each is not None][::-1]
+        self._busy = Counter[Any]()
+
+    def close(self) -> None:
+        for actor in self._busy:
+            self._ray.kill(actor)
+
+    async def ask(self, index: int, message: str | Message) -> Any:
+        """Ask an item elsewhere; within a durable run it is a run of its own, whose answer is recorded in that one."""
+        with step("ray") as node:
+            run = scope_of(node).journal
+            if run is None:
+                return await self._asked(index, message, None)
+
+            async def act() -> Any:
+                return await self._asked(index, message, f"{run.id}/{key_of(node)}")
+
+            return await run.perform(node, [index, message], act, "idempotent")
+
+    async def _asked(self, index: int, message: str | Message, run_id: str | None) -> Any:
+        node = current.get()
+        assert node is not None
+        scope = scope_of(node)
+        limits = Limits() if scope.budget is None else _left(scope.budget)
+        given = Inherited(scope.session_id, scope.context, scope.policies, limits, run_id)
+        outcome: ItemResult = await invoke(self._fetch, index, message, given)
+        if outcome.usage is not None:
+            spend(node, outcome.usage)
+        if scope.budget is not None:
+            usage = outcome.usage or Usage()
+            scope.budget.settle((0, 0.0), usage.total, usage.usd, outcome.turns, outcome.tool_calls)
+        if outcome.error is not None:
+            raise _CODEC.load_error(outcome.error)
+        if isinstance(outcome.value, Message):
+            note_sources(node, outcome.value.sources)
+        return outcome.value
+
+    async def _fetch(self, index: int, message: str | Message, given: Inherited) -> ItemResult:
+        """Ask one of the processes; if this wait is cancelled, so is the work there."""
+        actor = self._least_busy()
+        self._busy[actor] += 1
+        reference = actor.run.remote(index, message, given)
+        try:
+            return await reference
+        except CancelledError:
+            self._ray.cancel(reference)
+            raise
+        except self._ray.exceptions.RayError as error:
+            raise RemoteConnectionError(
+                f"item {index} was lost on Ray ({first_line(error)}): see what it has done; with run_id= and journal= "
+                "it goes on elsewhere"
+            ) from error
+        finally:
+            self._busy[actor] -= 1
+
+    def _least_busy(self) -> Any:
+        """Return the process with the fewest items; another one is begun where all have some."""
+        found = min(self._busy, key=self._busy.__getitem__, default=None)
+        if self._places and (found is None or self._busy[found]):
+            from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+            options = {
+                "num_cpus": 0,  # what waits for models needs none, and finds room where a node is lost
+                "max_concurrency": AT_ONCE, "max_restarts": -1, "max_task_retries": -1 if self._is_durable else 0,
+                "scheduling_strategy": NodeAffinitySchedulingStrategy(self._places.pop(), soft=True),
+            }  # fmt: skip
+            found = self._ray.remote(**options)(_Items).remote(self._sent, sys.path, self._is_durable)
+            self._busy[found] = 0
+        return found
+
+
+class _Items:
+    """Items of a batch in a process of Ray, at once on its loop."""
+
+    def __init__(self, sent: bytes, path: list[str], is_durable: bool) -> None:
+        from ray import cloudpickle
+
+        self._is_durable = is_durable
+        sys.path += [each for each in path if each not in sys.path]
+        self._made: tuple[Ask, Journal | None] | Exception
+        try:
+            self._made = cloudpickle.loads(sent)
+        except Exception as error:  # an actor that fails here would be begun again and again
+            self._made = error
+
+    async def run(self, index: int, message: str | Message, given: Inherited) -> ItemResult:
+        value, failed = None, None
+        with step("ray") as node:
+            try:
+                if isinstance(self._made, Exception):
+                    raise self._made
+                ask, journal = self._made
+                change_scope(
+                    node, limits=given.limits, session_id=given.session_id, context=given.context,
+                    policies=given.policies, approve=ask_later if self._is_durable else None,
+                )  # fmt: skip
+                run = {} if given.run_id is None else {"run_id": given.run_id, "journal": journal}
+                value = await ask(index, message, **run)
+            except Exception as error:
+                failed = _CODEC.dump_error(error)
+        spent = scope_of(node).budget or Budget(given.limits)
+        return ItemResult(value, failed, node.spent, spent.turns, spent.tool_calls)
+
+
+def _left(budget: Budget) -> Limits:
+    """Return what an item may spend: what is left of all limits around it when it begins."""
+    left = dict[str, Any]()
+    for each in (budget, *budget.enclosing):
+        for name in ("turns", "tokens", "tool_calls", "usd"):
+            maximum = asdict(each.limits)[name]
+            if maximum is not None:
+                left[name] = max(0, min(left.get(name, maximum), maximum - getattr(each, name)))
+    return Limits(**left)

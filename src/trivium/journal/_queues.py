@@ -1,0 +1,128 @@
+"""The queues of a database and their workers, for those who look: DBOS's tables and ours, only read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from trivium.journal._postgres_connections import PostgresConnections
+
+__all__ = ["QueueInfo", "WaitingRun", "WorkerInfo", "has_queues", "read_queues", "read_waiting", "read_workers"]
+
+
+class WorkerInfo(NamedTuple):
+    """A worker that is there.
+
+    Args:
+        id: its id.
+        host: the name of its machine.
+        pid: its process there.
+        queues: the queues that it takes runs from.
+        since: when it started, in seconds since the epoch.
+    """
+
+    id: str
+    host: str
+    pid: int
+    queues: tuple[str, ...]
+    since: float
+
+
+class QueueInfo(NamedTuple):
+    """A queue.
+
+    Args:
+        name: its name.
+        scheduled: runs that wait for their time.
+        queued: runs that wait for a worker.
+        running: runs that workers are at work on.
+        limit: the most runs at once in all workers together; None: no limit.
+        workers: how many workers take runs from it.
+    """
+
+    name: str
+    scheduled: int
+    queued: int
+    running: int
+    limit: int | None
+    workers: int
+
+
+class WaitingRun(NamedTuple):
+    """A run that was submitted and has not begun.
+
+    Args:
+        id: its id.
+        program: the name under which workers serve what it is for.
+        queue: its queue.
+        status: "scheduled" before its time, else "queued".
+        since: when it was submitted, in seconds since the epoch.
+        at: when it may begin; None: at once.
+    """
+
+    id: str
+    program: str
+    queue: str
+    status: Literal["scheduled", "queued"]
+    since: float
+    at: float | None
+
+
+_WORKERS: Final = """
+SELECT id, host, pid, queues, since FROM trivium_worker WHERE EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid::bigint << 32 | objid::bigint = hashtextextended(current_schema() || '/trivium_worker/' || id, 0)
+) ORDER BY since
+"""
+_QUEUES: Final = """
+SELECT queue.name, count(*) FILTER (WHERE flow.status = 'DELAYED'), count(*) FILTER (WHERE flow.status = 'ENQUEUED'),
+    count(*) FILTER (WHERE flow.status = 'PENDING'), max(queue.concurrency)
+FROM (
+    SELECT name, concurrency FROM "{schema}".queues UNION ALL
+    SELECT DISTINCT queue_name, NULL::int FROM "{schema}".workflow_status
+    WHERE name = 'trivium.run' AND status IN ('DELAYED', 'ENQUEUED', 'PENDING')
+    AND queue_name NOT IN (SELECT name FROM "{schema}".queues)
+) AS queue LEFT JOIN "{schema}".workflow_status AS flow ON flow.queue_name = queue.name AND flow.name = 'trivium.run'
+AND flow.status IN ('DELAYED', 'ENQUEUED', 'PENDING')
+GROUP BY queue.name ORDER BY queue.name
+"""
+_WAITING: Final = """
+SELECT flow.workflow_uuid, given.inputs::jsonb -> 'positionalArgs' ->> 0, flow.queue_name,
+    CASE flow.status WHEN 'DELAYED' THEN 'scheduled' ELSE 'queued' END, flow.created_at / 1000.0::float8,
+    flow.delay_until_epoch_ms / 1000.0::float8
+FROM "{schema}".workflow_status AS flow JOIN "{schema}".workflow_input AS given USING (workflow_uuid)
+WHERE flow.name = 'trivium.run' AND flow.status IN ('DELAYED', 'ENQUEUED')
+AND NOT EXISTS (SELECT FROM trivium_run WHERE id = flow.workflow_uuid) ORDER BY flow.created_at DESC
+"""
+
+
+def has_queues(connections: PostgresConnections, schema: str) -> bool:
+    """Return whether anything was ever submitted there."""
+    with connections.use() as connection:
+        query = "SELECT to_regclass(%s) IS NOT NULL"
+        return connection.execute(query, (f'"{schema}".workflow_input',)).fetchone() == (True,)
+
+
+def read_workers(connections: PostgresConnections) -> list[WorkerInfo]:
+    """Return the workers that are there, the oldest first."""
+    with connections.use() as connection:
+        if connection.execute("SELECT to_regclass('trivium_worker') IS NULL").fetchone() == (True,):
+            return []
+        rows = connection.execute(_WORKERS).fetchall()
+    return [WorkerInfo(worker, host, pid, tuple(names), since) for worker, host, pid, names, since in rows]
+
+
+def read_queues(connections: PostgresConnections, schema: str) -> list[QueueInfo]:
+    """Return the queues by name; those in which runs are passed on only where some are there."""
+    taken = [name for each in read_workers(connections) for name in each.queues]
+    with connections.use() as connection:
+        rows = connection.execute(_QUEUES.format(schema=schema).encode()).fetchall()
+    found = [QueueInfo._make((*row, taken.count(row[0]))) for row in rows]
+    return [each for each in found if "@" not in each.name or any(each[1:4])]
+
+
+def read_waiting(connections: PostgresConnections, schema: str) -> list[WaitingRun]:
+    """Return the runs that have not begun, the latest first."""
+    with connections.use() as connection:
+        return [*map(WaitingRun._make, connection.execute(_WAITING.format(schema=schema).encode()))]

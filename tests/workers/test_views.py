@@ -1,0 +1,81 @@
+"""What is seen of queues and workers, and what is left of runs that are forgotten."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest.mock import patch
+
+import psycopg
+import pytest
+
+from trivium.exceptions import ConfigurationError, UnknownRunError
+from trivium.journal import Entry, Journal, QueueInfo
+from trivium.journal._postgres import PostgresRunStore
+
+from ._fleet import Fleet
+from .test_workers import until
+
+
+def test_queues_workers_and_what_waits_are_listed(journal: Journal, workers: Fleet):
+    assert (journal.queues(), journal.workers(), journal.waiting()) == ([], [], [])
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    journal.submit("clerk", "Go.", run_id="later", at=tomorrow)
+    journal.submit("nobody", "Go.", run_id="a", queue="night")
+    later, first = journal.waiting()[::-1]
+    assert (first.id, first.program, first.queue, first.status, first.at) == ("a", "nobody", "night", "queued", None)
+    assert (later.id, later.status, later.at) == ("later", "scheduled", pytest.approx(tomorrow.timestamp(), abs=60))
+    assert journal.queues() == [QueueInfo("default", 1, 0, 0, None, 0), QueueInfo("night", 0, 1, 0, None, 0)]
+    first = workers.start("waiter", queues={"default": 3})
+    running = journal.submit("waiter", "Go.", run_id="b")
+    next(iter(running.events()))
+    [worker] = journal.workers()
+    assert (worker.pid, worker.queues[0]) == (first.pid, "default")
+    assert journal.queues()[0] == QueueInfo("default", 1, 0, 1, 3, 1)
+    workers.kill(first)
+    until(lambda: journal.workers() == [])
+    with pytest.raises(ConfigurationError, match="in PostgreSQL"):
+        Journal("runs.db").queues()
+
+
+def test_nothing_is_left_of_a_run_that_is_forgotten(journal: Journal, workers: Fleet, url: str):
+    workers.start("echo")
+    run = journal.submit("echo", "hi", run_id="a")
+    run.result(timeout=30)
+    journal.submit("nobody", "hi", run_id="waits", queue="night")
+    assert journal.forget("a") == journal.forget("waits") == 1
+    for forgotten in ("a", "waits"):
+        with pytest.raises(UnknownRunError):
+            journal.submitted(forgotten)
+    with psycopg.connect(url) as database:
+        for table in ("trivium_public.workflow_status", "trivium_public.workflow_input", "trivium_entry"):
+            assert database.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() == (0,)
+    assert journal.submit("echo", "another", run_id="a").result(timeout=30).content == "another"
+
+
+def test_a_run_that_is_forgotten_at_work_ends(journal: Journal, workers: Fleet):
+    workers.start("slow", at_once=1)
+    run = journal.submit("clerk", "Go.", run_id="a")
+    next(iter(run.events()))
+    journal.forget("a")
+    assert journal.submit("clerk", "Go.", run_id="b").result(timeout=30).content == "done"
+    assert [each.id for each in journal.runs()] == ["b"]
+
+
+def test_events_are_read_once(journal: Journal, workers: Fleet):
+    read = list[int]()
+    whole = PostgresRunStore.entries
+
+    def entries(store: Any, run_id: str, after: int = 0) -> list[Entry]:
+        found = whole(store, run_id, after)
+        read.append(len(found))
+        return found
+
+    workers.start("slow")
+    run = journal.submit("clerk", "Go.", run_id="a")
+    with patch.object(PostgresRunStore, "entries", entries):
+        seen = [*run.events()]
+    assert [each.seq for each in seen] == [*range(1, len(seen) + 1)]
+    assert sum(read) == len(seen)
+    assert [*run.events(after=len(seen) - 1)] == seen[-1:]
+    assert [*run.events(after=1000)] == []
