@@ -23,6 +23,7 @@ from serving._served import (
     GUARD,
     Shop,
     approve_all,
+    ask,
     events_of,
     follow,
     make_shop,
@@ -33,8 +34,10 @@ from serving._served import (
 from trivium import Agent
 from trivium.actions import tool
 from trivium.commander import ThreadEvent, wait
+from trivium.exceptions import ConfigurationError
+from trivium.journal import Journal
 from trivium.llms import Delta, Request
-from trivium.serving import OwnerLimits
+from trivium.serving import AgentServer, OwnerLimits
 from trivium.serving._store import RunRequest
 from trivium.serving.lowlevel import RunStore
 from trivium.testing import call_tool
@@ -288,3 +291,42 @@ class _Waits(Agent):
 
     async def forward(self, *messages: Any, **given: Any) -> Any:
         await wait()
+
+
+def test_an_sqlite_file_has_one_server_and_who_only_shows_its_runs_leaves_them_alone(tmp_path: Path):
+    place = tmp_path / "runs.db"
+    with serving(make_waiting_shop(), journal=place, grace=0.1) as client:
+        with pytest.raises(ConfigurationError, match="PostgreSQL"), serving(journal=place):
+            pass
+        asked, waiting = start(client, "buy"), start(client, "wait")
+        follow(client, asked, until='"paused"')
+        follow(client, waiting, until='"You "')
+        with AgentServer({}, port=0, token="t", journal=Journal(place)) as shows, ask(shows.url, "t") as other:
+            [call] = other.get(f"/runs/{asked}").json()["approvals"]
+            decision = {"digest": call["digest"], "approved": True}
+            for path, body in ((f"{asked}/approvals", decision), (f"{asked}/cancel", {}), (f"{waiting}/cancel", {})):
+                refused = other.post(f"/runs/{path}", json=body)
+                assert [refused.status_code, refused.json()["error"]["type"]] == [409, "ServedElsewhere"]
+        assert {each["state"] for each in client.get("/runs").json()["runs"]} == {"paused", "running"}
+        approve_all(client, asked)
+        assert outcome(client, asked) == "You said 1."
+        assert client.post(f"/runs/{waiting}/cancel").json()["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_run_whose_object_is_not_served_waits_for_a_server_that_has_it(
+    is_shared: bool, tmp_path: Path, request: pytest.FixtureRequest
+):
+    journal: str = request.getfixturevalue("journal") if is_shared else str(tmp_path / "runs.db")
+    with serving({"shop": make_waiting_shop()}, journal=journal, grace=0.0) as client:
+        asked, left, cancelled = [start(client, each) for each in ("buy", "wait", "buy")]
+        for run, until in ((asked, '"paused"'), (left, '"You "'), (cancelled, '"paused"')):
+            follow(client, run, until=until)
+    with serving({"another": make_shop()}, journal=journal) as client:
+        approve_all(client, asked)
+        assert client.post(f"/runs/{cancelled}/cancel").json()["state"] == "cancelled"
+        states = [client.get(f"/runs/{each}").json()["state"] for each in (asked, left)]
+        assert states == ["queued", "queued"]
+    with serving({"shop": make_shop()}, journal=journal) as client:
+        assert [outcome(client, each) for each in (asked, left)] == ["You said 1.", "You said 1."]
+        assert outcome(client, cancelled) == "cancelled"

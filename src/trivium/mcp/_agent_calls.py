@@ -66,6 +66,10 @@ class AgentCalls:
         """End the runs that have not ended after some seconds."""
         await self._runs.drain(grace)
 
+    def close(self) -> None:
+        """Close the files and connections of the runs."""
+        self._runs.close()
+
     async def call(self, name: str, arguments: Mapping[str, Any], ctx: RequestContext, params: Any) -> Any:
         """Call a module, or go on with a call that waited for the user of the client.
 

@@ -113,6 +113,11 @@ class Offers:
         if self._agents is not None:
             await self._agents.end(grace)
 
+    def close(self) -> None:
+        """Close what the runs have open."""
+        if self._agents is not None:
+            self._agents.close()
+
     def server(self, name: str) -> Server[Any]:
         """Make the SDK's server that offers them, to be run on a transport."""
         try:

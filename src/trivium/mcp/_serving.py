@@ -117,11 +117,13 @@ class ToolServer(HTTPServing):
         """Serve until `stop`, SIGINT or SIGTERM, on a loop of yours."""
         failed: Exception | None = None
         async with self._mcp.sessions():
-            await self._mcp.begin()
             try:
+                await self._mcp.begin()
                 await super().serve_async(ready)
             except Exception as error:  # the SDK's task group would wrap it
                 failed = error
+            finally:
+                self._mcp.close()
         if failed is not None:
             raise failed
 
@@ -162,6 +164,10 @@ class _Service:
     async def end_runs(self, grace: float, over: ThreadEvent) -> None:
         """End the runs that have not ended after that many seconds."""
         await self._offers.end(grace)
+
+    def close(self) -> None:
+        """Close what the runs have open."""
+        self._offers.close()
 
 
 @checked
@@ -223,6 +229,7 @@ async def serve_stdio(offers: Offers, name: str) -> None:
                     await server.run(reader, writer, server.create_initialization_options())
     finally:
         await offers.end(0.0)
+        offers.close()
 
 
 class _own_stdin:

@@ -216,8 +216,7 @@ class Service:
 
     def close(self) -> None:
         """Close the files and connections of the runs; their next use opens them again."""
-        self.runs.store.close()
-        self.runs.journal.close()
+        self.runs.close()
 
     async def end_runs(self, grace: float, over: ThreadEvent) -> None:
         """Let runs end for that many seconds; those that have not go on after the restart."""

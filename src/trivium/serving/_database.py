@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from trivium.caches.lowlevel import SQLiteConnections
-from trivium.exceptions import JournalError
+from trivium.exceptions import ConfigurationError, JournalError
 from trivium.journal.lowlevel import PostgresConnections
 
 if TYPE_CHECKING:
@@ -76,7 +76,11 @@ class Database(Protocol):
         ...
 
     def join(self) -> None:
-        """Count as a server that is at work."""
+        """Count as a server that is at work, until it is closed.
+
+        Raises:
+            ConfigurationError: there is one already, and there cannot be several.
+        """
         ...
 
     def servers(self) -> int:
@@ -106,6 +110,7 @@ class _SQLite:
 
     def __init__(self, path: Path, tables: Sequence[str], columns: ColumnTypes) -> None:
         self._path, self._lock = path, Lock()
+        self._joined: sqlite3.Connection | None = None
         self._connections = SQLiteConnections(path, BUSY_SECONDS, partial(_create, tables=tables, columns=columns))
 
     def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -125,9 +130,7 @@ class _SQLite:
             with self._connections.use() as database:
                 yield database
         except (sqlite3.Error, OSError) as error:
-            raise JournalError(
-                f"{self._path} cannot be used ({error}): free the disk or mend the file, then start the server again"
-            ) from error
+            raise self._unusable(error) from error
 
     def hold(self, name: str) -> bool:
         return True
@@ -139,12 +142,47 @@ class _SQLite:
         return set()
 
     def join(self) -> None:
-        pass
+        self._joined = self._joined or self._locked()
+        if self._joined is None:
+            raise ConfigurationError(
+                f"another server is at work with {self._path}: end it first, or give this one a file of its own;"
+                " several servers share a PostgreSQL database"
+            )
 
     def servers(self) -> int:
+        if self._joined is None and (free := self._locked()) is not None:
+            free.close()
+            return 0
         return 1
 
+    def _locked(self) -> sqlite3.Connection | None:
+        """Return a connection that holds the lock of the file's server, as long as it is open; None: another one does.
+
+        SQLite has locks on every system, which end with their process.
+        """
+        connection: sqlite3.Connection | None = None
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            place = self._path.with_name(f"{self._path.name}-server")
+            connection = sqlite3.connect(place, 0.0, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA journal_mode = MEMORY")  # nothing is ever written
+            connection.execute("BEGIN EXCLUSIVE")
+        except (sqlite3.Error, OSError) as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, sqlite3.Error) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                return None
+            raise self._unusable(error) from error
+        return connection
+
+    def _unusable(self, error: Exception) -> JournalError:
+        text = f"{self._path} cannot be used ({error}): free the disk or mend the file, then start the server again"
+        return JournalError(text)
+
     def close(self) -> None:
+        joined, self._joined = self._joined, None
+        if joined is not None:
+            joined.close()
         self._connections.close()
 
 

@@ -202,7 +202,9 @@ class Runs:
 
     async def of_owner(self, owner: str, most: int) -> list[RunRequest]:
         """Return the runs of an owner, the latest first."""
-        return await run_in_worker(partial(self.store.runs_of, owner, most))
+        found = await run_in_worker(partial(self.store.runs_of, owner, most))
+        at_work = self._work.at_work  # of which the store does not have every step
+        return [at_work[each.id].request if each.id in at_work else each for each in found]
 
     async def metrics_text(self, owner: str) -> str:
         """Return the numbers of an owner for Prometheus: all of the server, where it has one token.
@@ -269,14 +271,24 @@ class Runs:
         Raises:
             Failure: these are not what waits, or it is too late; status 409.
         """
+        await self._check_alone()
         async with self._claims.turn("decide", run.id):
             if run.work is None:
                 await self._watch.refresh(run)
             note = partial(self.store.label, run.request, label, len(run.log.events)) if label else bool
             are_all = await self._approvals.decide(run, decisions, is_part, note)
             await run.log.written()
-            if are_all and await self._work.take_up(run):
+            if are_all and run.request.name not in self.served:
+                await self._work.leave_to_others(run)
+            elif are_all and await self._work.take_up(run):
                 self._work.go_on(run, body=body or {})
+
+    async def _check_alone(self) -> None:
+        """Raise a Failure where the file's server is at work with runs that are only shown here."""
+        database = self.store.database
+        if not self.served and not database.is_shared and await run_in_worker(database.servers):
+            text = "runs are only shown here, and a server is at work with this journal: decide or cancel there"
+            raise Failure(409, "ServedElsewhere", text)
 
     async def _end_expired(self, run: ServedRun) -> bool:
         """Cancel a run that has waited too long for a decision; return whether it has."""
@@ -286,12 +298,13 @@ class Runs:
 
     async def cancel(self, run: ServedRun, why: str = "its owner has cancelled it") -> None:
         """Cancel a run; it has ended when this returns. One that has ended stays as it is."""
+        await self._check_alone()
         run.cancelled = run.cancelled or why
         while not run.log.is_over:
             async with self._claims.turn("decide", run.id):
                 if run.work is None:
                     await self._watch.refresh(run)
-                if run.request.state == "paused" and await self._work.take_up(run):
+                if not run.log.is_over and await self._work.take_up(run):
                     await self._work.end(run, "cancelled", why=run.cancelled or why)
                     await self._claims.give_back(run.id)
                     self._watch.remove(run)
@@ -360,18 +373,26 @@ class Runs:
 
     # ---- the life of the server
     async def recover(self) -> None:
-        """Go on with the runs that servers before this one have left, and later with those of servers that die."""
-        await run_in_worker(self.store.database.join)
-        await self._take_up_abandoned()
-        await self._take_up_decided()
-        loops = [self._sweep, self._watch.watch, *([self._look_after] if self.store.database.is_shared else [])]
+        """Go on with the runs that servers before this one have left, and later with those of servers that die.
+
+        Where nothing is served runs are only shown: others go on with them.
+
+        Raises:
+            ConfigurationError: another server has the file of the runs.
+        """
+        loops = [self._sweep, self._watch.watch]
+        if self.served:
+            await run_in_worker(self.store.database.join)
+            await self._take_up_abandoned()
+            await self._take_up_decided()
+            loops += [self._look_after] if self.store.database.is_shared else []
         self._upkeep = [Background(each) for each in loops]
 
     async def _take_up_abandoned(self) -> None:
         """Go on with runs that no server is at work on: with all of them, or with this server's part."""
         servers = max(1, await run_in_worker(self.store.database.servers))
         found = await run_in_worker(self.store.abandoned)
-        mine = [each for each in found if servers == 1 or each.name in self.served]
+        mine = [each for each in found if each.name in self.served or each.cancelled or each.body["of_client"]]
         for request in mine[: -(-len(mine) // servers)]:
             run = self._work.at_work.get(request.id) or self._watch.find(request.id)
             run = run or ServedRun(request, self._work.log_of(request))
@@ -387,7 +408,7 @@ class Runs:
 
     async def _take_up_decided(self) -> None:
         """Go on with runs of which all was decided before the server ended that was to go on with them."""
-        for request in await run_in_worker(self.store.paused):
+        for request in [each for each in await run_in_worker(self.store.paused) if each.name in self.served]:
             with suppress(Failure):  # deleted meanwhile
                 run = await self.find(request.owner, request.id)
                 async with self._claims.turn("decide", run.id):
@@ -440,3 +461,8 @@ class Runs:
             each.cancel("the server is shutting down")
             await each.ended()
         await self._work.drain(grace)
+
+    def close(self) -> None:
+        """Close the files and connections; the next use opens them again."""
+        self.store.close()
+        self.journal.close()

@@ -109,6 +109,12 @@ class Work:
         run.log.resume(time.time(), run.request, **fields)
         self.begin(run)
 
+    async def leave_to_others(self, run: ServedRun) -> None:
+        """Leave a decided run to a server that has its object: it goes on when there is one."""
+        run.request = replace(run.request, state="queued")
+        run.log.note(run.request)
+        await self._writer.flush()
+
     def begin(self, run: ServedRun, is_reserved: bool = False) -> None:
         """Begin to work on a run that this server has claimed."""
         self.watch.remove(run)
