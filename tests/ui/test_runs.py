@@ -14,7 +14,7 @@ from trivium.exceptions import RunPausedError
 from trivium.journal import Journal, ask_later, step
 from trivium.serving import AgentServer
 from ui._large import write_large
-from ui._shop import HARM, TOKEN, make_shop, serving
+from ui._shop import HARM, TOKEN, Shop, make_shop, serving
 from ui.conftest import OpenPage
 
 
@@ -57,6 +57,38 @@ def test_a_failed_run_is_found_and_says_where_and_why(open_page: OpenPage, serve
     expect(chosen).to_contain_text('"order": 7')
     page.get_by_role("searchbox", name="Find a node").fill("nothing like it")
     expect(page.get_by_text("No node is like that.")).to_be_visible()
+
+
+def test_who_comes_back_to_the_list_finds_it_as_it_was(open_page: OpenPage, tmp_path: Path):
+    journal = Journal(tmp_path / "runs.db")
+    for number in range(40):
+        with journal.run(f"order-{number}"):
+            pass
+    page = open_page()
+    page.get_by_role("button", name="done").click()
+    page.get_by_label("Search runs").fill("order")
+    expect(page.get_by_text("40 runs")).to_be_visible()
+    last = page.get_by_role("row", name="order-0").get_by_role("link")
+    last.focus()
+    top = page.evaluate("scrollY")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main", name="Run order-0")).to_be_focused()
+    assert top > page.evaluate("scrollY") == 0
+    page.go_back()
+    expect(page.get_by_role("button", name="done")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_label("Search runs")).to_have_value("order")
+    expect(page.get_by_text("40 runs")).to_be_visible()
+    assert page.evaluate("scrollY") == top
+
+
+def test_of_a_run_under_way_only_what_has_changed_is_asked_for(open_page: OpenPage, server: AgentServer, shop: Shop):
+    page = open_page(f"#/run/{run(server, 'begin', until='delta')}")
+    with page.expect_response(lambda response: "/ui/outline" in response.url and "&after=" in response.url) as coming:
+        pass
+    assert coming.value.json()["at"] == [0]
+    shop.may_end.set()
+    expect(page.get_by_role("status").get_by_text("done")).to_be_visible()
+    expect(page.get_by_role("row", name="done model")).to_contain_text("1,050 tokens")
 
 
 def test_an_answer_to_a_filter_that_has_changed_since_is_dropped(open_page: OpenPage, server: AgentServer):
@@ -104,7 +136,7 @@ def test_a_fork_goes_on_with_another_model_and_an_edited_answer_and_is_compared(
     expect(page.locator(".facts").first).not_to_contain_text("Attempts")
     page.get_by_role("link", name="compare", exact=True).click()
     expect(page.get_by_text("The first difference: this node was answered something else.")).to_be_visible()
-    expect(page.locator(".why .mono")).to_contain_text("tool:pay#0")
+    expect(page.locator(".why .mono")).to_have_text("shop/tool:pay")
     expect(page.get_by_role("row", name="At the difference")).to_contain_text("paid nothing")
     page.get_by_role("link", name="Runs").click()
     expect(page.get_by_role("checkbox")).to_have_count(2)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -81,29 +82,55 @@ class RunOutline:
             found.append(f"{found[parent]}/{name}#{number}")
         return found
 
-    def as_json(self) -> JSONObject:
-        """Return it as JSON values; times are milliseconds after `began`, and `name` is an index of `names`."""
+    def as_json(self, after: int = 0, size: int = 0) -> JSONObject:
+        """Return it as JSON values; times are milliseconds after `began`, and `name` is an index of `names`.
+
+        Args:
+            after: the number of the last record of an earlier outline of this run; 0: there is none.
+            size: how many nodes the earlier outline had. Then the columns hold only the root and the nodes that have
+                changed since; `at` has their indices. Where a node has come above earlier ones there is no `at`, and
+                the columns hold every node.
+        """
         names = {name: at for at, name in enumerate(dict.fromkeys(self.names))}
         began = self.started[0]
-        failed = {at: json.loads(body) for at, body in self.bodies.items() if self.status[at] == "failed"}
+        at = self._changed(after) if 0 < after <= self.seq and bisect_right(self.first, after) == size else None
+        chosen: Sequence[int] = range(len(self)) if at is None else at
+        told = [each for each in chosen if each in self.bodies]
+        failed = {each: json.loads(self.bodies[each]) for each in told if self.status[each] == "failed"}
         return {
+            **({} if at is None else {"at": at}),
             "seq": self.seq,
             "began": began,
-            "keys": self.keys,
+            "keys": [self.keys[each] for each in chosen],
             "names": [*names],
-            "name": [names[each] for each in self.names],
-            "parent": self.parents,
-            "start": [round((each - began) * 1000, 1) for each in self.started],
-            "took": [round((end - start) * 1000, 1) for start, end in zip(self.started, self.ended, strict=True)],
-            "status": "".join(each[0] for each in self.status),
-            "tokens": self.usage(),
-            "errors": {at: f"{each['kind']}: {each['text']}"[:300] for at, each in failed.items()},
+            "name": [names[self.names[each]] for each in chosen],
+            "parent": [self.parents[each] for each in chosen],
+            "start": [round((self.started[each] - began) * 1000, 1) for each in chosen],
+            "took": [round((self.ended[each] - self.started[each]) * 1000, 1) for each in chosen],
+            "status": "".join([self.status[each][0] for each in chosen]),
+            "tokens": self.usage(told),
+            "errors": {each: f"{error['kind']}: {error['text']}"[:300] for each, error in failed.items()},
         }
 
-    def usage(self) -> dict[int, list[float]]:
-        """Return the input tokens, output tokens and dollars of the models' answers that tell them, by index."""
-        answers = {at: json.loads(body) for at, body in self.bodies.items() if self.status[at] != "failed"}
-        used = {at: _usage_in(each) for at, each in answers.items()}
+    def _changed(self, after: int) -> list[int]:
+        """Return the root, and the nodes of which, or of one below which, a record after the one of a number tells."""
+        changed = bytearray(len(self))
+        changed[0] = 1
+        for number, last in enumerate(self.last):
+            at = number
+            while last > after and not changed[at]:
+                changed[at] = 1
+                at = self.parents[at]
+        return [at for at, is_changed in enumerate(changed) if is_changed]
+
+    def usage(self, nodes: Iterable[int] | None = None) -> dict[int, list[float]]:
+        """Return the input tokens, output tokens and dollars of the models' answers that tell them, by index.
+
+        Args:
+            nodes: the indices of those that count, of nodes that have `bodies`; None: all.
+        """
+        answered = [at for at in (self.bodies if nodes is None else nodes) if self.status[at] != "failed"]
+        used = {at: _usage_in(json.loads(self.bodies[at])) for at in answered}
         return {at: each for at, each in used.items() if each is not None}
 
 
@@ -157,6 +184,8 @@ def outline_of(root: str, began: float, heads: Sequence[Head]) -> RunOutline:
                 is_asked[at] = True
             if kind == "error" or (kind == "outcome" and name == "model"):
                 out.bodies[at] = body
+            else:
+                out.bodies.pop(at, None)  # it has begun anew, or has ended otherwise
         latest[parents[at] if at else 0] = time
         while kind == "decision" and at:  # nothing above went on while a user was waited for
             at = parents[at]

@@ -141,10 +141,10 @@ class RunBrowser:
         paused = await self.search(owner, Wanted(state="paused", most=1000))
         return [await self.show(owner, each["id"]) for each in paused["runs"]]
 
-    async def outline(self, owner: str, run_id: str) -> JSONObject:
-        """Return the nodes of a run in columns; see `RunOutline.as_json`."""
+    async def outline(self, owner: str, run_id: str, after: int = 0, size: int = 0) -> JSONObject:
+        """Return the nodes of a run in columns, or those that have changed; see `RunOutline.as_json`."""
         await self.check(owner, run_id)
-        return await run_in_worker(lambda: self._journal.outline(run_id).as_json())
+        return await run_in_worker(lambda: self._journal.outline(run_id).as_json(after, size))
 
     async def node(self, owner: str, run_id: str, key: str) -> JSONObject:
         """Return a node of a run; see `Journal.describe`."""

@@ -121,8 +121,9 @@ class UIRoutes(Routes):
         return json_response(await self._browser.show(owner_of(request), _asked(request, "id")))
 
     async def outline(self, request: Request) -> Response:
-        """Return the nodes of a run in columns."""
-        found = await self._browser.outline(owner_of(request), _asked(request, "id"))
+        """Return the nodes of a run in columns: all, or what has changed `after` a record of a tree of `size` nodes."""
+        after, size = (whole_number(request.query_params.get(name, "0"), name, 0, 2**53) for name in ("after", "size"))
+        found = await self._browser.outline(owner_of(request), _asked(request, "id"), after, size)
         return await run_in_worker(partial(json_response, found))
 
     async def node(self, request: Request) -> Response:

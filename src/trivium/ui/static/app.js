@@ -1,6 +1,6 @@
 // The page: what the address says is shown.
 import { render } from "preact";
-import { useEffect, useErrorBoundary } from "preact/hooks";
+import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
 import { changes, get, isOnline, setToken, token } from "./api.js";
@@ -72,7 +72,7 @@ function View({ parts, about }) {
   if (view === "compare") return html`<${Compare} first=${first ?? ""} second=${second ?? ""} />`;
   if (view === "report" && about.reports.length) return html`<${Report} reports=${about.reports} at=${Number(first ?? 0)} />`;
   if (view && view !== "runs") return html`<div class="center stack"><h1>No such page</h1><a href="#/">All runs</a></div>`;
-  return html`<${Runs} about=${about} />`;
+  return html`<${Runs} about=${about} state=${first ?? ""} search=${second ?? ""} />`;
 }
 
 /** @param {{ reports: About["reports"], at: number }} props */
@@ -96,9 +96,15 @@ function App() {
   }, [about.value, changes.value], 3000);
   const parts = address.value.replace(/^#\/?/, "").split("/").map(decoded);
   const known = about.value;
+  const name = parts[0] === "run" ? `Run ${parts[1]}` : parts[0] === "compare" ? "Compare" : NAMES[/** @type {""} */ (parts[0])] ?? "Runs";
+  const isFirst = useRef(true);
   useEffect(() => {
-    document.title = `${parts[0] === "run" ? `Run ${parts[1]}` : NAMES[/** @type {""} */ (parts[0])] ?? "Runs"} · trivium`;
-  }, [address.value]);
+    document.title = `${name} · trivium`;
+    if (!isFirst.current) scrollTo(0, 0);
+    // What led here is gone with its view: the keyboard goes on at the new one, and a screen reader says its name.
+    if (!isFirst.current && document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [name]);
   if (token.value === null) return html`<${TokenForm} />`;
   const here = parts[0] in NAMES ? parts[0] : "";
   return html`
@@ -117,7 +123,7 @@ function App() {
       ${token.value ? html`<button class="plain" onClick=${() => { setToken(""); token.value = null; }}>Forget token</button>` : null}
     </header>
     <div role="status" class="notice" hidden=${isOnline.value}>The server does not answer; trying again …</div>
-    ${known ? html`<main id="main" tabindex="-1"><${View} parts=${parts} about=${known} /></main>`
+    ${known ? html`<main id="main" tabindex="-1" aria-label=${name}><${View} parts=${parts} about=${known} /></main>`
       : html`<main id="main" class="center"><p class="quiet">${isOnline.value ? "Loading …" : ""}</p></main>`}`;
 }
 

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { follow, get, post } from "./api.js";
-import { asText, isActive, oneLine } from "./format.js";
+import { ago, asText, isActive, oneLine, stateWords } from "./format.js";
 import { Decide } from "./approvals.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
@@ -91,20 +91,33 @@ function Turns({ turns, program, inspects }) {
   };
   return html`<div class="turns" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Conversation">
     ${!turns ? html`<p class="quiet">Loading …</p>` : turns.length ? turns.map((turn) => html`<${OneTurn} key=${turn.id} turn=${turn}
-      inspects=${inspects} />`)
-      : html`<div class="empty"><p>Say something to <b>${program}</b>. Each answer is a run that you can look into.</p></div>`}
+      program=${program} inspects=${inspects} />`)
+      : html`<div class="empty"><p>Say something to <b>${program}</b>. Each answer is a run that you can look into.</p></div>
+        <${Earlier} />`}
   </div>`;
 }
 
-/** @param {{ turn: Turn, inspects: boolean }} props */
-function OneTurn({ turn, inspects }) {
+/** The latest conversations. */
+function Earlier() {
+  const { value } = useAsked(() => get("/ui/runs", { limit: 100 }), []);
+  /** @type {Map<string, any>} */
+  const found = new Map();
+  for (const run of value?.runs ?? []) if (run.program && !found.has(run.session)) found.set(run.session, run);
+  return found.size ? html`<section class="stack earlier"><h2>Earlier conversations</h2><ul class="picks">
+    ${[...found.values()].slice(0, 10).map((run) => html`<li key=${run.session}><a href=${`#/chat/${encodeURIComponent(run.session)}`}>
+      ${oneLine(run.text, 80) || run.session}</a> <span class="quiet">${run.program} · ${ago(run.started)}</span>${" "}
+      ${run.state === "done" ? null : html`<${State} state=${run.state} />`}</li>`)}</ul></section>` : null;
+}
+
+/** @param {{ turn: Turn, program: string, inspects: boolean }} props */
+function OneTurn({ turn, program, inspects }) {
   const last = turn.parts.findLast((each) => each.kind === "text");
   const said = turn.message?.content;
   const isSaid = last?.kind === "text" && last.text === said && !turn.message.attachments?.length;
   const isWhole = said !== undefined && said !== null && !isSaid;  // the message tells it better than its pieces
-  return html`<div class="turn">
-    <div class="user"><pre>${turn.text}</pre></div>
-    <p class="quiet small"><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${turn.state} /></p>
+  return html`<div class="turn" aria-busy=${isActive(turn.state)}>
+    <div class="user"><span class="hidden">You: </span><pre>${turn.text}</pre></div>
+    <p class="quiet small"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${turn.state} /></p>
     <div class="agent stack">
       ${isActive(turn.state) && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
       ${turn.parts.map((part, at) => part.kind === "tool" ? html`<${Tool} key=${at} part=${part} state=${turn.state} />`
@@ -119,8 +132,8 @@ function OneTurn({ turn, inspects }) {
 
 /** @param {{ part: import("./transcript.js").Used, state: string }} props */
 function Tool({ part, state }) {
-  const sign = part.error ? "✕" : part.result !== undefined ? "✓" : state === "paused" ? "‖" : isActive(state) ? "◐" : "–";
-  return html`<details class="tool"><summary><span aria-hidden="true">${sign}</span> <b>${part.name}</b> <code>${oneLine(part.given, 80)}</code></summary>
+  const [sign, words] = stateWords(part.error ? "failed" : part.result !== undefined ? "done" : isActive(state) || state === "paused" ? state : "stopped");
+  return html`<details class="tool"><summary><span aria-hidden="true">${sign}</span><span class="hidden">${words}</span> <b>${part.name}</b> <code>${oneLine(part.given, 80)}</code></summary>
     <h3>Arguments</h3><pre tabindex="0">${asText(part.given)}</pre>
     ${part.result !== undefined ? html`<h3>Result</h3><pre tabindex="0">${asText(part.result)}</pre>` : null}
     ${part.error ? html`<p class="bad">${part.error}</p>` : null}</details>`;

@@ -45,7 +45,7 @@ function Both({ first, second }) {
     ["Cost", (at) => money(sides[at].usage[2]) || "–"], ["Result", (at) => said(answerOf(runs[at].message) ?? "")],
   ];
   return html`<div class="stack"><h1>Compare</h1>
-    <p class=${divergence ? "why" : "why good"}>${divergence ? html`<b>${WHAT[divergence.what]}</b> <span class="mono">${divergence.path}</span>`
+    <p class=${divergence ? "why" : "why good"}>${divergence ? html`<b>${WHAT[divergence.what]}</b> <span class="mono">${divergence.path.replace(/#0(?=\/|$)/g, "")}</span>`
       : "The two runs are alike, but for times and tokens."}</p>
     <div class="scroll"><table class="compare"><thead><tr><th><span class="hidden">Fact</span></th>
       ${runs.map((/** @type {any} */ run) => html`<th key=${run.id}><a href=${`#/run/${encodeURIComponent(run.id)}`}>${run.id}</a></th>`)}</tr></thead>

@@ -24,14 +24,14 @@ function OneRun({ data }) {
   };
   const { run } = data;
   const answer = run.message?.content, said = answer?.answer ?? answer;
-  return html`<article class="stack run-element">
+  return html`<article class="run-element">
     <h1>${run.root} <span class=${`state ${run.state}`}>${run.state}</span></h1>
     <p class="quiet mono">${run.id}</p>
     ${run.why ? html`<p class="why bad"><b>Why:</b> ${run.why}</p>` : null}
     ${answer ? html`<section class="answer"><h2>Result</h2><div class="card" tabindex="0">${typeof said === "string" ? html`<${Markdown} text=${said} rank=${3} />`
       : html`<pre>${asText(said)}</pre>`}</div></section>`
       : html`<${LastAnswer} outline=${outline} source=${{ input: run.text, node }} />`}
-    <${RunTree} outline=${outline} source=${{ input: run.text, node }} chosen=${chosen} onChoose=${setChosen} />
+    <${RunTree} outline=${outline} source=${{ input: run.text, node }} chosen=${chosen} onChoose=${setChosen} run=${run.id} />
   </article>`;
 }
 

@@ -3,9 +3,28 @@
 /**
  * @typedef {{
  *   seq: number, began: number, keys: string[], names: string[], name: number[], parent: number[], start: number[],
- *   took: number[], status: string, tokens: Record<string, number[]>, errors: Record<string, string>,
- * }} Columns
+ *   took: number[], status: string, tokens: Record<string, number[]>, errors: Record<string, string>, at?: number[],
+ * }} Columns at: the indices of the nodes in them, where they hold only what has changed
  */
+
+/** Return columns with what has changed since; the given ones stay as they are. @param {Columns} known @param {Columns} found */
+export function merged(known, found) {
+  const { at } = found;
+  if (!at) return found;
+  const status = [...known.status], tokens = { ...known.tokens }, errors = { ...known.errors };
+  /** @type {Columns} */
+  const all = { ...found, at: undefined, tokens, errors, keys: [...known.keys], name: [...known.name], parent: [...known.parent],
+    start: [...known.start], took: [...known.took] };
+  at.forEach((node, place) => {
+    for (const column of /** @type {const} */ (["keys", "name", "parent", "start", "took"])) all[column][node] = found[column][place];
+    status[node] = found.status[place];
+    delete tokens[node];
+    delete errors[node];
+  });
+  Object.assign(tokens, found.tokens);
+  Object.assign(errors, found.errors);
+  return { ...all, status: status.join("") };
+}
 
 /** A tree of nodes; a node is its index, and 0 the root. */
 export class Outline {

@@ -1,12 +1,12 @@
 // One run: why it is as it is, its tree, and what can be done with it.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { download, get, post } from "./api.js";
+import { download, get, post, Problem } from "./api.js";
 import { ago, count, duration, isActive, moment, money, oneLine, stateWords } from "./format.js";
 import { Decide } from "./approvals.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
-import { Outline } from "./outline.js";
+import { merged, Outline } from "./outline.js";
 import { LastAnswer, RunTree } from "./tree.js";
 
 /** @param {{ state: string }} props */
@@ -36,7 +36,8 @@ export function Run({ id, node, about }) {
   const known = useRef(/** @type {{ run: any, columns: any, isSettled: boolean } | null} */ (null));
   const { value, error, ask } = useAsked(async (signal) => {
     const before = known.current, isSettled = before?.isSettled && before.run.state === "paused";
-    const columns = () => (about.inspects ? get("/ui/outline", { id }, signal) : null);
+    const { seq: after, keys } = before?.columns ?? {};
+    const columns = async () => (about.inspects ? merged(before?.columns, await get("/ui/outline", { id, after, size: keys?.length }, signal)) : null);
     const [run, found] = await Promise.all([get("/ui/run", { id }, signal), isSettled ? null : columns()]);
     const isSame = JSON.stringify(run) === JSON.stringify(before?.run);
     // Of a run that waits nothing is written: its tree is asked for once more after it was seen to wait, and then no more.
@@ -46,7 +47,8 @@ export function Run({ id, node, about }) {
   const outline = useMemo(() => (columns ? new Outline(columns) : null), [columns?.seq, columns?.status]);
 
   if (error && !run) {
-    return html`<div class="center stack"><h1>No such run</h1><p>${error.message}</p><a href="#/">All runs</a></div>`;
+    const isMissing = error instanceof Problem && error.status === 404;
+    return html`<div class="center stack"><h1>${isMissing ? "No such run" : "This run cannot be shown"}</h1><p role="alert">${error.message}</p><a href="#/">All runs</a></div>`;
   }
   if (!run) return html`<p class="center quiet">Loading …</p>`;
   const chosen = outline ? Math.max(0, node ? outline.columns.keys.indexOf(node) : 0) : 0;
@@ -84,7 +86,7 @@ function Head({ run, outline, about, onFork, onDelete, onChange }) {
   return html`<div class="stack">
     <p class="crumbs"><a href="#/">Runs</a> / <span class="mono">${run.id}</span></p>
     <div class="split">
-      <h1>${run.root || run.program} <${State} state=${run.state} /></h1>
+      <div class="buttons"><h1>${run.root || run.program}</h1><span role="status"><${State} state=${run.state} /></span></div>
       <div class="buttons">
         ${run.program && about.served.length ? html`<a class="button" href=${`#/chat/${encodeURIComponent(run.session)}`}>Open chat</a>` : null}
         ${about.inspects ? html`<a class="button" href=${`#/compare/${encodeURIComponent(run.id)}`}>Compare</a>

@@ -1,5 +1,5 @@
 // The list of runs.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { get } from "./api.js";
 import { ago, count, duration, isActive, moment, money, oneLine } from "./format.js";
@@ -10,11 +10,13 @@ const PAGE = 100;
 const MOST = 1000;
 const STATES = ["", "running", "paused", "failed", "done"];
 
-/** @param {{ about: import("./app.js").About }} props */
-export function Runs({ about }) {
-  const [search, setSearch] = useState("");
-  const [state, setState] = useState("");
-  const [most, setMost] = useState(PAGE);
+/** Where the list was left, for those who come back to it. */
+const left = { place: "", top: 0, most: PAGE };
+
+/** @param {{ about: import("./app.js").About, state: string, search: string }} props which runs: they stand in the address */
+export function Runs({ about, state, search }) {
+  const isBack = useRef(left.place === location.hash);
+  const [most, setMost] = useState(isBack.current ? left.most : PAGE);
   const [picked, setPicked] = useState(/** @type {string[]} */ ([]));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const { value: found, error } = useAsked(() => get("/ui/runs", { search, state, limit: most }), [search, state, most], 2000);
@@ -28,9 +30,19 @@ export function Runs({ about }) {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
+  useLayoutEffect(() => {
+    if (found && isBack.current) scrollTo(0, left.top);
+    if (found) isBack.current = false;
+  }, [!found]);
+  /** @param {string} state @param {string} search */
+  const show = (state, search) => {
+    history.replaceState(null, "", `#/runs/${state}/${encodeURIComponent(search)}`);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  };
+  const leave = () => Object.assign(left, { place: location.hash, top: scrollY, most });
   /** @param {string} id */
   const pick = (id) => setPicked(picked.includes(id) ? picked.filter((each) => each !== id) : [...picked, id].slice(-2));
-  return html`<div class="stack">
+  return html`<div class="stack" onClickCapture=${leave}>
     <div class="split">
       <h1>Runs</h1>
       ${picked.length ? html`<div class="buttons">
@@ -40,11 +52,12 @@ export function Runs({ about }) {
     </div>
     <div class="tools">
       <input type="search" ref=${field} placeholder="Search ids, names, inputs, errors  ( / )" aria-label="Search runs" value=${search}
-        onInput=${(/** @type {any} */ e) => setSearch(e.target.value)} />
+        onInput=${(/** @type {any} */ e) => show(state, e.target.value)} />
       <div class="choice" role="group" aria-label="State">
-        ${STATES.map((each) => html`<button key=${each} aria-pressed=${state === each} onClick=${() => setState(each)}>
+        ${STATES.map((each) => html`<button key=${each} aria-pressed=${state === each} onClick=${() => show(each, search)}>
           ${each === "paused" ? "waiting" : each || "all"}</button>`)}
       </div>
+      <span class="quiet push" role="status">${found ? `${count(found.runs.length)}${found.more ? "+" : ""} ${found.runs.length === 1 ? "run" : "runs"}` : ""}</span>
     </div>
     ${error ? html`<p class="bad" role="alert">${error.message}</p>` : null}
     ${!found ? html`<p class="quiet">Loading …</p>` : found.runs.length ? html`

@@ -14,10 +14,10 @@ const BEYOND = 8;
 
 /**
  * @param {{
- *   outline: Outline, source: Source, chosen: number, onChoose: (at: number) => void, actions?: (at: number) => any,
- * }} props
+ *   outline: Outline, source: Source, chosen: number, onChoose: (at: number) => void, actions?: (at: number) => any, run?: string,
+ * }} props run: its name, where a page has several
  */
-export function RunTree({ outline, source, chosen, onChoose, actions }) {
+export function RunTree({ outline, source, chosen, onChoose, actions, run }) {
   const [closed, setClosed] = useState(/** @type {Set<number>} */ (new Set()));
   const [search, setSearch] = useState("");
   const [onlyFailed, setOnlyFailed] = useState(false);
@@ -43,11 +43,11 @@ export function RunTree({ outline, source, chosen, onChoose, actions }) {
           onInput=${(/** @type {any} */ e) => setSearch(e.target.value)} />
         <label class="check"><input type="checkbox" checked=${onlyFailed}
           onChange=${(/** @type {any} */ e) => setOnlyFailed(e.target.checked)} /> failed only</label>
-        <span class="quiet push">${count(outline.size)} ${outline.size === 1 ? "node" : "nodes"}</span>
+        <span class="quiet push" role="status">${rows.length < outline.size ? `${count(rows.length)} of ` : ""}${count(outline.size)} ${outline.size === 1 ? "node" : "nodes"}</span>
       </div>
       <${List} outline=${outline} rows=${rows} closed=${closed} chosen=${chosen} onChoose=${onChoose} onToggle=${toggle} />
     </div>
-    <${Details} outline=${outline} at=${chosen} source=${source} actions=${actions} />
+    <${Details} outline=${outline} at=${chosen} source=${source} actions=${actions} run=${run} />
   </div>`;
 }
 
@@ -142,7 +142,7 @@ function Row({ outline, at, index, isClosed, isChosen, onChoose, onToggle }) {
   const status = outline.status(at), hasBelow = outline.firstChild[at] >= 0;
   const used = tokens[at];
   const sign = status === "open" ? "◌" : stateWords(status)[0];
-  return html`<div class=${`row ${status}`} role="row" id=${`node-${at}`} aria-level=${outline.depth[at] + 1} aria-rowindex=${index + 1}
+  return html`<div class=${`row ${status}${outline.name(at) === "approval" ? " waited" : ""}`} role="row" id=${`node-${at}`} aria-level=${outline.depth[at] + 1} aria-rowindex=${index + 1}
     aria-selected=${isChosen} aria-expanded=${hasBelow ? !isClosed : undefined} style=${{ transform: `translateY(${index * ROW}px)` }}
     onClick=${() => onChoose(at)} onDblClick=${() => hasBelow && onToggle(at)}>
     <span class="name" role="gridcell" style=${{ paddingLeft: `${Math.min(outline.depth[at], 20) * 14 + 4}px` }}>
@@ -160,8 +160,8 @@ function Row({ outline, at, index, isClosed, isChosen, onChoose, onToggle }) {
   </div>`;
 }
 
-/** @param {{ outline: Outline, at: number, source: Source, actions?: (at: number) => any }} props */
-function Details({ outline, at, source, actions }) {
+/** @param {{ outline: Outline, at: number, source: Source, actions?: (at: number) => any, run?: string }} props */
+function Details({ outline, at, source, actions, run }) {
   const [found, setFound] = useState(/** @type {{ at: number, node: any, error: Error | null }} */ ({ at: -1, node: null, error: null }));
   const key = outline.columns.keys[at], status = outline.columns.status[at];
   useEffect(() => {
@@ -176,9 +176,9 @@ function Details({ outline, at, source, actions }) {
   }, [key, status, outline.columns.seq]);
   const { errors, tokens, start, took } = outline.columns;
   const used = tokens[at], node = found.at === at ? found.node : null;
-  return html`<aside class="panel details" aria-label="The chosen node">
+  return html`<aside class="panel details" aria-label=${`The chosen node${run ? ` of ${run}` : ""}`}>
     <h2>${outline.name(at)}</h2>
-    <p class="quiet path">${outline.path(at)}</p>
+    ${at ? html`<p class="quiet path">${outline.path(at)}</p>` : null}
     <dl class="facts">
       <div><dt>Status</dt><dd>${outline.status(at) === "open" ? "not ended" : outline.status(at)}</dd></div>
       <div><dt>Began after</dt><dd>${outline.isCopied(at) ? "copied from the original" : duration(start[at])}</dd></div>
@@ -202,5 +202,5 @@ function Contents({ node, input }) {
       ${node.outcome ? html`<section class="value"><h3>Answer</h3><${ModelAnswer} answer=${node.outcome} /></section>` : null}
       <${Request} agent=${node.agent} input=${asked || input} before=${node.before ?? []} />`;
   }
-  return html`<${Value} label="Asked" value=${node.asked} /><${Value} label="Answer" value=${node.outcome} />`;
+  return html`<${Value} label="Arguments" value=${node.asked} /><${Value} label="Result" value=${node.outcome} />`;
 }
