@@ -84,7 +84,7 @@ def test_what_cannot_work(url: str, words: list[str], told: str):
 
 def test_queues_and_what_waits_are_listed(url: str, journal: Journal):
     journal.submit("buyer", "Buy tea.", run_id="a", queue="shop")
-    worker = start(url, "worker", "shop:make_waiter", "--queue", "night:2")
+    worker = start(url, "worker", "shop:make_waiter", "--queue", "night:2", "--grace", "0")
     assert worker.stderr is not None
     worker.stderr.readline()
     out, err = start(url, "queues").communicate(timeout=60)
@@ -101,6 +101,7 @@ def test_queues_and_what_waits_are_listed(url: str, journal: Journal):
     assert listed.endswith("  buyer, in shop\n")
     [found] = [json.loads(line) for line in start(url, "runs", "--json").communicate(timeout=60)[0].splitlines()]
     assert (found["run"], found["root"], found["status"], found["queue"]) == ("a", "buyer", "queued", "shop")
+    assert start(url, "show", "a").communicate(timeout=60) == (listed, "")
     assert start(url, "forget", "a").communicate(timeout=60)[1] == "1 run is deleted\n"
     assert start(url, "runs").communicate(timeout=60)[0] == ""
     worker.terminate()

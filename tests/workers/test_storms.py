@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
+from contextlib import closing
 
 import pytest
+from sqlalchemy import make_url
 
 from _postgres import postgres_server
 from trivium.journal import Journal
+from trivium.journal.lowlevel import PostgresConnections, queue_of
 
 from ._cable import cable
 from ._effects import broken_promises
@@ -45,6 +50,18 @@ def test_the_network_is_cut(journal: Journal, url: str):
         network.mend()
         assert results(journal, run_ids) == ["done"] * 12
     assert broken_promises(url, journal, run_ids) == []
+
+
+def test_both_ends_give_up_a_connection_that_has_become_silent(journal: Journal, url: str):
+    """Within half a minute, whichever end has sent something that the other one never got."""
+    with cable(url) as network, closing(PostgresConnections(network.url, bool).open()) as connection:
+        query = "SELECT setting FROM pg_settings WHERE name = 'tcp_user_timeout' AND source = 'session'"
+        assert len(connection.execute(query).fetchall()) == 1  # the server is at a socket here, which has none
+        with socket.socket(fileno=os.dup(connection.fileno())) as end:
+            for option, value in (("KEEPIDLE", 15), ("KEEPINTVL", 5), ("KEEPCNT", 3), ("USER_TIMEOUT", 30_000)):
+                assert end.getsockopt(socket.IPPROTO_TCP, getattr(socket, f"TCP_{option}")) == value
+    given = make_url(queue_of(journal).url).query  # that of DBOS
+    assert (given["keepalives_idle"], given["tcp_user_timeout"]) == ("15", "30000")
 
 
 @pytest.mark.slow

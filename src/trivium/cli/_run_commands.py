@@ -239,7 +239,7 @@ def worker_command(
         ),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of a queue at once in a worker.")] = 16,
-    grace: Annotated[float, typer.Option(min=0.001, metavar="S", help="Seconds that runs have to end.")] = 5.0,
+    grace: Annotated[float, typer.Option(min=0, metavar="S", help="Seconds that runs have to end.")] = 5.0,
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Go on with runs whose agents were changed meanwhile.")
     ] = False,

@@ -15,8 +15,8 @@ from rich.tree import Tree
 
 from trivium.cli._objects_at import import_agent, import_object
 from trivium.cli._screen import one_line, printable, stdout, write_line
-from trivium.exceptions import ConfigurationError
-from trivium.journal import Journal, RunInfo, RunNode, RunView, ask_later
+from trivium.exceptions import ConfigurationError, UnknownRunError
+from trivium.journal import Journal, RunInfo, RunNode, RunView, WaitingRun, ask_later
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
 from trivium.ui import run_page
@@ -61,20 +61,14 @@ def list_runs(journal: Journal, status: str | None, as_json: bool) -> None:
     runs = [each for each in journal.runs() if status in (None, each.status)]
     if as_json:
         for each in waiting:
-            told = {"run": each.id, "root": each.program, "status": each.status, "started": None, "ended": None}
-            _write_json({**told, "attempts": 0, "why": "", "queue": each.queue, "at": each.at})
+            _write_json(_waiting_json(each))
         for each in runs:
             _write_json(_info_json(each))
         return
     screen = stdout()
     wide = max((len(one_line(each.id)) for each in (*waiting, *runs)), default=0)
     for each in waiting:
-        begins = "" if each.at is None else f"begins at {format_time(each.at)}"
-        rest = ", ".join(filter(None, (one_line(each.program), f"in {one_line(each.queue)}", begins)))
-        line = Text.assemble(
-            f"{one_line(each.id):<{wide}}  ", (f"{each.status:<9}", "blue"), f"{format_time(each.since)}  {rest}"
-        )
-        screen.print(line, soft_wrap=True)
+        screen.print(_waiting_line(each, wide), soft_wrap=True)
     for each in runs:  # no table: an id that is cut short cannot be given to the other commands
         took = "" if each.ended is None else format_seconds(each.ended - each.started)
         status_text = (f"{each.status:<9}", _COLOURS.get(each.status, "red"))
@@ -86,14 +80,37 @@ def list_runs(journal: Journal, status: str | None, as_json: bool) -> None:
             screen.print(Text(f"  {one_line(each.why)}", style="red"), soft_wrap=True)
 
 
+def _waiting_json(run: WaitingRun) -> dict[str, object]:
+    told = {"run": run.id, "root": run.program, "status": run.status, "started": None, "ended": None}
+    return {**told, "attempts": 0, "why": "", "queue": run.queue, "at": run.at}
+
+
+def _waiting_line(run: WaitingRun, wide: int) -> Text:
+    begins = "" if run.at is None else f"begins at {format_time(run.at)}"
+    rest = ", ".join(filter(None, (one_line(run.program), f"in {one_line(run.queue)}", begins)))
+    return Text.assemble(
+        f"{one_line(run.id):<{wide}}  ", (f"{run.status:<9}", "blue"), f"{format_time(run.since)}  {rest}"
+    )
+
+
 def format_time(at: float) -> str:
     """Return a time in this machine's zone."""
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> None:
-    """Show a run: its status, the reason of its failure, and its tree with times and costs."""
-    run = journal.view(run_id)
+    """Show a run: its status, the reason of its failure, and its tree with times and costs; or that it waits."""
+    try:
+        run = journal.view(run_id)
+    except UnknownRunError:
+        waiting = next((each for each in journal.waiting() if each.id == run_id), None)
+        if waiting is None:
+            raise
+        if as_json:
+            _write_json(_waiting_json(waiting))
+        else:
+            stdout().print(_waiting_line(waiting, 0), soft_wrap=True)
+        return
     top = run.tree()
     if as_json:
         nodes = [_node_json(each, content) for each in top.walk()]

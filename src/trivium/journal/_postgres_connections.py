@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresConnections", "is_lost"]
 
-_DEFAULTS: Final = {"connect_timeout": 10, "tcp_user_timeout": 30_000, "application_name": "trivium"}
+# Both ends of a connection give up half a minute after the last that they heard of each other, also where they sent
+# something meanwhile: so a wait ends, and a lease of a machine that is gone is free, but that of a long act is kept.
+_DEFAULTS: Final = {
+    "connect_timeout": 10, "application_name": "trivium", "tcp_user_timeout": 30_000,
+    "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3,
+}  # fmt: skip
 _SETTINGS: Final = {
     "statement_timeout": "30s",
-    # The lease of a machine that is gone is free after half a minute, and that of a long act is not lost.
+    "tcp_user_timeout": "30s",
     "tcp_keepalives_idle": "15",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
@@ -74,7 +79,7 @@ class PostgresConnections:
         """
         with nullcontext() if is_kept else self._idle.slot():
             with self.typed_errors(run_id):
-                connection = self._idle.take() or self._opened()
+                connection = self._idle.take() or self.open()
                 try:
                     yield connection
                 except BaseException:
@@ -91,7 +96,12 @@ class PostgresConnections:
         """Close unused connections; the next use opens one again."""
         self._idle.close()
 
-    def _opened(self) -> Connection[Any]:
+    def open(self) -> Connection[Any]:
+        """Open a connection for whoever asks, who closes it.
+
+        Raises:
+            psycopg.Error: the server cannot be reached, or refuses.
+        """
         import psycopg
 
         connection: Connection[Any] = psycopg.connect(autocommit=True, **self.parameters)
@@ -107,6 +117,12 @@ class PostgresConnections:
             raise
         return connection
 
+    def said(self, error: BaseException) -> str:
+        """Return the first line of an error of the server or the connection, without the password."""
+        said = str(error).strip().partition("\n")[0]
+        password = self.parameters.get("password")
+        return said.replace(str(password), "…") if password else said
+
     @contextmanager
     def typed_errors(self, run_id: str) -> Generator[None]:
         """Turn the errors of the server and of the connection into `JournalError`."""
@@ -115,9 +131,7 @@ class PostgresConnections:
         try:
             yield
         except psycopg.Error as error:
-            said = str(error).strip().partition("\n")[0]
-            if password := self.parameters.get("password"):
-                said = said.replace(str(password), "…")
+            said = self.said(error)
             state = error.sqlstate or ""
             if state in _DAMAGED:
                 raise JournalDamagedError(
@@ -217,6 +231,6 @@ def _parsed(url: str) -> dict[str, Any]:
     with suppress(ProgrammingError):
         return cast("dict[str, Any]", conninfo_to_dict(url))
     raise ConfigurationError(
-        "the URL of the journal is not valid: give postgresql://user:password@host:5432/name, with special characters "
+        "the URL of the database is not valid: give postgresql://user:password@host:5432/name, with special characters "
         "of the password percent-encoded"
     )

@@ -44,8 +44,6 @@ _STATUS: Final[Mapping[str, QueueStatus]] = {
     "DELAYED": "scheduled", "ENQUEUED": "queued", "PENDING": "running", "SUCCESS": "done", "ERROR": "failed",
     "CANCELLED": "cancelled", "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed",
 }  # fmt: skip
-_KEEPALIVES: Final = {"keepalives_idle": "15", "keepalives_interval": "5", "keepalives_count": "3"}
-"""The connections of a machine that is gone end after half a minute."""
 
 
 class Named(Protocol):
@@ -82,7 +80,7 @@ class RunQueue:
         """The URL of the database for DBOS, with its password."""
         import sqlalchemy
 
-        given = {**_KEEPALIVES, **{name: str(value) for name, value in self.connections.parameters.items()}}
+        given = {name: str(value) for name, value in self.connections.parameters.items()}
         host = given.get("host", "")
         is_one = host and "/" not in host and "," not in host
         port = given.pop("port", None) if is_one else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Ty
 from weakref import finalize
 
 from trivium.caches.lowlevel import redis_client
-from trivium.exceptions import ConfigurationError, MissingExtraError, RateLimitStoreError
+from trivium.exceptions import RateLimitStoreError
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -291,24 +291,18 @@ class PostgresRateStore:
     """What is there once the table was made."""
 
     def __init__(self, url: str, rate: Rate, name: str) -> None:
-        try:
-            from psycopg import ProgrammingError
-            from psycopg.conninfo import conninfo_to_dict
-        except ImportError:
-            raise MissingExtraError("psycopg", "postgres") from None
-        try:
-            given = conninfo_to_dict(url)
-        except ProgrammingError:
-            raise ConfigurationError("give the store as postgresql://USER:PASSWORD@HOST:PORT/DATABASE") from None
-        self._url, self._rate, self._name = url, rate, name
-        self._shown = f"postgresql://{given.get('host', '')}/{given.get('dbname', '')}"
-        self._password = str(given.get("password") or "")
+        from trivium.journal.lowlevel import PostgresConnections
+
+        prepare = partial(_make_table, self.table, self.made)
+        # Losing the counts at a power cut does no harm.
+        self._connections = PostgresConnections(url, prepare, {"synchronous_commit": "off"})
+        self._rate, self._name = rate, name
         self._lock, self._pid = Lock(), 0
         self._connection: psycopg.Connection[Any] | None = None
         self._closing = finalize(self, bool)
 
     def __repr__(self) -> str:
-        return repr(self._shown)
+        return repr(self._connections.place)
 
     def take(self, ticket: str, tokens: int) -> float:
         """See `RateStore`."""
@@ -348,28 +342,23 @@ class PostgresRateStore:
                 with connection.transaction():
                     return change(connection)
         except psycopg.Error as error:
-            said = str(error).strip().partition("\n")[0]
-            said = said.replace(self._password, "…") if self._password else said
+            place = self._connections.place
             raise RateLimitStoreError(
-                f"requests cannot be counted at {self._shown} ({said}): check that the PostgreSQL server runs, that "
-                "the URL is right, and that its user may create tables",
-                self._shown,
+                f"requests cannot be counted at {place} ({self._connections.said(error)}): check that the PostgreSQL "
+                "server runs, that the URL is right, and that its user may create tables",
+                place,
             ) from error
 
     def _opened(self) -> psycopg.Connection[Any]:
-        import psycopg
-
-        connection: psycopg.Connection[Any] = psycopg.connect(
-            self._url, autocommit=True, connect_timeout=int(CONNECT_SECONDS), application_name="trivium"
-        )
-        self._connection = connection
+        self._connection = connection = self._connections.open()
         self._closing.detach()
         self._closing = finalize(self, connection.close)
         self._closing.atexit = False
-        connection.execute("SET statement_timeout = '30s'")
-        connection.execute("SET synchronous_commit = off")  # losing the counts at a power cut does no harm
-        if connection.execute("SELECT to_regclass(%s) IS NULL", (self.made,)).fetchone() == (True,):
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
-                connection.execute(self.table.encode())
         return connection
+
+
+def _make_table(table: str, made: str, database: psycopg.Connection[Any]) -> None:
+    if database.execute("SELECT to_regclass(%s) IS NULL", (made,)).fetchone() == (True,):
+        with database.transaction():
+            database.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
+            database.execute(table.encode())
