@@ -1,9 +1,9 @@
 """Measures how well the embedded models call functions, by the Berkeley Function Calling Leaderboard's own checker.
 
-    .venv/bin/python benchmarks/bfcl [--models small,default] [--ways constrained,free] [--every N] [--journal FILE]
+    .venv/bin/python benchmarks/bfcl [--models small,default] [--ways one,several,free] [--every N] [--journal FILE]
 
-`make bench-bfcl` runs it. Each case is a durable run of `trivium.evals`: what was broken off goes on. With all cases
-the page is docs/bfcl.md, else out/bfcl.md.
+`make bench-bfcl` runs it. Each case is a durable run of `trivium.evals`: what was broken off goes on. It writes its
+part of docs/embedded-figures.md.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from checked import Ask, asking, cases_of
+from checked import Ask, asking, brief, cases_of, share, write_part
 
 from trivium import Message, Module
 from trivium.evals import Case, Dataset, EvaluationReport, Score, compare, evaluate
@@ -29,7 +30,10 @@ from trivium.schema.lowlevel import read_json
 ROOT = Path(__file__).parents[2]
 PEER = (str(ROOT / ".peers/bfcl/bin/python"), str(Path(__file__).with_name("checker.py")))
 SETS = ("simple_python", "multiple", "parallel", "irrelevance")
-WAYS = ("constrained", "free")
+WAYS = ("one", "several", "free")
+SHOWN = {"one": "constrained, one", "several": "constrained, several", "free": "free"}
+# Decided before the run: whoever compares everything finds some difference by chance.
+COMPARED = (("simple_python", "free", "one"), ("simple_python", "one", "several"), ("parallel", "one", "several"))
 KINDS = {"dict": "object", "float": "number", "tuple": "array"}
 ASKED = (
     "You may call these functions:\n{functions}\n\nIf they can answer the user, write the calls and nothing else, as a "
@@ -48,8 +52,9 @@ class Caller(Module):
         """Return the calls as JSON: one object for each, of its name and arguments."""
         given: Any = message.content
         tools = [ToolSpec(_name(each), each["description"], schema(each["parameters"])) for each in given["functions"]]
-        if self.way == "constrained":
-            reply = await call_model(self.model, Request(given["messages"], tools))
+        if self.way != "free":
+            several = {"parallel_tool_calls": self.way == "several"}
+            reply = await call_model(self.model, Request(given["messages"], tools, parameters=several))
             return json.dumps([{each.name: read(each.arguments)} for each in reply.tool_calls])
         told = ASKED.format(functions="\n".join(json.dumps([t.name, t.description, t.parameters]) for t in tools))
         reply = await call_model(self.model, Request([{"role": "system", "content": told}, *given["messages"]]))
@@ -105,26 +110,20 @@ def dataset_of(name: str, every: int, ask: Ask) -> Dataset[Any, Any]:
     return Dataset(cases, [correct], name=name)
 
 
-def page(reports: dict[tuple[str, str, str], EvaluationReport], every: int) -> str:
-    """Return the page: of each model, way and set the share of right answers."""
+def part_of_page(reports: dict[tuple[str, str, str], EvaluationReport], every: int) -> str:
+    """Return the part of the page: of each model, way and set the share of right answers."""
     rows = [f"| model | tool calls are | {' | '.join(SETS)} |", "|---|---|" + "---|" * len(SETS)]
     for model, way in dict.fromkeys(key[:2] for key in reports):
         cells = [reports[model, way, name].metric("correct") for name in SETS]
-        shown = (f"{each.mean:.1%} ({each.low:.0%} to {each.high:.0%}, {each.cases})" for each in cells)
-        rows.append(f"| {model} | {way} | {' | '.join(shown)} |")
+        rows.append(f"| {model} | {SHOWN[way]} | {' | '.join(map(share, cells))} |")
+    rows.append("")
     for model in dict.fromkeys(key[0] for key in reports):
-        for name in SETS:
-            both = [reports.get((model, way, name)) for way in WAYS]
-            if both[0] is not None and both[1] is not None:
-                rows.append(
-                    f"\n{name}, {model}, from free to constrained: {str(compare(both[1], both[0])).splitlines()[0]}"
-                )
-    part = "All cases" if every == 1 else f"Every {every}th case"
-    return (
-        f"{part} of BFCL v4 (`bfcl-eval` 2026.3.23), greedy, one run each, by BFCL's own checker.\n\n"
-        + "\n".join(rows)
-        + "\n"
-    )
+        for name, before, after in COMPARED:
+            if (model, before, name) in reports and (model, after, name) in reports:
+                told = compare(reports[model, before, name], reports[model, after, name])
+                rows.append(f"- {model}, `{name}`, from *{SHOWN[before]}* to *{SHOWN[after]}*: {brief(told)}")
+    which = "All cases" if every == 1 else f"Every {every}th case"
+    return f"{which} of four sets of BFCL v4 (`bfcl-eval` 2026.3.23), {date.today():%B %Y}.\n\n" + "\n".join(rows)
 
 
 def main() -> None:
@@ -147,10 +146,7 @@ def main() -> None:
                     report = evaluate(Caller(local, way), dataset, f"{model} {way}", journal, at_once=1)
                     reports[local.name, way, dataset.name] = report
                     print(local.name, way, str(report), sep="\n", file=sys.stderr, flush=True)
-    path = ROOT / ("docs/bfcl.md" if options.every == 1 else "out/bfcl.md")
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(page(reports, options.every), encoding="utf-8")
-    print(path.read_text(encoding="utf-8"))
+    write_part(ROOT / "docs/embedded-figures.md", "Calling functions: BFCL", part_of_page(reports, options.every))
 
 
 if __name__ == "__main__":

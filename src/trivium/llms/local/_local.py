@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,7 +11,7 @@ from trivium.exceptions import ConfigurationError, ContextOverflowError, EngineE
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Finish, Logprobs, Request
-from trivium.llms.local._constraints import Constraint, Envelope, chat_messages, constraint
+from trivium.llms.local._constraints import CallList, Constraint, Envelope, chat_messages, constraint, grammar
 from trivium.llms.local._engine import Engine, EngineSettings, Meanwhile, load_engine, physical_cores
 from trivium.llms.local._store import ModelStore
 from trivium.llms.wire._answers import logprobs_of
@@ -29,7 +28,8 @@ class LocalModel(ChatModel):
     """A model that runs in this process, on the processor, with no server and no network.
 
     The file is loaded at the first question, once for all `LocalModel` objects with the same settings.
-    Answers under a schema and tool calls always have the right form, unless they end with "length".
+    Answers under a schema and tool calls always have the right form, unless they end with "length". An answer is one
+    tool call at most; with the parameter `parallel_tool_calls=True` up to eight.
 
     Args:
         path_or_name: a GGUF file, or a name of the model store ("default", "small", …).
@@ -89,8 +89,9 @@ class LocalModel(ChatModel):
             EngineError: the engine does not start, or stopped.
             ContextOverflowError: the messages do not fit into the context.
         """
-        form = constraint(request)
-        chunks = self._load().complete(_body(request, form, self.gen_params))
+        chosen = common_names(self.gen_params, request.parameters)
+        form = constraint(request, bool(chosen.pop("parallel_tool_calls", False)))
+        chunks = self._load().complete(_body(request, form, chosen))
         try:
             yield from deltas(self._text(chunks), form)
         finally:
@@ -133,8 +134,7 @@ class LocalModel(ChatModel):
         return kind(f"{self.name} cannot answer: {error.get('message') or error}")
 
 
-def _body(request: Request, form: Constraint, parameters: Mapping[str, object]) -> dict[str, Any]:
-    chosen = common_names(parameters, request.parameters)
+def _body(request: Request, form: Constraint, chosen: dict[str, Any]) -> dict[str, Any]:
     if "repetition_penalty" in chosen:
         chosen["repeat_penalty"] = chosen.pop("repetition_penalty")
     wanted = chosen.get("logprobs")
@@ -145,14 +145,16 @@ def _body(request: Request, form: Constraint, parameters: Mapping[str, object]) 
     body["stream_options"] = {"include_usage": True}
     body["return_progress"] = True  # so that a stop is noticed while a long prompt is read
     if form.schema is not None:  # not `response_format`: it would ignore the options for the compiler
-        body["grammar"] = f"%llguidance {{}}\nstart: %json {json.dumps(form.schema)}"
+        body["grammar"] = grammar(form)
     return body
 
 
 def deltas(pieces: Iterator[_Piece], form: Constraint) -> Iterator[Delta]:
     """Yield the deltas for the caller: text as it arrives, tool calls out of their envelope, usage before finish."""
     if form.tool is not None:
-        reader: _Plain | Envelope = Envelope(form, form.tool)
+        reader: _Plain | Envelope | CallList = Envelope(form, form.tool)
+    elif form.calls is not None:
+        reader = CallList(form)
     else:
         reader = _Plain() if form.reply is None else Envelope(form)
     finish, usage = Finish("stop"), None
@@ -174,10 +176,11 @@ def deltas(pieces: Iterator[_Piece], form: Constraint) -> Iterator[Delta]:
 def _checked(pieces: Iterator[_Piece], form: Constraint) -> Iterator[_Piece]:
     """Refuse an answer whose first letters show that the engine dropped the schema: it does not say so."""
     beginning = "" if form.schema and ("properties" in form.schema or form.reply is not None) else "free"
+    expected = ('{"', "{}") if form.calls is None else ("[\n",)
     for piece in pieces:
         if isinstance(piece, str) and len(beginning) < 2:
             beginning = (beginning + piece)[:2]
-            if not ('{"'.startswith(beginning) or beginning == "{}"):
+            if not any(each.startswith(beginning) for each in expected):
                 raise ConfigurationError("the embedded engine cannot hold answers to this schema: simplify it")
         yield piece
 
