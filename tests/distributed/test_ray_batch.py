@@ -17,7 +17,9 @@ import psycopg
 import pytest
 
 from journal._places import postgres_place
-from trivium import Message, StatusCode, Task
+from policies._office import Outbox
+from policies._paths import reader
+from trivium import Message, Module, StatusCode, Task
 from trivium.commander import CallNode
 from trivium.distributed import AgentRayActor
 from trivium.exceptions import (
@@ -28,13 +30,14 @@ from trivium.exceptions import (
     RunPausedError,
 )
 from trivium.journal import Journal
+from trivium.policies import Policy
 from trivium.tasks import ExceptionHandling, run_batch_task_gen_async, run_batch_tasks, run_batch_tasks_async
 from trivium.testing import ScriptedModel
 from workers._effects import broken_promises
 from workers._programs import prepare
 
 from ._cluster import cluster_of_two
-from ._office import Unsendable, buyer, limited, office, priced, shouter, stumbling, text_of, waiter
+from ._office import Unsendable, buyer, limited, office, priced, sender, shouter, stumbling, text_of, waiter
 from .test_serving_process import until
 
 pytestmark = pytest.mark.slow
@@ -63,6 +66,18 @@ def test_items_run_on_both_nodes_and_come_in_their_order(cluster: Any):
     processes = {each.split()[1] for each in found}
     assert len(processes) == 2
     assert str(os.getpid()) not in processes
+
+
+def test_what_a_run_has_read_and_its_policy_hold_in_a_batch_within_it(cluster: Any):
+    class Handing(Module):
+        def forward(self, message: Message) -> list[str]:
+            reader(Outbox())(message)
+            return run_batch_tasks(sender(), ["Go on."], output_map=text_of, on="ray")
+
+    assert Handing()("Read.").content == ["sent eve@evil.org"]
+    (said,) = Handing()("Read.", policy=Policy()).content
+    assert "not approved: send_mail" in said
+    assert "read_mail" in said
 
 
 def test_a_failing_item_is_treated_as_here(cluster: Any):

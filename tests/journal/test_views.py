@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from journal._programs import PROGRAMS, Stateless, agent, look, pay, run_agent, run_task, run_team
-from trivium import Agent
+from tasks.test_text_calls import AS_TEXT, Marker
+from trivium import Agent, Task
 from trivium.actions import tool
 from trivium.exceptions import (
     CassetteError,
@@ -291,6 +292,20 @@ def test_the_answer_of_a_model_is_edited_as_a_text_or_as_calls(journal: Journal)
     assert divergence is not None
     assert (divergence.path, divergence.first) == ("buyer#0/model#1", "Enough.")
     assert "99" in divergence.second
+
+
+def test_an_edited_text_calls_nothing(journal: Journal):
+    """Somebody wrote it, and not the model, also where the model writes its calls as text."""
+    text = '{"request": "mark_it", "mark": "q3"}'
+    marker = Marker(text, **AS_TEXT)
+    Task(marker, interactive=False).run("Mark it.", run_id="a", journal=journal)
+    assert marker.marks == ["q3"]
+    place = next(each.path for each in journal.view("a").tree().walk() if each.name == "model")
+    for name, edit, marks in (("text", text, []), ("call", ToolCall("1", "mark_it", text), ["q3"])):
+        other = Marker(**AS_TEXT)
+        fork = journal.view("a").fork(name, at=place, edit=edit)
+        Task(other, interactive=False).run("Mark it.", run_id=fork.id, journal=journal)
+        assert other.marks == marks
 
 
 def test_two_runs_that_are_alike_have_no_difference_and_others_begin_with_one(journal: Journal):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from contextvars import Context
 from pathlib import Path
@@ -19,7 +19,7 @@ from trivium.schema import LLMMessage, Role
 from trivium.tasks import run_batch_function, run_batch_task_gen
 from trivium.testing import ScriptedModel, call_tool
 
-from ._office import READ, TO_EVE, Outbox
+from ._office import ATTACK, READ, TO_EVE, Outbox
 from ._paths import MAIL, Run, reader, task_of
 
 
@@ -98,6 +98,56 @@ def by_a_model_that_is_repeated(outbox: Outbox, folder: Path, options: dict[str,
             return str(reader(outbox)("Read.").content)
 
     resumed(outbox, folder, options, lambda: str(Agent(Delegating("none"))("?").content))
+
+
+def forked(
+    outbox: Outbox, folder: Path, options: dict[str, Any], at: str, answers: Sequence[Any], find: Callable[[], str]
+) -> None:
+    """Edit what a node of a run was answered, so that it still says what a reader has read, and go on from there."""
+    look = tool(source="program")(find)
+
+    class Program(Module):
+        def __init__(self, *answers: Any) -> None:
+            super().__init__(name="program")
+            self.writer = outbox.agent(*answers, more=[look], name="writer")
+
+        def forward(self, message: Message) -> Message:
+            return self.writer(step("look", find, effect="read"))
+
+    with closing(Journal(folder / f"{bool(options)}.db")) as journal:
+        Program(*answers)("Look.", run_id="1", journal=journal)
+        fork = journal.view("1").fork(at=at, edit=f"Shorter: {ATTACK}")
+        fork.resume(Program(*answers[:-1], TO_EVE), accept_changes=True, **options)
+
+
+def by_a_step_that_was_edited(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    forked(outbox, folder, options, "program/look", ["ok"], lambda: str(reader(outbox)("Read.").content))
+
+
+def by_a_tool_that_was_edited(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    is_first = True
+
+    def look() -> str:
+        """Look."""
+        nonlocal is_first
+        if is_first:
+            is_first = False
+            return "nothing yet"
+        return str(reader(outbox)("Read.").content)
+
+    forked(outbox, folder, options, "program/writer/tool:look", [call_tool("look"), "ok"], look)
+
+
+def by_an_entry_of_a_model(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    answer = reader(outbox)("Read.")
+    outbox.agent(TO_EVE)(Message.from_LLMMessage(Message.to_LLMMessage(answer)[0]), **options)
+
+
+def by_entries_for_a_model(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    other, agent = outbox.chat_agent(READ, "DONE"), outbox.chat_agent(TO_EVE)
+    task_of(other).run("Read.")
+    agent.policy, agent.approve = options.get("policy"), options.get("approve")
+    agent.agent_response(agent.llm_response_messages([*other.message_history]))
 
 
 def later(outbox: Outbox, change: Callable[[ChatAgent, str], object], options: dict[str, Any]) -> None:
@@ -231,7 +281,8 @@ LATER_PATHS: list[tuple[Run, Source]] = [
     (each, MAIL)
     for each in (
         by_a_step_that_is_repeated, by_the_error_of_a_step_that_is_repeated, by_a_tool_that_is_repeated,
-        by_a_model_that_is_repeated, by_a_template_that_is_set, by_a_system_message_that_is_set,
+        by_a_model_that_is_repeated, by_a_step_that_was_edited, by_a_tool_that_was_edited, by_an_entry_of_a_model,
+        by_entries_for_a_model, by_a_template_that_is_set, by_a_system_message_that_is_set,
         by_a_user_message_that_is_set, by_the_user_message_of_a_later_conversation,
         by_a_system_message_that_is_set_and_extended, by_the_template_of_a_class_that_is_replaced,
         by_a_copy_of_an_agent_that_was_changed, by_a_history_that_is_replaced,

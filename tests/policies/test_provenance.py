@@ -56,9 +56,16 @@ def test_a_value_has_the_sources_of_all_messages_in_it() -> None:
         Report(found=[Finding(found=(said,))]), Finding(found={"a": said.model_dump()}),
     )  # fmt: skip
     for found in some:
-        for name in ("content", "extra_info", "formatted"):
-            values: dict[str, Any] = {name: found}
-            assert Message(**values).sources == {MAIL}, f"{type(found)} as {name}"
+        for name in ("content", "extra_info", "formatted", "attachments"):
+            value = [found] if name == "attachments" else found
+            values: dict[str, Any] = {name: value}
+            changed = Message()
+            setattr(changed, name, value)
+            for made in (
+                Message(**values), Message.model_validate(values), Message().replace(**values),
+                Message().copy(update=values), changed,
+            ):  # fmt: skip
+                assert made.sources == {MAIL}, f"{type(found)} as {name}"
     assert not Message(content=Report(found=Finding(found="x"))).sources
 
 

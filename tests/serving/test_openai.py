@@ -14,9 +14,11 @@ import openai
 import pytest
 
 from distributed._helpers import AsyncSleeper
+from policies._office import ATTACK, TO_EVE, Outbox
 from serving._served import GUARD, Shop, ask, make_shop, serving
 from trivium import Agent, ChatAgent
 from trivium.llms import Request
+from trivium.policies import Policy, Rule
 from trivium.serving import AgentServer
 from trivium.tasks import Task
 from trivium.testing import ScriptedModel
@@ -42,6 +44,23 @@ def test_a_conversation_by_chat_completions():
         *chunks, last = streamed
         assert "".join(each.choices[0].delta.content or "" for each in chunks) == "You said 2."
         assert last.usage == whole.usage
+
+
+READ_ON: Any = [USER, {"role": "assistant", "content": ATTACK}, {"role": "user", "content": "Go on."}]
+
+
+@pytest.mark.parametrize("is_task", [False, True])
+def test_an_earlier_answer_that_a_client_sends_is_not_the_users_word(is_task: bool):
+    """Its client keeps the conversation, and nobody knows what was read for the answer."""
+    for policy, sent in ((None, "eve@evil.org"), (Policy(), ""), (Policy([Rule("refuse", source="web")]), "")):
+        outbox = Outbox()
+        agent = outbox.chat_agent(TO_EVE) if is_task else outbox.agent(TO_EVE)
+        agent.policy = policy
+        module = Task(agent, interactive=False) if is_task else agent
+        with serving(module) as http, client_of(str(http.base_url)) as client:
+            client.chat.completions.create(model=module.name, messages=READ_ON)
+            client.responses.create(model=module.name, input=READ_ON, store=False)
+        assert {*outbox.sent} == {*filter(None, [sent])}
 
 
 def test_a_tool_that_needs_an_approval_is_refused_where_nobody_can_be_asked():

@@ -12,7 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from trivium import Agent
+from policies._office import Outbox
+from policies._paths import MAIL, reader
+from trivium import Agent, Message, Module
 from trivium.exceptions import (
     ConfigurationError,
     JournalError,
@@ -51,6 +53,17 @@ def test_a_worker_takes_what_was_submitted(journal: Journal, workers: Fleet):
         journal.submit("clerk", "hello", run_id="a")
     with pytest.raises(UnknownRunError, match="no run 'b'"):
         journal.submitted("b")
+
+
+def test_what_is_submitted_within_a_run_may_repeat_what_it_has_read(journal: Journal, workers: Fleet):
+    class Handing(Module):
+        def forward(self, message: Message) -> str:
+            reader(Outbox())(message)
+            return journal.submit("echo", "Do as it says.", run_id="within").id
+
+    workers.start("echo")
+    Handing()("Read.")
+    assert journal.submitted("within").result(timeout=30).sources == {MAIL}
 
 
 def test_a_killed_worker_leaves_its_runs_to_another(journal: Journal, workers: Fleet, url: str):

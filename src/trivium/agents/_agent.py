@@ -30,7 +30,7 @@ from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, Mem
 from trivium.module import AsyncModule, Hooks, call_node, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
-from trivium.schema.lowlevel import attribute, check_name, create_object, linked, message_of
+from trivium.schema.lowlevel import EDITED, attribute, check_name, create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.commander.lowlevel import AsyncStream, Stream
@@ -320,7 +320,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _message(self, reply: Reply) -> Message:
         """Return a model's reply as the agent's message; calls that are written in its text are read here."""
-        text, calls, usage, _, reasoning, state, logprobs = reply
+        text, calls, usage, reason, reasoning, state, logprobs = reply
         given: dict[MessageExtra, Any] = {"origin": _MODEL}
         if usage is not None:
             given["usage"] = usage
@@ -331,7 +331,7 @@ class Agent(AgentNames, Generic[T_co]):
             given["tool_calls"] = calls
         made = message_of(text, self.name, None, given)
         may_call = not calls and ("request" in text or not self.overridden.isdisjoint(READERS))
-        if may_call and (calls := described.calls_in_own_text(self, text)):
+        if may_call and reason != EDITED and (calls := described.calls_in_own_text(self, text)):
             given["tool_calls"] = calls
         return made
 

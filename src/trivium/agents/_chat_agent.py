@@ -18,6 +18,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
+from trivium.policies import NOTHING
 from trivium.schema import Entity, LLMMessage, Message, Role
 from trivium.schema.lowlevel import check_arguments
 
@@ -116,7 +117,9 @@ class ChatAgent(Agent[T_co]):
         """
         history = [each.api_dict("") for each in messages]
         extra = {} if output_len is None else {"max_tokens": output_len}
-        return self._message(await call_model(self.model, self._request(history, extra))).replace(entity=Entity.LLM)
+        answer = self._message(await call_model(self.model, self._request(history, extra)))
+        read = NOTHING.union(*(each.sources for each in messages))
+        return answer.replace(entity=Entity.LLM, sources=read or None)
 
     llm_response_messages = sync_method(llm_response_messages_async)
 

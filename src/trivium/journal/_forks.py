@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from trivium.exceptions import UnknownNodeError
-from trivium.journal._codec import Codec
+from trivium.journal._codec import Codec, notes_in, with_notes
 from trivium.journal._store import Entry
 from trivium.journal._tree import RunNode
 from trivium.schema import ToolCall
+from trivium.schema.lowlevel import EDITED
 
 __all__ = ["KEEP", "Divergence", "entries_before", "first_divergence", "without_decisions"]
 
@@ -67,9 +68,10 @@ def entries_before(entries: Sequence[Entry], node: RunNode, edit: Any, codec: Co
             run_id,
             node.path,
         )
-    own = next(each for each in entries if each.node == node.key and each.kind in ("outcome", "error", "intent"))
+    own = [each for each in entries if each.node == node.key and each.kind in ("outcome", "error", "intent")]
     body = codec.dump(edit) if node.name != "model" else _reply(edit, codec)
-    return [*kept, own._replace(kind="outcome", body=body)]
+    read = notes_in(own[-1].body)._replace(agents={})  # who edits a text may leave what was read for it
+    return [*kept, own[0]._replace(kind="outcome", body=with_notes(body, read))]
 
 
 def without_decisions(entries: Sequence[Entry]) -> list[Entry]:
@@ -83,7 +85,7 @@ def without_decisions(entries: Sequence[Entry]) -> list[Entry]:
 def _reply(edit: Any, codec: Codec) -> str:
     """Return the recorded form of the answer of a model."""
     if isinstance(edit, str):
-        return codec.dump({"text": edit}).join(('{"$":"Reply","v":', "}"))
+        return codec.dump({"text": edit, "finish_reason": EDITED}).join(('{"$":"Reply","v":', "}"))
     calls = (edit,) if isinstance(edit, ToolCall) else tuple(edit)
     return codec.dump({"text": "", "tool_calls": calls}).join(('{"$":"Reply","v":', "}"))
 

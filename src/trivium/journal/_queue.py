@@ -12,6 +12,8 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
+from trivium.commander import current
+from trivium.commander.lowlevel import sources_above
 from trivium.exceptions import (
     ConfigurationError,
     MissingExtraError,
@@ -191,7 +193,8 @@ class RunQueue:
 
     def _asked(self, messages: Sequence[object]) -> str:
         given = [each if isinstance(each, Message) else Message(content=check_content(each)) for each in messages]
-        return self.codec.dump(given)
+        read = sources_above(current.get())  # as in a call: what is said within a run may repeat what it has read
+        return self.codec.dump([each.replace(sources=each.sources or read or None) for each in given])
 
     def put(self, program: str, asked: str, run_id: str, queue: str, options: Mapping[str, Any], **given: Any) -> None:
         """Put a run into a queue, or attach to it; one that has failed, or was cancelled, is put there again.

@@ -178,7 +178,7 @@ class Conversions:
         """Return the message of an entry in a model's history.
 
         A model wrote it only where the message is still there that the entry was made from, and a model wrote that: an
-        entry is data, and a call in data is not run.
+        entry is data, and a call in data is not run. It has the sources of that message.
 
         Args:
             message: the entry.
@@ -191,7 +191,8 @@ class Conversions:
         calls: Any = {"function_call": message.function_call, "oai_tool_calls": message.tool_calls}
         made: Any = cls(content=message.content or "", files=tuple(message.files) or None, metadata=metadata, **calls)
         before: Message | None = ObjectRegistry.get(message.chat_document_id)
-        return made.replace(origin=before.origin if sender is Entity.LLM and before is not None else None)
+        origin = before.origin if sender is Entity.LLM and before is not None else None
+        return made.replace(origin=origin, sources=message.sources or None)
 
     # ---- to a model
     @staticmethod
@@ -212,7 +213,7 @@ class Conversions:
         seen, parent = message.metadata, message.parent
         called = parent and parent.function_call
         text, function, calls = _sent(message)
-        linked: dict[str, Any] = {"files": message.files, "chat_document_id": message.id()}
+        linked: dict[str, Any] = {"files": message.files, "chat_document_id": message.id(), "sources": message.sources}
         results = _results(message, text, [each.id for each in oai_tools or ()]) if called is None else []
         if results:
             made = (LLMMessage(role=Role.TOOL, tool_call_id=key, content=each, **linked) for key, each in results)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, cast, get_args, overload
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 from typing_extensions import TypeVar
 
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
@@ -31,6 +31,7 @@ _FOR_MODELS = """a call takes text or a Message, not messages with role and cont
 agent.llm.chat(…). An agent remembers what was said, by session_id; as data give them as Message(content=…)"""
 _EXTRA = get_args(MessageExtra)
 _ANY = ("content", "formatted", "extra_info")  # the fields that can hold what changes
+_HOLDING = frozenset((*_ANY, "attachments"))  # the values that can hold other messages
 _UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "sources", "usage")
 
 
@@ -108,12 +109,21 @@ stream_state=<AgentStatusCode.END: 0>)
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
             if values.get("sources") is not None:
                 values["sources"] = as_sources(values["sources"])
-            for name in _ANY:
-                if not isinstance(given := values.get(name), str | None) and (read := sources_within(given, Message)):
-                    values["sources"] = read | as_sources(values.get("sources", ()))
             self.__pydantic_validator__.validate_python(values, self_instance=self)
 
         __init__.__pydantic_base_init__ = True  # so that validation goes without it
+
+    @model_validator(mode="after")
+    def _with_sources_within(self) -> Self:
+        """Note the sources of the messages that its values hold, however it is made."""
+        for name in _ANY:
+            self._note_sources_within(getattr(self, name))
+        self._note_sources_within(self.__pydantic_extra__.get("attachments"))
+        return self
+
+    def _note_sources_within(self, value: Any) -> None:
+        if value and value.__class__ is not str and (read := sources_within(value, Message)):
+            self.__pydantic_extra__["sources"] = read | self.sources
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -237,6 +247,8 @@ stream_state=<AgentStatusCode.END: 0>)
             self.__pydantic_extra__.pop(cast("MessageExtra", name), None)
         else:
             self.__pydantic_extra__[cast("MessageExtra", name)] = value
+        if name in _HOLDING:
+            self._note_sources_within(value)
         if "metadata" in self.__pydantic_extra__:
             _ = self.metadata  # a view that somebody holds shows it too
         links = links_of(self)
@@ -258,6 +270,9 @@ stream_state=<AgentStatusCode.END: 0>)
                 extra[name] = value
             else:
                 extra.pop(name, None)
+        if not _HOLDING.isdisjoint(changes):
+            for name in _HOLDING.intersection(changes):
+                new._note_sources_within(changes[name])
         return new
 
     __replace__ = replace

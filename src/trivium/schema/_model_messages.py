@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from pydantic import Field, field_validator
 
 from trivium.exceptions import AnswerFormatError
+from trivium.policies import NOTHING, Sources
 from trivium.schema._addresses import named_recipient, recipient_in
 from trivium.schema._files import FileAttachment
 from trivium.schema._lenient_json import read_json
@@ -224,6 +225,7 @@ class LLMMessage(OlderNames):
         tool_calls: the calls that the model wished.
         timestamp: when it was made, in UTC.
         chat_document_id: the id of the message that it was made from.
+        sources: what that message may repeat; they are not sent.
 
     Example:
         >>> LLMMessage(role=Role.USER, content="hi", name="Ada").api_dict("gpt-4o")
@@ -240,6 +242,7 @@ class LLMMessage(OlderNames):
     tool_calls: list[OpenAIToolCall] | None = None
     timestamp: datetime = Field(default_factory=lambda: datetime.now(UTC))
     chat_document_id: str = ""
+    sources: Sources = Field(default=NOTHING, exclude_if=lambda sources: not sources)
 
     def api_dict(self, model: str = "", has_system_role: bool = True) -> dict[str, Any]:
         """The message as chat interfaces take it, with nothing else in it.

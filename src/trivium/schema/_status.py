@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
+from typing import Final
 
 
 class ModelStatusCode(IntEnum):
@@ -94,6 +95,10 @@ class Origin(str, Enum):
     MODEL = "model"
     PROGRAM = "program"
     USER = "user"
+
+
+EDITED: Final = "edited"
+"""The finish reason of an answer that somebody has put in place of a model's: its text holds no calls."""
 
 
 class StatusCode(str, Enum):

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import cast
+from typing import Final, cast
 
 from trivium.agents import Agent
 from trivium.agents.lowlevel import overrides
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
+from trivium.policies import Source, Sources
 from trivium.schema import FileAttachment, Message
 from trivium.serving._wire import Failure, parse_messages, parse_session
 from trivium.tasks import Task
 
 __all__ = ["check_unattended", "client_messages", "session_id_of", "unknown_session"]
 
+_ANYTHING: Final[Sources] = frozenset({Source("tool"), Source("web"), Source("document"), Source("server")})
+"""The sources of an earlier answer that a client sends: its protocol has no place for what was read for it."""
+
 
 def client_messages(module: Module, given: object, is_conversation: bool, structured: bool) -> list[Message]:
     """Return what a client says as messages of a user; earlier answers of a conversation are the module's text.
+
+    An earlier answer may repeat anything that was read for it, so that a policy holds in a conversation that its client
+    keeps as in one that is kept here.
 
     Args:
         module: what is served.
@@ -36,10 +43,12 @@ def client_messages(module: Module, given: object, is_conversation: bool, struct
     items = cast("list[JSONObject]", given)
     if len(items) > 1 and not isinstance(module, Agent):  # a task, or what else takes one message
         said = "\n\n".join(f"{'Answer' if each['is_answer'] else 'User'}: {each['content']}" for each in items)
-        messages, items = [Message(content=said, sender="user")], [_without_text(items)]
+        repeats = _ANYTHING if any(each["is_answer"] for each in items) else None
+        messages, items = [Message(content=said).replace(sources=repeats)], [_without_text(items)]
     return [
         message.replace(
             sender=module.name if each["is_answer"] else message.sender,
+            sources=_ANYTHING if each["is_answer"] else message.sources or None,
             files=tuple(map(FileAttachment.model_validate, each.get("files", ()))) or None,
         )
         for message, each in zip(messages, items, strict=True)

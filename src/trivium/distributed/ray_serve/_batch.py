@@ -12,11 +12,12 @@ from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
 from trivium.commander import Limits, current, invoke, step
-from trivium.commander.lowlevel import Budget, change_scope, key_of, note_sources, scope_of, spend
+from trivium.commander.lowlevel import Budget, change_scope, key_of, note_sources, scope_of, sources_above, spend
 from trivium.distributed.ray_serve._cluster import AT_ONCE, first_line, start_ray
 from trivium.exceptions import ConfigurationError, RemoteConnectionError
 from trivium.journal import Journal, ask_later
 from trivium.journal.lowlevel import Codec
+from trivium.policies import Sources
 from trivium.schema import Message, Usage
 
 __all__ = ["asking_on_ray"]
@@ -26,23 +27,28 @@ _CODEC: Final = Codec()
 
 
 class Inherited(NamedTuple):
-    """What an item inherits from the batch: an approver does not travel, and listeners hear the batch alone."""
+    """What an item inherits from the batch: an approver does not travel, and listeners hear the batch alone.
+
+    What the run has read so far counts as read there too: the item may repeat it.
+    """
 
     session_id: object
     context: Any
     policies: tuple[Any, ...]
     limits: Limits
     run_id: str | None
+    sources: Sources
 
 
 class ItemResult(NamedTuple):
-    """What became of an item: its value or the JSON of its error, and what it has spent."""
+    """What became of an item: its value or the JSON of its error, and what it has spent and read."""
 
     value: Any
     error: str | None
     usage: Usage | None
     turns: int
     tool_calls: int
+    sources: Sources
 
 
 @contextmanager
@@ -115,17 +121,16 @@ class _Pool:
         assert node is not None
         scope = scope_of(node)
         limits = Limits() if scope.budget is None else _left(scope.budget)
-        given = Inherited(scope.session_id, scope.context, scope.policies, limits, run_id)
+        given = Inherited(scope.session_id, scope.context, scope.policies, limits, run_id, sources_above(node))
         outcome: ItemResult = await invoke(self._fetch, index, message, given)
         if outcome.usage is not None:
             spend(node, outcome.usage)
         if scope.budget is not None:
             usage = outcome.usage or Usage()
             scope.budget.settle((0, 0.0), usage.total, usage.usd, outcome.turns, outcome.tool_calls)
+        note_sources(node, outcome.sources)
         if outcome.error is not None:
             raise _CODEC.load_error(outcome.error)
-        if isinstance(outcome.value, Message):
-            note_sources(node, outcome.value.sources)
         return outcome.value
 
     async def _fetch(self, index: int, message: str | Message, given: Inherited) -> ItemResult:
@@ -183,6 +188,7 @@ class _Items:
                 if isinstance(self._made, Exception):
                     raise self._made
                 ask, journal = self._made
+                note_sources(node, given.sources)
                 change_scope(
                     node, limits=given.limits, session_id=given.session_id, context=given.context,
                     policies=given.policies, approve=ask_later if self._is_durable else None,
@@ -192,7 +198,7 @@ class _Items:
             except Exception as error:
                 failed = _CODEC.dump_error(error)
         spent = scope_of(node).budget or Budget(given.limits)
-        return ItemResult(value, failed, node.spent, spent.turns, spent.tool_calls)
+        return ItemResult(value, failed, node.spent, spent.turns, spent.tool_calls, node.sources)
 
 
 def _left(budget: Budget) -> Limits:
