@@ -229,8 +229,9 @@ class RunRecord:
     def _end(self, event: EndedEvent, recorded: RecordedNode) -> None:
         """Close the record of a node; with a root end the nodes of its run that were queued and never started."""
         node = event.node
-        if self._open.pop(node, None) is not None:
-            recorded.seconds = time.monotonic() - recorded.started
+        if node in self._open:
+            recorded.seconds = time.monotonic() - recorded.started  # first: a Ctrl-C may come between any two lines
+            self._open.pop(node, None)
         self._queued.pop(node, None)
         recorded.error = None if event.data is None else exception_line(event.data)
         recorded.state = node.state
