@@ -53,6 +53,7 @@ check: dev .peers/npm/.ready ## lint, types, layers, dependencies, and whether t
 	.venv/bin/ruff check --extend-exclude .tools,.peers .
 	.venv/bin/ruff format --check --extend-exclude .tools,.peers .
 	.venv/bin/pyright
+	$(PYTHON_BIN) scripts/document_types.py
 	.venv/bin/mypy --cache-dir=/dev/null
 	scripts/node .peers/npm/node_modules/typescript/bin/tsc -p tests/ui
 	.venv/bin/lint-imports --no-cache --no-logo

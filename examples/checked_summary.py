@@ -22,8 +22,8 @@ MOST = 6_000  # characters of the document that the writer reads
 class Checker(Agent):
     """Has no model: it compares the numbers of the summary with those of the document."""
 
-    def handle_message_fallback(self, message: Message) -> str | FinalResultTool:
-        summary = str(message.content)
+    def handle_message_fallback(self, msg: Message) -> str | FinalResultTool:
+        summary = str(msg.content)
         unknown = sorted(set(NUMBER.findall(summary)) - set(NUMBER.findall(this_call().context)))
         if unknown:
             return f"These numbers do not stand in the document: {', '.join(unknown)}. Write the summary again."

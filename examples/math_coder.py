@@ -38,7 +38,7 @@ LIMITS = {"max_tokens": 300, "stop": ["\n```\n"]}  # the model stops behind its 
 
 def solve(coder: MathCoder, question: str) -> bool:
     """Show what the model writes as it comes, and what its code printed; whether there is an answer at last."""
-    stream = coder.stream(question, **LIMITS)
+    stream = coder.stream(question, parameters=LIMITS)
     for event in stream:
         if event.kind == "delta" and isinstance(event.data, str):
             print(event.data, end="", flush=True)

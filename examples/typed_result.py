@@ -41,9 +41,8 @@ def main() -> None:
     task = make_task(resolve(options.model, options.base_url))
     purchase = task[Purchase].run(f"{options.note} Who bought what, how many, and what did one cost?")
     names = task.run(f"Who is named here? {options.note}", return_type=list[str])
-    if purchase is not None:
-        print(purchase)
-        print(f"{purchase.buyer} owes {purchase.how_many * purchase.price_of_one} euros.")
+    print(purchase)
+    print(f"{purchase.buyer} owes {purchase.how_many * purchase.price_of_one} euros.")
     print(names)
 
 

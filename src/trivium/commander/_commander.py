@@ -256,7 +256,7 @@ class CommanderAsync(WorkNode, Generic[T]):
     def _reset(self) -> None:
         self._open, self._running, self._leaving, self._over = 0, 0, False, ThreadEvent()
         self._is_shared = False  # other threads have given it work
-        self.failures: list[tuple[TaskNode, BaseException]] = []
+        self.failures: list[tuple[WorkNode, BaseException]] = []
         self._return: T | None = None
         self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised
 
@@ -368,7 +368,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         if node._id is None:
             node._id = next(self._ids)
 
-    def _failed(self, node: TaskNode, error: BaseException) -> None:
+    def _failed(self, node: WorkNode, error: BaseException) -> None:
         if isinstance(error, SystemExit | KeyboardInterrupt) and self._fatal is None:
             self._fatal = error
             self.kill(type(error).__name__)

@@ -70,6 +70,11 @@ class _Queued(WorkNode):
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+
+        @property
+        def parent(self) -> TaskNode: ...  # "Null" stands above a commander alone
+
     def _begin(self, loop: AbstractEventLoop | None) -> Task[None]:
         # Not by the loop's task factory: an eager one would run the body before its caller goes on.
         self._task = task = Task(self._body(), loop=loop, name=self._name)

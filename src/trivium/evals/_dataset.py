@@ -167,7 +167,7 @@ class Dataset(Sequence[Case[I, E]]):
     def from_runs(
         journal: Journal,
         run_ids: Iterable[str],
-        scorers: Iterable[Scorer[str | Message, F]] = (),
+        scorers: Iterable[Scorer[Any, F]] = (),
         *,
         expected: Callable[[RunView], F] | None = None,
         name: str = "runs",

@@ -21,7 +21,10 @@ from trivium.observers._redaction import mask_secrets
 from trivium.schema import Usage
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.id_generator import IdGenerator
     from opentelemetry.trace import Span, SpanContext, TracerProvider
+else:
+    IdGenerator = object  # the package of the interface alone does not have it
 
 __all__ = ["OpenTelemetryListener", "RunIds"]
 
@@ -37,7 +40,7 @@ def _number(text: str, bits: int) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=bits // 8).digest(), "big") or 1
 
 
-class RunIds:
+class RunIds(IdGenerator):
     """A generator of ids for a `TracerProvider`: those of spans are made of the keys of nodes.
 
     So a run that was broken off and resumed has the same ids in each attempt. Spans of other programs have random ids.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from trivium.actions import Tool
 from trivium.commander import driver_neutral, sync_method
@@ -64,8 +64,7 @@ class LongTermMemory:
 
     @checked
     def __init__(self, store: VectorStore | VectorStoreConfig, user: str | Callable[[], Any], *, k: int = 5) -> None:
-        made = store if isinstance(store, VectorStore) else VectorStore.create(store)
-        self.store: VectorStore = cast("VectorStore", made)
+        self.store = store if isinstance(store, VectorStore) else VectorStore.create(store)
         self._user, self._k = user, k
 
         async def search_text(query: str, k: int, where: Where) -> list[Hit]:

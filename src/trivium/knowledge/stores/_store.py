@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, cast, overload
 
 from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
@@ -43,6 +43,12 @@ class VectorStore(StoreKind):
         config: the settings; `set_collection` changes the name of the collection.
     """
 
+    @overload
+    @staticmethod
+    def create(config: None) -> None: ...
+    @overload
+    @staticmethod
+    def create(config: VectorStoreConfig | Mapping[str, object]) -> VectorStore: ...
     @staticmethod
     def create(config: VectorStoreConfig | Mapping[str, object] | None) -> VectorStore | None:
         """Create the store of a config, of the kind that belongs to the class of the config.
