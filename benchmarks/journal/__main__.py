@@ -99,26 +99,36 @@ def places(stores: Sequence[str]) -> Generator[list[tuple[str, Place]]]:
         yield [(name, made[name]()) for name in stores]
 
 
-def table(part: Part, count: int) -> Iterable[str]:
-    """The lines of a part's table."""
+def table(part: Part, count: int, only: Sequence[str]) -> Iterable[str]:
+    """The lines of a part's table, for some of its stores; none: all."""
     yield f"| store | {' | '.join(part.head)} |"
     yield f"|{'---|' * (len(part.head) + 1)}"
-    with places(part.stores) as found:
+    with places([each for each in part.stores if each in (only or part.stores)]) as found:
         for name, place in found:
             for row in part.rows(place, count or part.count):
                 yield f"| {name} | {' | '.join(map(str, row))} |"
 
 
 def page(before: str, tables: Mapping[str, Sequence[str]]) -> str:
-    """The page with new tables; those that were not made again stay as they are."""
+    """The page with new tables; those that were not made again, and rows of other stores, stay as they are."""
     old = {each.partition("\n")[0]: each for each in re.split(r"^(?=## )", before, flags=re.MULTILINE)}
     sections = [PAGE]
     for name, part in PARTS.items():
+        kept = old.get(part.title.partition("\n")[0], "")
         if name in tables:
-            sections.append("\n".join([part.title, "", *tables[name]]))
-        elif kept := old.get(part.title.partition("\n")[0]):
+            head, line, *new = tables[name]
+            made = {store_of(row) for row in new}
+            new += [row for row in kept.splitlines() if store_of(row) in set(part.stores) - made]
+            rows = sorted(new, key=lambda row: part.stores.index(store_of(row)))
+            sections.append("\n".join([part.title, "", head, line, *rows]))
+        elif kept:
             sections.append(kept.strip())
     return "\n\n".join(sections) + "\n"
+
+
+def store_of(row: str) -> str:
+    """The store that a row of a table is about."""
+    return row.removeprefix("| ").partition(" |")[0]
 
 
 def main() -> int:
@@ -126,12 +136,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="|".join(PARTS))
     parser.add_argument("--count", type=int, default=0, help="how often; default: as the documents quote it")
-    parser.add_argument("--page", type=Path, help="write the tables to this page; its others stay")
+    parser.add_argument("--store", action="append", help="of this store alone; may be given again")
+    parser.add_argument("--page", type=Path, help="write the tables to this page; what else stands there stays")
     given = parser.parse_args()
     tables = dict[str, list[str]]()
     for name in given.parts:
         lines = tables.setdefault(name, [])
-        for line in table(PARTS[name], given.count):
+        for line in table(PARTS[name], given.count, given.store or ()):
             print(line, flush=True)
             lines.append(line)
     if given.page:

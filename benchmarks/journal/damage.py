@@ -7,7 +7,7 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ from trivium import Agent
 from trivium.actions import tool
 from trivium.exceptions import TriviumError
 from trivium.journal import Journal
-from trivium.journal.lowlevel import SQLiteRunStore, Writing
+from trivium.journal.lowlevel import Appending, SQLiteRunStore
 from trivium.testing import call_tool
 
 __all__ = ["HEAD", "rows"]
@@ -82,10 +82,11 @@ def _break_off(path: Path) -> None:
     """Have a process end within the run, after it has paid and said so."""
 
     class Store(SQLiteRunStore):
-        def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
-            super().append(run_id, epoch, written, is_durable=is_durable)
-            if any((each.kind, each.name) == ("outcome", "tool:pay") for each in written.entries):
+        def append_all(self, group: Sequence[Appending]) -> Mapping[int, Exception]:
+            super().append_all(group)
+            if any((each.kind, each.name) == ("outcome", "tool:pay") for each in group[0].written.entries):
                 os._exit(9)
+            return {}
 
     child = os.fork()
     if child == 0:

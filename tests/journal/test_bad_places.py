@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from journal._places import sqlite_place
 from trivium import this_call
 from trivium.exceptions import JournalDamagedError, JournalError, JournalVersionError
 from trivium.journal import Journal, _sqlite, step
-from trivium.journal.lowlevel import SQLiteRunStore, Writing
+from trivium.journal.lowlevel import Appending, SQLiteRunStore
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,10 +138,11 @@ def _killed_after_paying(path: Path, paid: list[int]) -> None:
     """A run that has paid when its process is killed, and whose log is lost then."""
 
     class Store(SQLiteRunStore):
-        def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
-            super().append(run_id, epoch, written, is_durable=is_durable)
-            if any((each.kind, each.name) == ("outcome", "pay") for each in written.entries):
+        def append_all(self, group: Sequence[Appending]) -> Mapping[int, Exception]:
+            super().append_all(group)
+            if any((each.kind, each.name) == ("outcome", "pay") for each in group[0].written.entries):
                 os._exit(9)
+            return {}
 
     child = os.fork()
     if child == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from trivium import Agent
 from trivium.actions import tool
 from trivium.exceptions import JournalError
 from trivium.journal import Journal
-from trivium.journal.lowlevel import SQLiteRunStore, Writing
+from trivium.journal.lowlevel import Appending, SQLiteRunStore
 from trivium.testing import call_tool
 
 from ._programs import Stateless
@@ -26,11 +27,11 @@ class LosesAnError:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
-        if not self.lost and any(each.kind == "error" for each in written.entries):
+    def append_all(self, group: Sequence[Appending]) -> Mapping[int, Exception]:
+        if not self.lost and any(each.kind == "error" for each in group[0].written.entries):
             self.lost += 1
-            raise JournalError("the network is cut", run_id)
-        self._store.append(run_id, epoch, written, is_durable=is_durable)
+            raise JournalError("the network is cut", group[0].run_id)
+        return self._store.append_all(group)
 
 
 def test_a_tool_whose_error_could_not_be_recorded_runs_again(tmp_path: Path):

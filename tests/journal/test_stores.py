@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,8 @@ from trivium.exceptions import (
     UnknownRunError,
 )
 from trivium.journal import Entry, Journal, step, step_async
-from trivium.journal._store import Caller
-from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store, Writing
+from trivium.journal._owners import Caller
+from trivium.journal.lowlevel import Appending, PostgresRunStore, SQLiteRunStore, Store, Writing
 
 
 def store_at(place: Place) -> Store:
@@ -385,9 +385,9 @@ def test_a_decision_is_written_while_no_attempt_is_at_work_and_only_one_of_two(p
 class Slow(SQLiteRunStore):
     """A store on a disk that takes its time."""
 
-    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
+    def append_all(self, group: Sequence[Appending]) -> Mapping[int, Exception]:
         time.sleep(0.2)
-        super().append(run_id, epoch, written, is_durable=is_durable)
+        return super().append_all(group)
 
 
 def test_a_slow_disk_does_not_hold_up_the_loop(tmp_path: Path):

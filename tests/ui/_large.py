@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trivium.journal import Entry
-from trivium.journal._store import Caller, EntryKind, Writing
+from trivium.journal._owners import Caller
+from trivium.journal._store import EntryKind, Writing
 from trivium.journal.lowlevel import SQLiteRunStore
 
 __all__ = ["write_large"]

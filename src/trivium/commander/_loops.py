@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from trivium.commander._node import (
     Cancellation,
@@ -286,29 +286,41 @@ async def run_in_worker(function: Callable[[], T]) -> T:
 
     A node that holds cancellations gets the result all the same.
     """
-    loop, node, inbox = asyncio.get_running_loop(), current.get(), lender.get()
-    done: asyncio.Future[Outcome[T]] = loop.create_future()
-
-    def reply(outcome: Outcome[T]) -> None:
-        post(loop, lambda: None if done.done() else done.set_result(outcome))
-
-    alone = in_worker(function, reply, loop)
+    inbox, reply = lender.get(), Reply[T]()
+    alone = in_worker(function, reply.send, reply.loop)
     if inbox is not None:
-        inbox.lend(_Letter("run", partial(copy_context().run, function), reply, alone))
+        inbox.lend(_Letter("run", partial(copy_context().run, function), reply.send, alone))
     else:
         submit(alone)
-    try:
-        outcome = await asyncio.shield(done)
-    except asyncio.CancelledError as error:
-        if node is not None and stopped_by(node) is None:
-            node.kill("cancelled")
-        outcome, held = await shield(done), getattr(node, "held", None)
-        if held is None or outcome[1] is not None:
-            raise
-        held.append(error)
-    if isinstance(outcome[1], StopIteration):
-        raise RuntimeError("user code raised StopIteration") from outcome[1]
-    return value_or_raise(outcome)
+    return await reply.wait()
+
+
+class Reply(Generic[T]):
+    """The outcome of what another thread does for code on this loop, which waits for it in any case."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._done: asyncio.Future[Outcome[T]] = self.loop.create_future()
+
+    def send(self, outcome: Outcome[T]) -> None:
+        """Send the outcome, from any thread."""
+        post(self.loop, lambda: None if self._done.done() else self._done.set_result(outcome))
+
+    async def wait(self) -> T:
+        """Return the result, or raise the error; a cancellation is raised after it, where the node does not hold it."""
+        node = current.get()
+        try:
+            outcome = await asyncio.shield(self._done)
+        except asyncio.CancelledError as error:
+            if node is not None and stopped_by(node) is None:
+                node.kill("cancelled")
+            outcome, held = await shield(self._done), getattr(node, "held", None)
+            if held is None or outcome[1] is not None:
+                raise
+            held.append(error)
+        if isinstance(outcome[1], StopIteration):
+            raise RuntimeError("user code raised StopIteration") from outcome[1]
+        return value_or_raise(outcome)
 
 
 # ---- the bridge from trio: a call runs in a worker, and trio's cancellation is a kill

@@ -32,6 +32,7 @@ from trivium.journal._detail import MOST_BEFORE, describe_node, read_input
 from trivium.journal._digests import Digests
 from trivium.journal._fingerprints import Changes
 from trivium.journal._outline import RunOutline, outline_of
+from trivium.journal._owners import Caller
 from trivium.journal._queues import (
     QueueInfo,
     WaitingRun,
@@ -44,7 +45,7 @@ from trivium.journal._queues import (
 from trivium.journal._run import DurableRun
 from trivium.journal._seals import Decided, Seal
 from trivium.journal._sqlite import SQLiteRunStore
-from trivium.journal._store import Caller, Entry, RunInfo, Store, Writing
+from trivium.journal._store import Entry, RunInfo, Store, Writing
 from trivium.journal._views import RunView
 
 if TYPE_CHECKING:

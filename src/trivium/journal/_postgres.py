@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, LiteralString
@@ -12,16 +12,15 @@ from weakref import finalize
 
 from trivium.exceptions import JournalError
 from trivium.journal._outline import Head
+from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._postgres_connections import PostgresConnections, is_lost
 from trivium.journal._postgres_leases import Lease, PostgresLeases
 from trivium.journal._seals import Seal
 from trivium.journal._store import (
     BRIEF,
     VERSION,
-    Caller,
+    Appending,
     Entry,
-    Leases,
-    Owner,
     Part,
     RunInfo,
     RunStatus,
@@ -32,7 +31,6 @@ from trivium.journal._store import (
     checked_parts,
     missing_parts,
     newer_version,
-    own_process,
     taken_over,
     unknown_run,
 )
@@ -124,7 +122,7 @@ class PostgresRunStore:
     """
 
     def __init__(self, url: str, seal: Seal | None = None) -> None:
-        self.seal = seal or Seal()
+        self.seal, self.commits = seal or Seal(), None
         self._url, self.connections = url, PostgresConnections(url, _prepare, _SETTINGS)
         self._leases, self._token = Leases[Lease](), uuid4().hex
         self._locks = PostgresLeases(self.connections)
@@ -175,6 +173,12 @@ class PostgresRunStore:
             connection.transaction() if written.chains else nullcontext(),
         ):
             self._append(connection, run_id, epoch, written, is_durable)
+
+    def append_all(self, group: Sequence[Appending]) -> Mapping[int, Exception]:
+        """Add records to several runs, to one after the other; see `Store.append_all`."""
+        for run_id, epoch, written, is_durable in group:  # of one attempt: each has its own connection
+            self.append(run_id, epoch, written, is_durable=is_durable)
+        return {}
 
     def transact(self, run_id: str, epoch: int, act: Callable[[Connection[Any]], Writing]) -> None:
         """Call a function within a transaction; see `Store.transact`."""

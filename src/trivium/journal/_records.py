@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from threading import RLock
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import NamedTuple
 
+from trivium.commander.lowlevel import driver_neutral
+from trivium.journal._commits import GroupCommit
 from trivium.journal._seals import Seal
-from trivium.journal._store import Entry, Part, Store, Writing
+from trivium.journal._store import Appending, Entry, Part, Store, Writing
 
-__all__ = ["Records"]
+__all__ = ["NewRecords", "Records"]
 
 
 class Records:
@@ -22,7 +28,6 @@ class Records:
         last: the last record that is written; None: there is none.
         waiting: records that are written together with the next one.
         chains: what these refer to.
-        lock: held while something is written.
     """
 
     def __init__(self, run_id: str, store: Store) -> None:
@@ -30,16 +35,31 @@ class Records:
         self.last: Entry | None
         self.waiting = list[Entry]()
         self.chains = list[list[Part]]()
-        self.lock = RLock()
         self._run_id, self._store = run_id, store
+        self._commits: GroupCommit[NewRecords] = store.commits or GroupCommit()
 
-    def write(self, *entries: Entry, is_durable: bool = False) -> None:
+    def lock(self) -> AbstractContextManager[object]:
+        """Return the lock that is held while something is written."""
+        return self._commits.lock()
+
+    def write(self, *entries: Entry) -> None:
         """Write what waits, and then these, all or none."""
-        with self.lock:
-            written = self.linked(*entries)
-            if written.entries:
-                self._store.append(self._run_id, self.epoch, written, is_durable=is_durable)
-                self.note(written, len(entries))
+        self._commits.write(NewRecords(self, entries), partial(_write_all, self._store))
+
+    @driver_neutral
+    async def write_beside(self, entry: Entry, *, is_durable: bool = False) -> None:
+        """Do as `write`, but a loop goes on meanwhile. It is written also if the wait is cancelled.
+
+        Args:
+            entry: the record.
+            is_durable: as for `Store.append`.
+        """
+        await self._commits.write_beside(NewRecords(self, (entry,), is_durable), partial(_write_all, self._store))
+
+    def appending(self, new: Sequence[NewRecords]) -> Appending:
+        """Return what is written of these, after what waits."""
+        written = self.linked(*(entry for each in new for entry in each.entries))
+        return Appending(self._run_id, self.epoch, written, any(each.is_durable for each in new))
 
     def linked(self, *entries: Entry) -> Writing:
         """Return what waits, and then these, with their numbers and links."""
@@ -50,3 +70,34 @@ class Records:
         """Note that records are written, all but so many of which had waited."""
         self.last = written.entries[-1]
         del self.waiting[: len(written.entries) - new], self.chains[: len(written.chains)]  # other threads add some
+
+
+class NewRecords(NamedTuple):
+    """Records that an attempt writes together.
+
+    Args:
+        of: the attempt's.
+        entries: the records.
+        is_durable: as for `Store.append`.
+    """
+
+    of: Records
+    entries: Sequence[Entry]
+    is_durable: bool = False
+
+
+def _write_all(store: Store, group: Sequence[NewRecords]) -> dict[int, Exception]:
+    """Write the records of several attempts; return the errors of those that may not be written, by their places."""
+    by_attempt = defaultdict[Records, list[NewRecords]](list)
+    for each in group:
+        by_attempt[each.of].append(each)
+    made = [(records, new, records.appending(new)) for records, new in by_attempt.items()]
+    made = [each for each in made if each[2].written.entries]
+    if not made:
+        return {}
+    errors = store.append_all([appending for *_, appending in made])
+    failed = {records: errors[at] for at, (records, *_) in enumerate(made) if at in errors}
+    for records, new, appending in made:
+        if records not in failed:
+            records.note(appending.written, sum(len(each.entries) for each in new))
+    return {at: failed[each.of] for at, each in enumerate(group) if each.of in failed}

@@ -14,8 +14,9 @@ from trivium.journal._detail import entries_near
 from trivium.journal._fingerprints import Fingerprint
 from trivium.journal._journal import Journal
 from trivium.journal._outline import Head
+from trivium.journal._owners import Caller
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
-from trivium.journal._store import Caller, Entry, RunInfo, RunStatus, Store, Writing
+from trivium.journal._store import Appending, Entry, RunInfo, RunStatus, Store, Writing
 
 __all__ = ["ReplayJournal"]
 
@@ -27,7 +28,7 @@ class _ReplayStore:
 
     def __init__(self, info: RunInfo, digest: str, entries: Sequence[Entry], store: Store) -> None:
         self._info, self._digest = info, digest
-        self.parts, self.seal = store.parts, store.seal
+        self.parts, self.seal, self.commits = store.parts, store.seal, None
         self._kept = [each for each in entries if each.kind != "retry"]  # what ended it ends it again
 
     @property
@@ -54,6 +55,10 @@ class _ReplayStore:
 
     def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Write nothing."""
+
+    def append_all(self, group: Sequence[Appending]) -> dict[int, Exception]:
+        """Write nothing."""
+        return {}
 
     def transact(self, run_id: str, epoch: int, act: Callable[[Any], Writing]) -> None:
         """Write nothing."""

@@ -41,10 +41,11 @@ from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, chains_of, restore
+from trivium.journal._owners import Caller
 from trivium.journal._records import Records
 from trivium.journal._seals import Decided
 from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again
-from trivium.journal._store import Caller, Entry, EntryKind, RunStatus, Store, Writing
+from trivium.journal._store import Entry, EntryKind, RunStatus, Store, Writing
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
 
@@ -326,7 +327,7 @@ class DurableRun:
             with cancelled_after(node), self._stops_noted(node, digest, before):
                 value = await self._acted(node, digest, asks, act, before)
                 if effect != "transactional":
-                    value = await self._beside_loop(partial(self._keep, node, digest, value, codec, before))
+                    value = await self._keep(node, digest, value, codec, before)
                 checkpoint(node)  # sync code cannot be interrupted
                 return value
 
@@ -386,9 +387,7 @@ class DurableRun:
     async def _intend(self, node: CallNode, digest: str, asked: str) -> None:
         """Write the intent of an act that must not be repeated."""
         try:
-            await self._beside_loop(
-                partial(self._records.write, self._entry("intent", node, digest, asked), is_durable=True)
-            )
+            await self._records.write_beside(self._entry("intent", node, digest, asked), is_durable=True)
         except CancelledError:  # it was not begun
             self._records.waiting.append(self._entry("retry", node, digest, ""))
             raise
@@ -412,7 +411,7 @@ class DurableRun:
             kept.append((body, written))
             return written
 
-        with self._records.lock:
+        with self._records.lock():
             self._store.transact(self.id, self._records.epoch, perform)
             body, written = kept[0]
             self._records.note(written, 1)
@@ -433,11 +432,14 @@ class DurableRun:
             record = self._claims.claim(node, name, lambda: name)
             if record is not None and record.outcome is not None:
                 return self._recorded(node, record.outcome, self._codec)
-            return self._keep(node, name, make(), self._codec)
+            body = self._codec.dump(make())
+            self._records.write(self._entry("outcome", node, name, self._noted(node, body, NOTHING)))
+            return self._codec.load(body)
 
-    def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
+    @driver_neutral
+    async def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
         body = codec.dump(value)
-        self._records.write(self._entry("outcome", node, digest, self._noted(node, body, before)))
+        await self._records.write_beside(self._entry("outcome", node, digest, self._noted(node, body, before)))
         return codec.load(body)
 
     def _noted(self, node: TaskNode, body: str, before: Sources) -> str:
@@ -475,7 +477,7 @@ class DurableRun:
             )
             self._records.write(self._entry("error", node, digest, self._codec.dump_error(error)))
             raise error
-        return self._keep(node, digest, await settle(reconcile()), self._codec)
+        return await self._keep(node, digest, await settle(reconcile()), self._codec)
 
     # ---- writing
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import uuid4
 
 from trivium.caches.lowlevel import SQLiteConnections
@@ -22,14 +22,14 @@ from trivium.exceptions import (
 from trivium.journal._acts import ActNotes
 from trivium.journal._commits import GroupCommit
 from trivium.journal._outline import Head
+from trivium.journal._owners import Caller, Leases, Owner, own_process
+from trivium.journal._records import NewRecords
 from trivium.journal._seals import Seal
 from trivium.journal._store import (
     BRIEF,
     VERSION,
-    Caller,
+    Appending,
     Entry,
-    Leases,
-    Owner,
     Part,
     RunInfo,
     RunStatus,
@@ -41,7 +41,6 @@ from trivium.journal._store import (
     damaged,
     missing_parts,
     newer_version,
-    own_process,
     taken_over,
     unknown_run,
 )
@@ -105,7 +104,7 @@ class SQLiteRunStore:
             raise ConfigurationError("a journal is a file that outlives the process: give a path, as 'runs.db'")
         self.path, self.seal = Path(path).expanduser(), seal or Seal()
         self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
-        self._commits = GroupCommit[_Append]()
+        self.commits = GroupCommit[NewRecords]()
         self._leases, self._token = Leases[bool](), uuid4().hex
         self._acts = ActNotes(self.path)
 
@@ -159,26 +158,26 @@ class SQLiteRunStore:
 
     def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Add records to a run, all or none; see `Store.append`."""
-        self._leases.find(run_id, epoch)
-        self._commits.write(_Append(run_id, epoch, written, is_durable), self._commit)
-        if is_durable:
-            self._note(run_id, written.entries[-1])
+        for error in self.append_all([Appending(run_id, epoch, written, is_durable)]).values():
+            raise error
 
-    def _commit(self, group: Sequence[_Append]) -> dict[int, Exception]:
+    def append_all(self, group: Sequence[Appending]) -> Mapping[int, Exception]:
+        """Add records to several runs in one transaction; see `Store.append_all`."""
         errors: dict[int, Exception] = {}
-        first = group[0]
-        with self._transaction(first.run_id, any(each.is_durable for each in group)) as database:
+        with self._writing(group[0].run_id, any(each.is_durable for each in group)) as database:
             if len(group) == 1:
-                self._append(database, first.run_id, first.epoch, first.written)
-                return errors
-            for at, each in enumerate(group):
+                self._append(database, group[0])
+            for at, each in enumerate(group if len(group) > 1 else ()):
                 database.execute("SAVEPOINT one")
                 try:
-                    self._append(database, each.run_id, each.epoch, each.written)
+                    self._append(database, each)
                 except RunTakenOverError as error:
                     errors[at] = error
                     database.execute("ROLLBACK TO one")
                 database.execute("RELEASE one")
+        for at, each in enumerate(group):
+            if each.is_durable and at not in errors:
+                self._note(each.run_id, each.written.entries[-1])
         return errors
 
     def _note(self, run_id: str, record: Entry) -> None:
@@ -209,12 +208,14 @@ class SQLiteRunStore:
                     raise UndoneError(error) from None
                 finally:
                     database.set_authorizer(None)
-                self._append(database, run_id, epoch, written)
+                self._append(database, Appending(run_id, epoch, written))
         except UndoneError as undone:
             raise undone.error from None
         self._note(run_id, written.entries[-1])
 
-    def _append(self, database: sqlite3.Connection, run_id: str, epoch: int, written: Writing) -> None:
+    def _append(self, database: sqlite3.Connection, appending: Appending) -> None:
+        run_id, epoch, written, _ = appending
+        self._leases.find(run_id, epoch)
         self._update(database, run_id, epoch, "head = ?", written.entries[-1].link)
         rows = [(run_id, each.seq, epoch, *each[1:]) for each in written.entries]
         try:
@@ -308,7 +309,7 @@ class SQLiteRunStore:
 
     @contextmanager
     def _writing(self, run_id: str, is_durable: bool = False) -> Generator[sqlite3.Connection]:
-        with self._commits.lock(), self._transaction(run_id, is_durable) as database:
+        with self.commits.lock(), self._transaction(run_id, is_durable) as database:
             yield database
 
     @contextmanager
@@ -321,13 +322,6 @@ class SQLiteRunStore:
             database.execute("COMMIT")
             if is_durable:
                 database.execute("PRAGMA synchronous = NORMAL")
-
-
-class _Append(NamedTuple):
-    run_id: str
-    epoch: int
-    written: Writing
-    is_durable: bool
 
 
 def _no_end(action: int, *_: object) -> int:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from trivium.commander.lowlevel import is_blocking, place_of_caller
 from trivium.exceptions import (
     JournalDamagedError,
     JournalVersionError,
-    RunAliveError,
     RunInputError,
     RunTakenOverError,
     UnknownRunError,
@@ -22,15 +17,17 @@ from trivium.exceptions import (
 from trivium.journal._outline import Head, NodeStatus
 
 if TYPE_CHECKING:
+    from trivium.journal._commits import GroupCommit
+    from trivium.journal._owners import Caller
+    from trivium.journal._records import NewRecords
     from trivium.journal._seals import Seal
 
 __all__ = [
-    "BRIEF", "VERSION", "Caller", "Entry", "EntryKind", "Leases", "Owner", "Part", "RunInfo", "RunStatus", "Store",
-    "UndoneError", "Writing", "chain_of", "check_input", "checked_entries", "checked_parts", "damaged",
-    "missing_parts", "newer_version", "own_process", "taken_over", "unknown_run",
+    "BRIEF", "VERSION", "Appending", "Entry", "EntryKind", "Part", "RunInfo", "RunStatus",
+    "Store", "UndoneError", "Writing", "chain_of", "check_input", "checked_entries", "checked_parts", "damaged",
+    "missing_parts", "newer_version", "taken_over", "unknown_run",
 ]  # fmt: skip
 
-T = TypeVar("T")
 VERSION: Final = 2
 
 BRIEF: Final = "CASE WHEN kind = 'error' OR (kind = 'outcome' AND name = 'model') THEN body ELSE '' END"
@@ -102,6 +99,15 @@ class Writing(NamedTuple):
 
     entries: Sequence[Entry]
     chains: Sequence[Sequence[Part]] = ()
+
+
+class Appending(NamedTuple):
+    """What an attempt, or a decision, adds to a run; see `Store.append`."""
+
+    run_id: str
+    epoch: int
+    written: Writing
+    is_durable: bool = False
 
 
 class UndoneError(Exception):
@@ -192,6 +198,11 @@ class Store(Protocol):
     seal: Seal
 
     @property
+    def commits(self) -> GroupCommit[NewRecords] | None:
+        """What all attempts write by, where the store takes one transaction at a time; None: each has its own."""
+        ...
+
+    @property
     def place(self) -> str:
         """The file or the server, without a password."""
         ...
@@ -227,6 +238,14 @@ class Store(Protocol):
         Raises:
             RunTakenOverError: the run has a later epoch, others have written these numbers, or this process is a
                 child of the one that began it.
+        """
+        ...
+
+    def append_all(self, group: Sequence[Appending]) -> Mapping[int, Exception]:
+        """Add records to several runs, in one transaction if the store can; see `append`.
+
+        Returns:
+            The errors of those to which nothing may be added, by their places.
         """
         ...
 
@@ -311,36 +330,6 @@ class Store(Protocol):
         ...
 
 
-class Leases(Generic[T]):
-    """The attempts of this process that are at work, each with what it holds; a child process has none of them."""
-
-    def __init__(self) -> None:
-        self._held: dict[tuple[str, int], tuple[int, T]] = {}
-
-    def add(self, run_id: str, epoch: int, holding: T) -> None:
-        """Note that an attempt has begun."""
-        self._held[run_id, epoch] = os.getpid(), holding
-
-    def remove(self, run_id: str, epoch: int) -> T | None:
-        """Note that an attempt is over; return what it held."""
-        return self._held.pop((run_id, epoch), (0, None))[1]
-
-    def find(self, run_id: str, epoch: int) -> T | None:
-        """Return what an attempt holds; None for one that is over.
-
-        Raises:
-            RunTakenOverError: it is one of the process that this one was forked from.
-        """
-        pid, holding = self._held.get((run_id, epoch), (0, None))
-        if pid and pid != os.getpid():
-            raise RunTakenOverError(
-                f"the run {run_id!r} belongs to the process that this one was forked from: begin processes outside of "
-                "the run, or with 'spawn'",
-                run_id,
-            )
-        return holding
-
-
 def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str, key: bytes, known: int = 0) -> list[Entry]:
     """Return records whose links are right, and among which is the head: the one that the run knows as its last.
 
@@ -406,94 +395,3 @@ def taken_over(run_id: str) -> RunTakenOverError:
     return RunTakenOverError(
         f"another process has resumed the run {run_id!r}, decided on it, or deleted it: this attempt ends", run_id
     )
-
-
-# ---- processes
-class Owner(NamedTuple):
-    """An attempt, as the store names it.
-
-    Args:
-        pid: the id of its process.
-        start: when that process started, which tells it from a later one of its id.
-        store: the token of its store object.
-        thread: the thread that it runs in.
-        task: the task that it runs in; 0: it runs in none.
-        host: the name of its machine.
-    """
-
-    pid: int
-    start: str
-    store: str
-    thread: int
-    task: int
-    host: str
-
-    @classmethod
-    def parse(cls, text: object) -> Owner:
-        """Return the owner of a text that `own_process` gave; of another text, one that is not alive."""
-        parts = str(text).split(":", 5)
-        try:
-            return cls(int(parts[0]), parts[1], parts[2], int(parts[3]), int(parts[4]), parts[5])
-        except (IndexError, ValueError):
-            return cls(0, "", "", 0, 0, "another machine")
-
-    @property
-    def is_alive(self) -> bool:
-        """True if its process, of this machine, has not ended."""
-        return bool(self.start) and _start_of(self.pid) == self.start
-
-    def error(self, run_id: str, caller: Caller) -> RunAliveError:
-        """Return the error of a caller that meets this attempt at work on the run."""
-        own = Owner.parse(own_process("", caller))
-        is_here = (own.host, own.pid, own.start, own.thread) == (self.host, self.pid, self.start, self.thread) and (
-            caller.is_blocking or self.task in (0, own.task)
-        )
-        advice = "wait until it ends, or stop that process"
-        if is_here:
-            advice = "and this call keeps it from going on: `await` the async form in a task of its own, or another id"
-        return RunAliveError(
-            f"the run {run_id!r} goes on in the process {self.pid} of {self.host}: {advice}", run_id, self.pid, is_here
-        )
-
-
-class Caller(NamedTuple):
-    """The code that begins an attempt.
-
-    Args:
-        thread: the thread that it runs in.
-        task: the task that it runs in; 0: it runs in none.
-        is_blocking: True if it blocks its thread while it waits.
-    """
-
-    thread: int
-    task: int
-    is_blocking: bool
-
-    @classmethod
-    def here(cls) -> Caller:
-        """Return the caller of this."""
-        return cls(*place_of_caller(), is_blocking())
-
-
-def own_process(token: str, caller: Caller) -> str:
-    """Return the owner of a run that a caller begins; `token` is that of the store object."""
-    parts = (os.getpid(), _start_of(os.getpid()), token, caller.thread, caller.task, platform.node())
-    return ":".join(map(str, parts))
-
-
-def _start_of(pid: int) -> str:
-    """Return when a process of this machine started, which tells it from a later one of its id; "" for none.
-
-    Where the system has no `/proc`, it is "?" for every process that is alive.
-    """
-    if pid <= 0:
-        return ""
-    try:
-        if not Path("/proc/self/stat").exists():
-            os.kill(pid, 0)
-            return "?"
-        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
-    except PermissionError:
-        return "?"
-    except (OSError, OverflowError):
-        return ""

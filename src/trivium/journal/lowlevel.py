@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, quiet_log
     from trivium.journal._reads import recorded_read
     from trivium.journal._sqlite import SQLiteRunStore
-    from trivium.journal._store import Store, Writing
+    from trivium.journal._store import Appending, Store, Writing
 
 __all__ = [
     "APPLICATION",
     "RECORDS",
     "RUN",
     "SCHEDULED",
+    "Appending",
     "Codec",
     "PostgresConnections",
     "PostgresRunStore",
@@ -46,6 +47,7 @@ _HOMES = {
     "fingerprint_chain": "_fingerprints",
     "queue_of": "_journal",
     "quiet_log": "_queue",
+    "Appending": "_store",
     "Codec": "_codec",
     "PostgresConnections": "_postgres_connections",
     "PostgresRunStore": "_postgres",

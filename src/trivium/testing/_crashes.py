@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import select
@@ -9,12 +10,13 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
-from trivium.journal.lowlevel import PostgresRunStore, SQLiteRunStore, Store, Writing
+from trivium.journal.lowlevel import Appending, PostgresRunStore, SQLiteRunStore, Store, Writing
 
 __all__ = ["assert_crash_safe"]
 
@@ -22,20 +24,42 @@ _FAILED = 3
 
 
 class _Crashing:
-    """A store whose process is killed at a place: before or after the records of a number are written."""
+    """A store that notes what it has committed, and whose process is killed at a place: before or after a commit."""
 
     left = 0
+    committed = Path()
 
-    def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
+    def append_all(self, group: Sequence[Appending]) -> Mapping[int, Exception]:
         """Write records, unless the process is killed before; it may be killed after."""
         self._pass()
-        super().append(run_id, epoch, written, is_durable=is_durable)  # type: ignore[misc] - of the store beside it
+        errors = cast("Store", super()).append_all(group)
+        for at, each in enumerate(group):
+            if at not in errors:
+                self._note_committed(each.run_id, each.written)
+        self._pass()
+        return errors
+
+    def transact(self, run_id: str, epoch: int, act: Callable[[Any], Writing]) -> None:
+        """Write records in a transaction, as `append_all`."""
+        made = list[Writing]()
+
+        def kept(connection: Any) -> Writing:
+            made.append(act(connection))
+            return made[0]
+
+        self._pass()
+        cast("Store", super()).transact(run_id, epoch, kept)
+        self._note_committed(run_id, made[0])
         self._pass()
 
     def _pass(self) -> None:
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def _note_committed(self, run_id: str, written: Writing) -> None:
+        with self.committed.open("a", encoding="utf-8") as file:  # outlives the process, which is killed
+            file.writelines(f"{json.dumps([run_id, each.seq, each.link])}\n" for each in written.entries)
 
 
 class _CrashingSQLite(_Crashing, SQLiteRunStore):
@@ -68,12 +92,18 @@ class _Places:
 
     def store(self, at: int = 0) -> SQLiteRunStore | PostgresRunStore:
         """Return the store of the journal; its process is killed at this place, 0 for nowhere."""
-        path = Path(self._folder, f"{self._number}.db")
-        if not at:
-            return PostgresRunStore(self._url) if self._url else SQLiteRunStore(path)
-        crashing = _CrashingPostgres(self._url) if self._url else _CrashingSQLite(path)
-        crashing.left = at
-        return crashing
+        made = _CrashingPostgres(self._url) if self._url else _CrashingSQLite(self._path("db"))
+        made.left, made.committed = at, self._path("committed")
+        return made
+
+    def committed(self) -> set[tuple[str, int, str]]:
+        """Return the run, number and link of each record that was committed."""
+        path = self._path("committed")
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        return {tuple(json.loads(line)) for line in lines if line.endswith("]")}
+
+    def _path(self, end: str) -> Path:
+        return Path(self._folder, f"{self._number}.{end}")
 
 
 def assert_crash_safe(
@@ -82,8 +112,9 @@ def assert_crash_safe(
     """Kill a durable program at each place where its journal is written, and have it go on.
 
     A child process really is killed, with SIGKILL, before and after each record; another one then runs the program
-    again with the same journal. It must end with the same result; no effect that must happen once may be begun twice,
-    and no answer of a model may be asked for again that was written down. Call it from a program or test without other
+    again with the same journal. It must end with the same result; no record that was committed may be lost, no effect
+    that must happen once may be begun twice, and no answer of a model may be asked for again that was written down.
+    Call it from a program or test without other
     threads, on Linux or macOS: it forks.
 
     Args:
@@ -122,7 +153,7 @@ def assert_crash_safe(
                 break
             killed += 1
             at = f"place {killed}"
-            _check(_run(program, places.store(), at=at), wanted, places.store(), at)
+            _check(_run(program, places.store(), at=at), wanted, places, at)
         if most and not killed:
             raise AssertionError("the program wrote nothing into its journal: give its calls run_id= and journal=")
         at_moments = 0
@@ -131,25 +162,27 @@ def assert_crash_safe(
             before = at_moments
             while (found := _run(program, places.store(), random.uniform(0, took))) is None:  # noqa: S311 - no secret
                 at_moments += 1
-            _check(found, wanted, places.store(), f"random moments {before + 1} to {at_moments}")
+            _check(found, wanted, places, f"random moments {before + 1} to {at_moments}")
         return killed + at_moments
 
 
-def _check(found: str | None, wanted: str, store: Store, at: str) -> None:
-    """Check the result of a run that was killed, and that nothing was done twice.
+def _check(found: str | None, wanted: str, places: _Places, at: str) -> None:
+    """Check the result of a run that was killed, and that nothing was lost or done twice.
 
     Raises:
         AssertionError: another result, or something was.
     """
     assert found == wanted, f"killed at {at}, it ends with {found}, not with {wanted}"
-    journal = Journal(store)
+    journal, lost = Journal(places.store()), places.committed()
     for run in journal.runs():
         entries = journal.entries(run.id)
+        lost -= {(run.id, each.seq, each.link) for each in entries}
         again = {each.node for each in entries if each.kind == "retry"}
         for kind in ("intent", "outcome"):
             counts = Counter((each.node, each.name) for each in entries if each.kind == kind)
             twice = [name for (node, name), count in counts.items() if count > 1 and node not in again]
             assert not twice, f"killed at {at}, the {kind} of {', '.join(twice)} was written twice"
+    assert not lost, f"killed at {at}, records that were committed are lost: {sorted(lost)}"
     journal.close()
 
 

@@ -1,0 +1,135 @@
+"""The owners of runs: the attempts that are at work on them, each in a process of some machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+from trivium.commander.lowlevel import is_blocking, place_of_caller
+from trivium.exceptions import RunAliveError, RunTakenOverError
+
+__all__ = ["Caller", "Leases", "Owner", "own_process"]
+
+T = TypeVar("T")
+
+
+class Leases(Generic[T]):
+    """The attempts of this process that are at work, each with what it holds; a child process has none of them."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, int], tuple[int, T]] = {}
+
+    def add(self, run_id: str, epoch: int, holding: T) -> None:
+        """Note that an attempt has begun."""
+        self._held[run_id, epoch] = os.getpid(), holding
+
+    def remove(self, run_id: str, epoch: int) -> T | None:
+        """Note that an attempt is over; return what it held."""
+        return self._held.pop((run_id, epoch), (0, None))[1]
+
+    def find(self, run_id: str, epoch: int) -> T | None:
+        """Return what an attempt holds; None for one that is over.
+
+        Raises:
+            RunTakenOverError: it is one of the process that this one was forked from.
+        """
+        pid, holding = self._held.get((run_id, epoch), (0, None))
+        if pid and pid != os.getpid():
+            raise RunTakenOverError(
+                f"the run {run_id!r} belongs to the process that this one was forked from: begin processes outside of "
+                "the run, or with 'spawn'",
+                run_id,
+            )
+        return holding
+
+
+class Owner(NamedTuple):
+    """An attempt, as the store names it.
+
+    Args:
+        pid: the id of its process.
+        start: when that process started, which tells it from a later one of its id.
+        store: the token of its store object.
+        thread: the thread that it runs in.
+        task: the task that it runs in; 0: it runs in none.
+        host: the name of its machine.
+    """
+
+    pid: int
+    start: str
+    store: str
+    thread: int
+    task: int
+    host: str
+
+    @classmethod
+    def parse(cls, text: object) -> Owner:
+        """Return the owner of a text that `own_process` gave; of another text, one that is not alive."""
+        parts = str(text).split(":", 5)
+        try:
+            return cls(int(parts[0]), parts[1], parts[2], int(parts[3]), int(parts[4]), parts[5])
+        except (IndexError, ValueError):
+            return cls(0, "", "", 0, 0, "another machine")
+
+    @property
+    def is_alive(self) -> bool:
+        """True if its process, of this machine, has not ended."""
+        return bool(self.start) and _start_of(self.pid) == self.start
+
+    def error(self, run_id: str, caller: Caller) -> RunAliveError:
+        """Return the error of a caller that meets this attempt at work on the run."""
+        own = Owner.parse(own_process("", caller))
+        is_here = (own.host, own.pid, own.start, own.thread) == (self.host, self.pid, self.start, self.thread) and (
+            caller.is_blocking or self.task in (0, own.task)
+        )
+        advice = "wait until it ends, or stop that process"
+        if is_here:
+            advice = "and this call keeps it from going on: `await` the async form in a task of its own, or another id"
+        return RunAliveError(
+            f"the run {run_id!r} goes on in the process {self.pid} of {self.host}: {advice}", run_id, self.pid, is_here
+        )
+
+
+class Caller(NamedTuple):
+    """The code that begins an attempt.
+
+    Args:
+        thread: the thread that it runs in.
+        task: the task that it runs in; 0: it runs in none.
+        is_blocking: True if it blocks its thread while it waits.
+    """
+
+    thread: int
+    task: int
+    is_blocking: bool
+
+    @classmethod
+    def here(cls) -> Caller:
+        """Return the caller of this."""
+        return cls(*place_of_caller(), is_blocking())
+
+
+def own_process(token: str, caller: Caller) -> str:
+    """Return the owner of a run that a caller begins; `token` is that of the store object."""
+    parts = (os.getpid(), _start_of(os.getpid()), token, caller.thread, caller.task, platform.node())
+    return ":".join(map(str, parts))
+
+
+def _start_of(pid: int) -> str:
+    """Return when a process of this machine started, which tells it from a later one of its id; "" for none.
+
+    Where the system has no `/proc`, it is "?" for every process that is alive.
+    """
+    if pid <= 0:
+        return ""
+    try:
+        if not Path("/proc/self/stat").exists():
+            os.kill(pid, 0)
+            return "?"
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+    except PermissionError:
+        return "?"
+    except (OSError, OverflowError):
+        return ""
