@@ -59,7 +59,7 @@ leaves behind as far as it is whole, as after a power failure, and what must hap
 COSTS = """## Costs
 
 The least of five rounds. An effect is one record, one that must happen once two. Without a loop, a record is written in
-place; under asyncio, by a worker thread, so that the loop goes on."""
+place; under asyncio, by a worker thread, so that the loop goes on: what ten tasks write at once is written together."""
 BESIDE = """## Beside others
 
 A conversation is kept in a store, turn by turn, and its process is killed with SIGKILL when a further turn begins. A

@@ -453,3 +453,11 @@ def test_agents_that_are_asked_at_once_get_their_own_answers(journal: Journal):
     model = RecordedModel(journal.view("panel"))
     for at in (3, 0, 5, 1, 4, 2):
         assert Agent(model, name="member")(f"question {at}").content == f"from {at}"
+
+
+def test_runs_are_listed_and_forgotten(journal: Journal):
+    agent()("Go.", run_id="a", journal=journal)
+    assert [(run.id, run.root, run.status, run.epoch) for run in journal.runs()] == [("a", "buyer", "done", 1)]
+    assert [entry.kind for entry in journal.entries("a", after=5)] == ["intent", "outcome", "outcome", "outcome"]
+    journal.forget("a")
+    assert journal.runs() == []

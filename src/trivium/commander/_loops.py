@@ -286,7 +286,7 @@ async def run_in_worker(function: Callable[[], T]) -> T:
 
     A node that holds cancellations gets the result all the same.
     """
-    inbox, reply = lender.get(), Reply[T]()
+    inbox, reply = lender.get(), ThreadReply[T]()
     alone = in_worker(function, reply.send, reply.loop)
     if inbox is not None:
         inbox.lend(_Letter("run", partial(copy_context().run, function), reply.send, alone))
@@ -295,7 +295,7 @@ async def run_in_worker(function: Callable[[], T]) -> T:
     return await reply.wait()
 
 
-class Reply(Generic[T]):
+class ThreadReply(Generic[T]):
     """The outcome of what another thread does for code on this loop, which waits for it in any case."""
 
     def __init__(self) -> None:

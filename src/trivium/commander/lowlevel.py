@@ -28,7 +28,7 @@ from trivium.commander._drivers import (
 from trivium.commander._iteration import iterate, pull
 from trivium.commander._limits import Budget, checked_option, checked_options
 from trivium.commander._loops import (
-    Reply,
+    ThreadReply,
     await_within,
     enter_worker,
     is_blocking,
@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from trivium.commander._owner_loop import OwnerLoop
 
 __all__ = [
-    "AsyncStream", "Budget", "CallNode", "Cancellation", "Outcome", "OwnerLoop", "Reply", "Scope", "SessionLocks",
-    "Stream", "TaskNode", "ThreadEvent", "await_within", "capture", "change_scope", "checked_option",
+    "AsyncStream", "Budget", "CallNode", "Cancellation", "Outcome", "OwnerLoop", "Scope", "SessionLocks", "Stream",
+    "TaskNode", "ThreadEvent", "ThreadReply", "await_within", "capture", "change_scope", "checked_option",
     "checked_options", "checkpoint", "claim_key", "current", "current_node", "drive", "driver_neutral", "emit",
     "enter_worker", "error_of_stop", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon",
     "is_async", "is_blocking", "is_in_trio", "is_within", "iterate", "key_of", "lender", "node_name", "note_sources",

@@ -11,7 +11,7 @@ from functools import partial
 from threading import RLock
 from typing import Generic, TypeAlias, TypeVar
 
-from trivium.commander.lowlevel import Reply, driver_neutral, is_blocking, submit
+from trivium.commander.lowlevel import ThreadReply, driver_neutral, is_blocking, submit
 
 __all__ = ["GroupCommit"]
 
@@ -24,7 +24,7 @@ error that it raises is that of the first one alone; the others are written afte
 @dataclass(eq=False)
 class _Waiting(Generic[T]):
     item: T
-    reply: Reply[None] | None = None
+    reply: ThreadReply[None] | None = None
     is_done: bool = False
     error: BaseException | None = None
 
@@ -55,7 +55,7 @@ class GroupCommit(Generic[T]):
         if is_blocking():
             return self.write(item, commit)
         self.lock()
-        reply = Reply[None]()
+        reply = ThreadReply[None]()
         self.waiting.append(_Waiting(item, reply))
         self._call_thread(commit)
         await reply.wait()

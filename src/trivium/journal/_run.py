@@ -320,6 +320,7 @@ class DurableRun:
                 act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
             elif effect not in _REPEATABLE:
                 if record is not None and record.outcome is None:
+                    record.outcome = "outcome", ""  # so that nobody misses what stands below it
                     return await self._reconciled(node, digest, reconcile)
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = node.sources  # these are noted again by the caller
