@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -11,11 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from cli._command import Command, Ended
 from trivium.exceptions import RunPausedError
 from trivium.journal import Journal
 
 TRIVIUM = Path(sys.executable).with_name("trivium")
-AGENTS = """
+AGENTS = f"""
+import sys
+
+sys.path += {sys.path!r}
+
 from workers._programs import buyer, waiter
 
 def make_buyer():
@@ -27,10 +31,18 @@ def make_waiter():
 
 
 def start(url: str, *words: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "TRIVIUM_JOURNAL": url, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    """A worker, or what else is stopped from outside."""
+    environment = {**os.environ, "TRIVIUM_JOURNAL": url}
     return subprocess.Popen(
         [TRIVIUM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
+
+
+def say(url: str, *words: str) -> Ended:
+    """The command, to its end."""
+    command = Command(Path.cwd())
+    command.environment["TRIVIUM_JOURNAL"] = url
+    return command(*words)
 
 
 @pytest.fixture(autouse=True)
@@ -46,12 +58,12 @@ def test_a_worker_works_until_sigterm(url: str, journal: Journal):
     run = journal.submit("buyer", "Buy tea.", run_id="a", queue="shop")
     with pytest.raises(RunPausedError):
         run.result(timeout=30)
-    out, err = start(url, "approve", "a").communicate(timeout=60)
+    _, out, err = say(url, "approve", "a")
     digest, _, call = out.partition("  ")
     assert (call, err) == ('buy {"item": "tea"}\n', "")
-    assert start(url, "approve", "a", digest[:6], "--by", "ada").communicate(timeout=60)[1] == "ada has approved buy\n"
+    assert say(url, "approve", "a", digest[:6], "--by", "ada").err == "ada has approved buy\n"
     assert run.result(timeout=30).content == "It is bought."
-    assert "stands for none of the calls" in start(url, "approve", "a", digest).communicate(timeout=60)[1]
+    assert "stands for none of the calls" in say(url, "approve", "a", digest).err
     waiting = journal.submit("other", "Wait.", run_id="b", queue="shop")
     next(iter(waiting.events()))
     worker.terminate()
@@ -77,9 +89,9 @@ def test_ctrl_c_ends_a_worker(url: str):
     ],
 )
 def test_what_cannot_work(url: str, words: list[str], told: str):
-    worker = start(url, "worker", *words)
-    assert told in worker.communicate(timeout=60)[1]
-    assert worker.returncode == 2
+    status, _, err = say(url, "worker", *words)
+    assert told in err
+    assert status == 2
 
 
 def test_queues_and_what_waits_are_listed(url: str, journal: Journal):
@@ -87,22 +99,22 @@ def test_queues_and_what_waits_are_listed(url: str, journal: Journal):
     worker = start(url, "worker", "shop:make_waiter", "--queue", "night:2", "--grace", "0")
     assert worker.stderr is not None
     worker.stderr.readline()
-    out, err = start(url, "queues").communicate(timeout=60)
+    _, out, err = say(url, "queues")
     night, shop, other = out.splitlines()
     assert (night, err) == ("night: 0 scheduled, 0 queued, 0 of 2 running; 1 worker", "")
     assert shop == "shop: 0 scheduled, 1 queued, 0 running; no workers"
     assert other.startswith("worker ")
     assert f": process {worker.pid} of " in other
     assert other.endswith(", takes from night")
-    told = [json.loads(line) for line in start(url, "queues", "--json").communicate(timeout=60)[0].splitlines()]
+    told = say(url, "queues", "--json").records
     assert [each.get("queue") or each["pid"] for each in told] == ["night", "shop", worker.pid]
-    listed = start(url, "runs").communicate(timeout=60)[0]
+    listed = say(url, "runs").out
     assert listed.startswith("a  queued   ")
     assert listed.endswith("  buyer, in shop\n")
-    [found] = [json.loads(line) for line in start(url, "runs", "--json").communicate(timeout=60)[0].splitlines()]
+    [found] = say(url, "runs", "--json").records
     assert (found["run"], found["root"], found["status"], found["queue"]) == ("a", "buyer", "queued", "shop")
-    assert start(url, "show", "a").communicate(timeout=60) == (listed, "")
-    assert start(url, "forget", "a").communicate(timeout=60)[1] == "1 run is deleted\n"
-    assert start(url, "runs").communicate(timeout=60)[0] == ""
+    assert say(url, "show", "a") == (0, listed, "")
+    assert say(url, "forget", "a").err == "1 run is deleted\n"
+    assert say(url, "runs").out == ""
     worker.terminate()
     worker.communicate(timeout=60)

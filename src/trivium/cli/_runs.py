@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
@@ -42,11 +43,15 @@ _COLOURS = {"done": "green", "running": "cyan", "paused": "yellow", "stopped": "
 def open_journal(place: str) -> Journal:
     """Open the journal of a file that exists, of a database, or the object at `module:object`, which knows its types.
 
+    It is closed when the command ends.
+
     Raises:
         ConfigurationError: there is no such file or object.
     """
     if "://" in place or Path(place).is_file():
-        return Journal(place, key=os.environ.get("TRIVIUM_JOURNAL_KEY", ""))
+        made = Journal(place, key=os.environ.get("TRIVIUM_JOURNAL_KEY", ""))
+        atexit.register(made.close)
+        return made
     if ":" in place:
         found: object = import_object(place, "journal", "agents:journal", (Journal,))
         if isinstance(found, Journal):

@@ -17,7 +17,9 @@ _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS trivium_worker (
     id TEXT COLLATE "C" PRIMARY KEY, host TEXT, pid INTEGER, queues TEXT[], since DOUBLE PRECISION);
 CREATE INDEX IF NOT EXISTS trivium_run_paused ON trivium_run (id) WHERE status = 'paused';
+CREATE INDEX IF NOT EXISTS trivium_entry_decision ON trivium_entry (run, seq) WHERE kind = 'decision';
 """
+_MADE: Final = "trivium_entry_decision"
 _KEY: Final = "hashtextextended(current_schema() || '/trivium_worker/' || %s, 0)"
 _ABSENT: Final = """
 SELECT id FROM trivium_worker WHERE NOT EXISTS (
@@ -27,10 +29,11 @@ SELECT id FROM trivium_worker WHERE NOT EXISTS (
 """
 _DECIDED: Final = """
 SELECT run.id, given.inputs::jsonb -> 'positionalArgs' ->> 3 FROM trivium_run AS run
+JOIN trivium_entry AS decision ON decision.run = run.id AND decision.kind = 'decision'
+AND NOT EXISTS (SELECT FROM trivium_entry AS later WHERE later.run = run.id AND later.seq > decision.seq)
 JOIN "{schema}".workflow_status AS flow ON flow.workflow_uuid = run.id AND flow.status = 'ERROR'
 JOIN "{schema}".workflow_input AS given ON given.workflow_uuid = run.id
-WHERE run.status = 'paused' AND 'decision' = (
-    SELECT kind FROM trivium_entry WHERE trivium_entry.run = run.id ORDER BY seq DESC LIMIT 1)
+WHERE run.status = 'paused'
 """
 """The input of a workflow is our own JSON; its last argument is the queue."""
 _LEADER: Final = ""
@@ -59,7 +62,7 @@ class Presence:
         """
         if self._connection is None:
             with self._connections.use(is_kept=True) as connection:
-                if connection.execute("SELECT to_regclass('trivium_worker') IS NULL").fetchone() == (True,):
+                if connection.execute("SELECT to_regclass(%s) IS NULL", (_MADE,)).fetchone() == (True,):
                     connection.execute(_TABLE)
                 connection.execute(f"SELECT pg_advisory_lock({_KEY})", (self.worker,))
                 query = "INSERT INTO trivium_worker VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
