@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from _signals import press_ctrl_c
 from trivium.distributed import HTTPAgentClient
 from trivium.exceptions import RemoteAgentError
+from trivium.mcp import MCPServer
 
 from ._command import GUARD, Command
 
@@ -20,7 +23,7 @@ AGENTS = """
 from trivium import Agent
 from trivium.testing import ScriptedModel
 
-writer = Agent(ScriptedModel(["hello"]), name="writer")
+writer = Agent(ScriptedModel(lambda request: "hello"), name="writer")
 number = 3
 
 def make():
@@ -75,6 +78,8 @@ def test_a_token_that_was_given_is_not_shown(agents: Command, way: str):
     port = port_of(line_of(process))
     assert line_of(process) == f"open http://127.0.0.1:{port}/ to look at runs, talk and approve\n"
     assert HTTPAgentClient(port=port, token="my-token")("hi").content == "hello"
+    with MCPServer(f"http://127.0.0.1:{port}/mcp", headers={"Authorization": "Bearer my-token"}) as client:
+        assert client({"message": "hi"}, "writer").format_result() == "hello"
     process.terminate()
     ended = agents.end(process)
     assert (ended.status, ended.err) == (-signal.SIGTERM, "")
@@ -165,3 +170,13 @@ def test_a_port_that_is_taken_is_reported(agents: Command):
     os.kill(first.pid, signal.SIGINT)
     assert first.wait(GUARD) == 130
     agents.end(first)
+
+
+def test_connections_are_limited_and_say_by_what(agents: Command):
+    process = agents.start("serve", "agents:writer", "--port", "0", "--per-address", "1", "--token", "my-token")
+    port = port_of(line_of(process))
+    with closing(socket.create_connection(("127.0.0.1", port), GUARD)) as first:
+        assert HTTPAgentClient(port=port, token="my-token")("hi").content == "hello"
+        assert b"1 connections, as many as may be (per_address)" in first.recv(10_000)
+    process.terminate()
+    assert agents.end(process).status == -signal.SIGTERM

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import httpx2
 
-from serving._served import ask, serving
+from serving._served import serving
 from trivium import Agent
-from trivium.mcp import ToolServer
+from trivium.mcp import MCPEndpoint
 
 __all__ = ["MCP", "PROTOCOLS", "Protocol"]
 
@@ -35,7 +35,7 @@ class Protocol:
     @contextmanager
     def serving(cls, agent: Agent, **options: Any) -> Generator[Protocol]:
         """A client of a server of an agent."""
-        with serving(agent, **options) as client:
+        with serving(agent, endpoints=[MCPEndpoint()], **options) as client:
             yield cls(client)
 
     def begin(self, said: str) -> Any:
@@ -234,12 +234,6 @@ class MCP(Protocol):
     """Calls of the agent, which is a tool."""
 
     tool, said, state = "talker", "", ""
-
-    @classmethod
-    @contextmanager
-    def serving(cls, agent: Agent, **options: Any) -> Generator[Protocol]:
-        with ToolServer(agent, port=0, token="right-token", **options) as server, ask(server.url) as client:
-            yield cls(client)
 
     def _call(self, **fields: Any) -> Any:
         of = "io.modelcontextprotocol"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -151,6 +152,25 @@ def test_a_call_over_mcp_ends_with_its_connection_and_is_made_again():
         with protocol.go_on(dict.fromkeys(protocol.asked, True)) as lines:
             assert LAST in [*lines][-1]
         assert shop.done.count("pay") == 1
+
+
+def test_a_call_over_mcp_that_waits_outlives_its_server_and_counts_once(tmp_path: Path):
+    shop = Shop()
+    with MCP.serving(shop.agent, journal=tmp_path / "runs.db") as protocol, protocol.begin("buy") as lines:
+        waiting = [*lines][-1]
+    shop.may_end.set()
+    with MCP.serving(shop.agent, journal=tmp_path / "runs.db") as later:
+        told = list[str]()
+        for _ in range(2):  # whoever misses the answer calls again
+            protocol = MCP(later.client)
+            assert protocol.note(waiting)
+            with protocol.go_on(dict.fromkeys(protocol.asked, True)) as lines:
+                told.append([*lines][-1])
+        assert LAST in told[0]
+        assert told[1] == told[0]
+        assert shop.done == ["price", "pay"]
+        (run,) = later.client.get("/runs").json()["runs"]
+        assert run["state"] == "done"
 
 
 class Clerk:

@@ -67,9 +67,10 @@ Examples:
 \b
 Clients send "Authorization: Bearer TOKEN". OpenAI's take URL/v1 as base_url;
   POST /runs takes {"message": "…", "session_id": "ada"}, and GET
-  /runs/ID/events streams what comes of it. AG-UI, the AI SDK, A2A:
-  docs/serving.md.
+  /runs/ID/events streams what comes of it. MCP is at URL/mcp. AG-UI, the AI
+  SDK, A2A: docs/serving.md.
 Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
+_PER_ADDRESS = "Of these from one address; a proxy has one."
 _ACCESS = "The token of clients; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users can see arguments."
 _USERS = "A file with a line NAME=TOKEN for each user, who then has runs, conversations and approvals of their own."
 _SERVED = "Where runs are written down, to go on after a restart: an SQLite file or the URL of a PostgreSQL database."
@@ -318,17 +319,21 @@ def _serve_command(
     user_usd: Annotated[float | None, _option("US dollars of each user a day; else no limit.", "X", min=1e-6)] = None,
     approval_seconds: Annotated[float | None, _option(_WAIT, "S", min=0.001)] = None,
     keep_days: Annotated[float | None, _option("Days that runs are kept; else no limit.", "N", min=0.001)] = None,
+    connections: Annotated[int, typer.Option(min=1, metavar="N", help="Connections at once.")] = 1000,
+    per_address: Annotated[int, typer.Option(min=1, metavar="N", help=_PER_ADDRESS)] = 200,
     grace: Annotated[float, typer.Option(min=0, metavar="S", help="Seconds that runs have to end on SIGTERM.")] = 5.0,
 ) -> None:
     """Serve MODULE:OBJECT over HTTP; modules of this folder are found. Of several, each is a model by its name."""
     from trivium.cli import _serve
-    from trivium.serving import OwnerLimits
+    from trivium.serving import ConnectionLimits, OwnerLimits
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
     options |= {"max_runs": max_runs, "max_sessions": max_sessions}
     options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
     options["owner_limits"] = OwnerLimits(runs=user_runs, tokens_per_day=user_tokens, usd_per_day=user_usd)
-    _serve.serve_agents(references, _serve.ServedAt(host, port, _serve.read_tokens(token, users), grace), options)
+    limits = ConnectionLimits(total=connections, per_address=min(per_address, connections))
+    address = _serve.ServedAt(host, port, _serve.read_tokens(token, users), grace, limits)
+    _serve.serve_agents(references, address, options)
 
 
 @app.command("chat", short_help="Talk to a model, with tools and documents.", epilog=_CHAT_EXAMPLES)

@@ -11,21 +11,23 @@ from typing import NamedTuple
 
 from trivium.cli._objects_at import import_agents
 from trivium.cli._screen import one_line, write_line
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.journal import Journal
-from trivium.serving import AgentServer, ServeOptions
+from trivium.mcp import MCPEndpoint
+from trivium.serving import AgentServer, ConnectionLimits, ServeOptions
 from trivium.serving.lowlevel import HTTPServing, is_loopback
 
 __all__ = ["ServedAt", "browse_runs", "read_tokens", "report_ready", "serve_agents"]
 
 
 class ServedAt(NamedTuple):
-    """Where a server listens, for whom, and how long runs have to end when it stops."""
+    """Where a server listens, for whom, how long runs have to end when it stops, and how many may connect."""
 
     host: str
     port: int
     token: str | Mapping[str, str] | None
     grace: float
+    connections: ConnectionLimits
 
 
 def serve_agents(references: list[str], address: ServedAt, options: ServeOptions) -> None:
@@ -35,8 +37,10 @@ def serve_agents(references: list[str], address: ServedAt, options: ServeOptions
         ConfigurationError: there is no such agent, or two have one name.
     """
     served = import_agents(references)
-    host, port, token, grace = address
-    server = AgentServer(served, host, port, token=token, grace=grace, **options)
+    host, port, token, grace, connections = address
+    with suppress(MissingExtraError):
+        options = {**options, "endpoints": [MCPEndpoint()]}
+    server = AgentServer(served, host, port, token=token, grace=grace, connections=connections, **options)
 
     def ready() -> None:
         report_ready(server, ", ".join(served), server.url, host)

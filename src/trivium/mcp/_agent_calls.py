@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium.actions import as_text
 from trivium.exceptions import ToolArgumentsError
@@ -18,44 +19,60 @@ from trivium.serving import OwnerLimits
 from trivium.serving.lowlevel import ENDS, STOPS, Failure, Runs, RunStore, ServedRun, Verdict, place_for
 
 if TYPE_CHECKING:
-    from mcp import types
+    from mcp import MCPError, types
 
-__all__ = ["AgentCalls"]
+__all__ = ["AgentCalls", "own_runs"]
 
 _MOST_SESSIONS: Final = 1_000_000
 """Connections have conversations of their own, and nobody tells which of them will come back."""
 _REFUSED: Final = "the user has refused it; go on without it"
 
 
-class AgentCalls:
-    """The calls of the served modules.
+def own_runs(
+    served: Mapping[str, Module],
+    holder: object,
+    timeout: float | None,
+    journal: str | Path = "",
+    owner_limits: OwnerLimits | None = None,
+    max_runs: int = 100,
+) -> Callable[[], Runs]:
+    """Return a function that makes the runs of a server of MCP alone.
 
     Args:
-        served: the modules, by their names as tools.
-        outputs: the types of their answers, where they declare any.
+        served: the modules by their names.
+        holder: the object with which a file is deleted that is the server's own.
         timeout: seconds that a run may take; None: no limit.
-        journal: where runs are written down; "" for a file that is deleted with this object.
+        journal: where runs are written down; "": a file of the server's own.
         owner_limits: what each user may have and spend; None: no limit.
         max_runs: runs at once.
+    """
+    place = place_for(journal, holder, "trivium-mcp-")
+    return partial(
+        Runs, served, Journal(place), RunStore(place),
+        timeout=timeout, most=max_runs, owner_limits=owner_limits, max_sessions=_MOST_SESSIONS,
+        approval_seconds=STATE_SECONDS,
+    )  # fmt: skip
+
+
+class AgentCalls:
+    """The calls of the modules that a server's runs are of.
+
+    Args:
+        make: makes the runs; again where a server that has ended begins anew.
+        names: the names of the modules, by those of their tools.
+        outputs: the types of their answers by the names of the tools, where they declare any.
+        forgets: whether a run is deleted with its end with which no conversation can go on.
     """
 
     def __init__(
         self,
-        served: Mapping[str, Module],
+        make: Callable[[], Runs],
+        names: Mapping[str, str],
         outputs: Mapping[str, DeclaredOutput | None],
-        timeout: float | None,
-        journal: str | Path = "",
-        owner_limits: OwnerLimits | None = None,
-        max_runs: int = 100,
+        forgets: bool = False,
     ) -> None:
-        place = place_for(journal, self, "trivium-mcp-")
-        self._outputs = outputs
-        self._make = partial(
-            Runs, served, Journal(place), RunStore(place),
-            timeout=timeout, most=max_runs, owner_limits=owner_limits, max_sessions=_MOST_SESSIONS,
-            approval_seconds=STATE_SECONDS,
-        )  # fmt: skip
-        self._runs = self._make()
+        self._make, self._names, self._outputs, self._forgets = make, names, outputs, forgets
+        self._runs = make()
 
     async def begin(self) -> None:
         """Begin to serve; runs of a server before this one have ended with their clients."""
@@ -78,21 +95,23 @@ class AgentCalls:
             ToolArgumentsError: the arguments do not fit.
         """
         owner = user_of(ctx) or ""
-        state: dict[str, Any] = json.loads(params.request_state) if params.request_state else {}
-        if "run" in state:
-            run = await self._runs.find(owner, state["run"])
-            await self._decide(run, state["asked"], params.input_responses or {})
-            return await self._follow(run, state["seq"], ctx)
+        if params.request_state:
+            run_id, asked, seq = _state_of(params.request_state)
+            run = await self._runs.find(owner, run_id)
+            if run.request.name != self._names[name]:
+                raise _not_ours()
+            await self._decide(run, asked, params.input_responses or {})
+            return await self._follow(run, name, seq, ctx)
         message, session = arguments.get("message"), arguments.get("session", "")
         if not isinstance(message, str) or not isinstance(session, str) or arguments.keys() - {"message", "session"}:
             raise ToolArgumentsError("the arguments are `message` and, if wanted, `session`: both texts", name)
         asks = Asking(ctx, {}).can("elicitation")
         run = await self._runs.start(
-            owner, name, message, session=_session(ctx, name, session), of_client=True, asks=asks
+            owner, self._names[name], message, session=_session(ctx, name, session), of_client=True, asks=asks
         )
-        return await self._follow(run, 0, ctx)
+        return await self._follow(run, name, 0, ctx)
 
-    async def _follow(self, run: ServedRun, seq: int, ctx: RequestContext) -> Any:
+    async def _follow(self, run: ServedRun, name: str, seq: int, ctx: RequestContext) -> Any:
         """Return the outcome of a run, or what it asks of the user; a client that leaves ends it."""
         wants, done = "progress_token" in (ctx.meta or {}), 0
         is_over = False
@@ -111,7 +130,7 @@ class AgentCalls:
                     seq = event["seq"]
                     if event["kind"] in ENDS:
                         is_over = True
-                        return await self._outcome(run, event)
+                        return await self._outcome(run, name, event)
                     if wants and (text := _progress_of(event)):
                         done += 1
                         await ctx.session.report_progress(done, None, text)
@@ -135,21 +154,21 @@ class AgentCalls:
         if decisions:
             await self._runs.decide(run, decisions, is_part=True)
 
-    async def _outcome(self, run: ServedRun, event: Mapping[str, Any]) -> types.CallToolResult:
+    async def _outcome(self, run: ServedRun, name: str, event: Mapping[str, Any]) -> types.CallToolResult:
         from mcp.types import CallToolResult, TextContent
 
         request = run.request
-        if request.session == request.id:  # nobody can go on with it
+        if self._forgets and request.session == request.id:
             await self._runs.forget_session(request.owner, request.session)
         if event["kind"] == "failed":
             error = event["error"]
             return failure(f"{error['type']}: {error['message']}")
         if event["kind"] == "cancelled":
             return failure(f"the run was cancelled: {event.get('why', '')}")
-        message, output = event["message"], self._outputs[request.name]
+        message, output = event["message"], self._outputs[name]
         found = [message[name] for name in ("output", "content") if message.get(name) is not None]
         answers = [*found, *message.get("attachments", ())]  # as JSON has them: which is the answer, its type tells
-        structured = None if output is None else output.structured(answers, request.name)
+        structured = None if output is None else output.structured(answers, name)
         return CallToolResult(content=[TextContent(text=as_text(message["content"]))], structured_content=structured)
 
 
@@ -158,6 +177,26 @@ def _pause(run: ServedRun, seq: int, questions: Mapping[str, types.InputRequest]
 
     state = json.dumps({"run": run.id, "asked": list(questions), "seq": seq})
     return InputRequiredResult(input_requests=dict(questions), request_state=state)
+
+
+def _state_of(text: str) -> tuple[str, list[str], int]:
+    """Return the run of a state that a client gives back, what it was asked, and how far it has followed.
+
+    A client may write any: it names a run of its own, on whose calls it may decide.
+    """
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
+        state = json.loads(text)
+        run_id, asked, seq = state["run"], state["asked"], state["seq"]
+        if isinstance(run_id, str) and isinstance(asked, list) and type(seq) is int and seq >= 0:
+            return run_id, [each for each in cast("list[object]", asked) if isinstance(each, str)], seq
+    raise _not_ours()
+
+
+def _not_ours() -> MCPError:
+    from mcp import MCPError
+    from mcp.types import INVALID_PARAMS
+
+    return MCPError(INVALID_PARAMS, "requestState is none of this tool: call it again without, to begin a run")
 
 
 def _progress_of(event: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from trivium.exceptions import (
     RunPausedError,
     ToolArgumentsError,
 )
-from trivium.mcp._agent_calls import AgentCalls
+from trivium.mcp._agent_calls import AgentCalls, own_runs
 from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, UsedStates, answer_or_ask, user_of
 from trivium.mcp._blocks import (
     DeclaredOutput,
@@ -33,7 +33,7 @@ from trivium.mcp._materials import Prompts, Resources, ResourceValue, completion
 from trivium.mcp._results import MCPContent
 from trivium.module import Module
 from trivium.schema import Message
-from trivium.serving.lowlevel import to_failure
+from trivium.serving.lowlevel import Runs, to_failure
 from trivium.tasks import Task
 
 if TYPE_CHECKING:
@@ -58,11 +58,13 @@ class Offers:
     """The tools, resources and prompts of a server, and the conversations of its clients with its agents.
 
     Args:
-        what: a tool, a function, an action or toolkit, an agent, a task or any other module; or several of them.
+        what: a tool, a function, an action or toolkit, an agent, a task or any other module; or several of them, a
+            mapping with names of their own.
         timeout: seconds that a call may take; None: no limit.
         resources: see `Resources`.
         prompts: see `Prompts`.
-        **options: of the runs of agents; see `AgentCalls`.
+        runs: those of a server with further protocols, to which the modules belong; None: they are made here.
+        **options: of the runs that are made here; see `own_runs`.
 
     Raises:
         ConfigurationError: two of them have one name, or there is none.
@@ -75,33 +77,26 @@ class Offers:
         timeout: float | None = None,
         resources: Mapping[str, ResourceValue] | None = None,
         prompts: Iterable[Callable[..., Any] | Tool] = (),
+        runs: Runs | None = None,
         **options: Any,
     ) -> None:
-        many = cast("Iterable[Any]", what) if isinstance(what, list | tuple) else [what]
         self.timeout = timeout
         self.found: dict[str, Tool | Module] = {}
         self._outputs: dict[str, DeclaredOutput | None] = {}
         self._resources, self._prompts = Resources(resources or {}), Prompts(prompts)
-        self._used = UsedStates()
-        for each in many:
-            self._add(each)
-        if not self.found and not self._resources and not self._prompts:
-            raise ConfigurationError("there is nothing to serve: give a tool, an agent or a task")
-        served = {name: each for name, each in self.found.items() if isinstance(each, Module)}
-        self._agents = AgentCalls(served, self._outputs, timeout, **options) if served else None
-
-    def _add(self, what: Any) -> None:
-        if isinstance(what, Module):
-            offered: list[tuple[str, Tool | Module]] = [(what.name, what)]
-        else:
-            tools = what.tools() if isinstance(what, BaseAction) else [Tool.of(what)]
-            offered = [(tool.name, tool) for tool in tools]
-        for name, each in offered:
+        self._used, self._is_sealed = UsedStates(), runs is None
+        names: dict[str, str] = {}
+        for name, each in _named(what):
             legal = _ILLEGAL.sub("_", name)[:128] or "_"
             if legal in self.found:
                 raise ConfigurationError(f"two of what is served are called {legal}: give one another name")
-            self.found[legal] = each
+            self.found[legal], names[legal] = each, name
             self._outputs[legal] = tool_output(each) if isinstance(each, Tool) else module_output(each)
+        if not self.found and not self._resources and not self._prompts:
+            raise ConfigurationError("there is nothing to serve: give a tool, an agent or a task")
+        served = {names[legal]: each for legal, each in self.found.items() if isinstance(each, Module)}
+        make = own_runs(served, self, timeout, **options) if runs is None and served else lambda: cast("Runs", runs)
+        self._agents = AgentCalls(make, names, self._outputs, forgets=runs is None) if served else None
 
     async def begin(self) -> None:
         """Begin with the runs of this time."""
@@ -139,9 +134,10 @@ class Offers:
         if self._prompts or self._resources:
             handlers["on_completion"] = self._complete
         made: Server[Any] = Server(name, cache_hints=dict.fromkeys(lists, CacheHint(_CACHED_MS)), **handlers)
-        security = RequestStateSecurity.ephemeral(ttl=STATE_SECONDS)
-        security.bind_principal = user_of
-        made.middleware.append(RequestStateBoundary(security, default_audience=name))
+        if self._is_sealed:  # states of modules alone name runs that their owner may decide on anyway
+            security = RequestStateSecurity.ephemeral(ttl=STATE_SECONDS)
+            security.bind_principal = user_of
+            made.middleware.append(RequestStateBoundary(security, default_audience=name))
         return made
 
     # ---- lists
@@ -243,6 +239,18 @@ class Offers:
             raise MCPError(INVALID_PARAMS, str(error)) from None
         except Exception as error:
             raise MCPError(INTERNAL_ERROR, _reason(error)) from error
+
+
+def _named(what: Any) -> list[tuple[str, Tool | Module]]:
+    """Return what is served by its names."""
+    if isinstance(what, Mapping):
+        return list(cast("Mapping[str, Module]", what).items())
+    if isinstance(what, list | tuple):
+        return [named for each in cast("Iterable[Any]", what) for named in _named(each)]
+    if isinstance(what, Module):
+        return [(what.name, what)]
+    tools = what.tools() if isinstance(what, BaseAction) else [Tool.of(what)]
+    return [(tool.name, tool) for tool in tools]
 
 
 class _ToolRun(Module):

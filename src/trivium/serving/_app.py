@@ -22,6 +22,7 @@ from trivium.serving._guard import LOOPBACK, Guard, check_tokens
 from trivium.serving._http import refuse, refuse_route
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._responses import ResponseRoutes
+from trivium.serving._routes import Endpoint
 from trivium.serving._run_routes import RunRoutes
 from trivium.serving._runs import Runs
 from trivium.serving._store import RunStore, place_for
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ServeOptions", "Service", "agent_app"]
 
+_HEADERS: Final = (
+    "a2a-version", "authorization", "content-type", "last-event-id",
+    "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id",
+)  # fmt: skip
+"""The headers that pages of other origins may send."""
 _RESERVED: Final = frozenset(
     {
         "approve", "context", "journal", "limits", "listeners", "message", "policy", "run_id", "session_id", "stream",
@@ -67,6 +73,7 @@ class ServeOptions(TypedDict, total=False):
             and answered, errors. Default: whoever has the token where there is one for all, and nobody where each user
             has one.
         reports: pages that `trivium extract --report` has written; the web UI shows them to inspectors.
+        endpoints: further protocols: `trivium.mcp.MCPEndpoint()`. Each object belongs to one server.
     """
 
     journal: str | Path | Journal
@@ -83,6 +90,7 @@ class ServeOptions(TypedDict, total=False):
     keep_days: float | None
     inspectors: Collection[str]
     reports: Collection[str | Path]
+    endpoints: Collection[Endpoint]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +111,7 @@ class Chosen:
     keep_days: float | None = None
     inspectors: Collection[str] = ("",)
     reports: Collection[str | Path] = ()
+    endpoints: Collection[Endpoint] = ()
 
     def __post_init__(self) -> None:
         timeout = 1.0 if self.timeout is None else self.timeout
@@ -177,15 +186,20 @@ class Service:
             from starlette.applications import Starlette
             from starlette.middleware import Middleware
             from starlette.middleware.cors import CORSMiddleware
+            from starlette.routing import Route
         except ImportError:
             raise MissingExtraError("starlette", "serve") from None
         options, runs = self.options, self.runs
         origins = list(options.origins)
         methods = ["GET", "POST", "DELETE"]
-        headers = ["authorization", "content-type", "last-event-id", "a2a-version"]
-        cors = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=headers)
+        cors = Middleware(
+            CORSMiddleware,
+            allow_origins=origins, allow_methods=methods, allow_headers=_HEADERS, expose_headers=["mcp-session-id"],
+        )  # fmt: skip
         guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=options.max_bytes)
         known = dict.fromkeys((Failure, JournalError, Exception), refuse)
+        for each in options.endpoints:
+            each.attach(runs, options.max_bytes)
         handlers: dict[Any, Any] = {404: refuse_route, 405: refuse_route, **known}
         return Starlette(
             routes=[
@@ -197,6 +211,7 @@ class Service:
                 *AISDKRoutes(runs, options.max_bytes).routes(),
                 *A2ARoutes(runs, options.max_bytes).routes(),
                 *UIRoutes(runs, options.max_bytes, options.inspectors, options.reports).routes(),
+                *(Route(each.path, each, methods=list(each.methods)) for each in options.endpoints),
             ],
             middleware=[cors, guard] if origins else [guard],
             exception_handlers=handlers,
@@ -208,14 +223,16 @@ class Service:
         await self.begin()
         yield
         await self.runs.drain(0.0)
-        self.close()
+        await self.close()
 
     async def begin(self) -> None:
         """Go on with the runs that a server before this one has left."""
         await self.runs.recover()
 
-    def close(self) -> None:
-        """Close the files and connections of the runs; their next use opens them again."""
+    async def close(self) -> None:
+        """End what endpoints have open, and close the files and connections of the runs; their next use opens them."""
+        for each in self.options.endpoints:
+            await each.close()
         self.runs.close()
 
     async def end_runs(self, grace: float, over: ThreadEvent) -> None:

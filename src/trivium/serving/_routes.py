@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from trivium.serving._runs import Runs
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-__all__ = ["Handled", "Routes"]
+__all__ = ["Endpoint", "Handled", "Routes"]
 
 Handled: TypeAlias = "tuple[str, str, Callable[[Request], Awaitable[Response]]]"
 """The methods of a route, separated by spaces, its path, and the function that answers."""
@@ -38,3 +38,29 @@ class Routes:
         from starlette.routing import Route
 
         return [Route(path, answer, methods=methods.split()) for methods, path, answer in self.handled()]
+
+
+class Endpoint(Protocol):
+    """A further protocol of a server, on a path of its own: an ASGI application behind the guard.
+
+    Attributes:
+        path: the path.
+        methods: the methods that it takes.
+    """
+
+    path: str
+    methods: Sequence[str]
+
+    def attach(self, runs: Runs, max_bytes: int) -> None:
+        """Serve the objects of a server, whose runs these are.
+
+        Args:
+            runs: the runs.
+            max_bytes: the largest body of a request.
+        """
+
+    async def close(self) -> None:
+        """End what is open, as the server ends."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""

@@ -220,7 +220,7 @@ class AgentServer(HTTPServing):
         try:
             await super().serve_async(ready)
         finally:
-            self._runs.close()
+            await self._runs.close()
 
     def __repr__(self) -> str:
         return f"AgentServer({', '.join(self._runs.runs.served)}, {self.url!r})"

@@ -1,21 +1,25 @@
 """Parts of the server, for other servers of trivium and for yours.
 
 `HTTPServing` listens for an ASGI application, `Guard` admits requests; errors and events become what clients receive.
-`Runs` are the runs of a server, whatever its protocol, in a `RunStore`.
+`Runs` are the runs of a server, whatever its protocol, in a `RunStore`; an `Endpoint` is a further protocol for them.
 """
 
 from trivium.serving._approvals import Verdict
 from trivium.serving._guard import Guard, check_tokens, is_loopback
 from trivium.serving._log import ENDS, STOPS
+from trivium.serving._routes import Endpoint
 from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun
 from trivium.serving._server import HTTPServing, Served
 from trivium.serving._store import RunStore, place_for
+from trivium.serving._tasks import Background
 from trivium.serving._wire import Failure, forward_event, parse_answer, to_failure
 
 __all__ = [
     "ENDS",
     "STOPS",
+    "Background",
+    "Endpoint",
     "Failure",
     "Guard",
     "HTTPServing",
