@@ -80,6 +80,7 @@ def test_the_reason_of_a_failed_run_is_found_with_one_command(failed: Command):
     assert tree[0].endswith("the line is dead for everyone who hangs on it")  # no terminal reads it: it is not wrapped
     assert [each.split()[1] for each in tree[1:]] == ["model", "tool:look", "model#1"]
     shown = failed("show", "order-17", "--content").out
+    assert shown.splitlines()[2] == "> Go."
     assert 'look {"place": "Oslo"}' in shown
     assert "Oslo is sunny" in shown
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from typer.testing import CliRunner
+from typer.main import get_command
 
 from trivium.cli._app import app
 
@@ -35,10 +35,6 @@ __all__ = ["ROOT", "Command", "Runner", "commands_in", "save"]
 
 ROOT = Path(__file__).parents[2]
 _BIN = Path(sys.executable).parent
-_COMMANDS = (
-    "extract", "ask", "chat", "serve", "mcp", "models", "list", "fetch", "path", "remove",
-    "runs", "show", "resume", "replay", "diff", "fork", "approve", "forget", "worker", "doctor",
-)  # fmt: skip
 _GUARD = 60
 _URL = "http://127.0.0.1:8000/v1"
 _ENDED = "\x01ended "
@@ -142,11 +138,15 @@ class Runner:
         words = [word for word in shlex.split(command.text, comments=True) if "=" not in word]
         if words[0] != "trivium":
             return
-        of = [word for word in words[1:3] if word in _COMMANDS]
-        helped = CliRunner().invoke(app, [*of, "--help"]).stdout  # in this process: a start costs half a second
+        of, found = get_command(app), words[:1]
+        for word in words[1:]:
+            if (below := getattr(of, "commands", {}).get(word)) is None:
+                break
+            of, found = below, [*found, word]
+        options = {name for each in of.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
         for word in words:
-            if word.startswith("--") and not re.search(rf"{word}\b", helped):
-                yield command.line, f"`trivium {' '.join(of)}` has no option {word}"
+            if word.startswith("--") and word not in options:
+                yield command.line, f"`{' '.join(found)}` has no option {word}"
 
     def _python(self, document: str) -> Iterator[tuple[int, str]]:
         blocks = joined_blocks(document)

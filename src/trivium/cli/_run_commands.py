@@ -93,7 +93,9 @@ def _runs(
 
 def _show(
     run: _Run,
-    content: Annotated[bool, typer.Option("--content", help="Show what models and tools answered.")] = False,
+    content: Annotated[
+        bool, typer.Option("--content", help="Show what was asked, and what models and tools answered.")
+    ] = False,
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it as an HTML page that needs no network.")
     ] = None,

@@ -132,6 +132,8 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> Non
         screen.print(Text(one_line(run.why), style="red"))
     if run.forked_from is not None:
         screen.print(Text(f"forked from {one_line(run.forked_from.run_id)}", style="dim"))
+    for message in (run.input or ()) if content else ():
+        screen.print(Text(f"> {printable(_plain_text(message.content))}", style="cyan"))
     screen.print(_tree(top, content))
 
 
@@ -172,11 +174,15 @@ def _line(node: RunNode, label: str, usage: Usage, content: bool) -> Text:
     return text
 
 
+def _plain_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
 def _content(node: RunNode) -> str:
     """Return what a node was answered: the text and the calls of a model, and else the value."""
     value: Any = node.outcome
     if node.name != "model":
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return _plain_text(value)
     reply: dict[str, Any] = value["v"]
     calls: list[dict[str, Any]] = reply["tool_calls"]["v"] if "tool_calls" in reply else []
     said = [f"{each['v']['name']} {each['v']['arguments']}" for each in calls]
@@ -192,7 +198,7 @@ def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool
     program, run = import_agent(reference), journal.view(run_id)
     result = run.replay(program) if is_replay else run.resume(program, approve=program.approve or ask_later)
     content = result.content
-    said = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+    said = _plain_text(content)
     if not as_json:
         sys.stdout.write(f"{printable(said)}\n")
         return
