@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from trivium.serving import AgentServer
 from ui._shop import TOKEN, Shop, make_shop, serving
@@ -48,13 +48,25 @@ def test_the_first_visit_wants_the_token_and_keeps_it(context: BrowserContext, s
     assert "token" not in page.evaluate("document.cookie")
 
 
+def test_a_file_that_was_changed_on_its_way_does_not_run(browser: Browser, server: AgentServer):
+    page = browser.new_page()
+    page.route(
+        "**/outline.js", lambda route: route.fulfill(body=route.fetch().text() + "\n", content_type="text/javascript")
+    )
+    with page.expect_console_message(lambda message: "'integrity'" in message.text and "outline.js" in message.text):
+        page.goto(f"{server.url}/#token={TOKEN}")
+    assert page.get_by_role("main").count() == 0
+    page.close()
+
+
 def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, shop: Shop):
     page = open_page("#/chat")
     say(page, "hello")
     expect(page.get_by_text("You said hello.")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
     say(page, "tell me")
     said = page.get_by_role("log")
-    expect(said.get_by_text("Once upon")).to_be_visible()
+    expect(said.locator("[aria-live=off]").get_by_text("Once upon")).to_be_visible()  # it is read out when it is complete
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
     page.reload()  # in the middle of the run
     expect(said.get_by_text("Once upon")).to_be_visible()
@@ -64,6 +76,7 @@ def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, s
     expect(said.get_by_text("Once upon a time.")).to_be_visible()
     expect(said.get_by_text("done")).to_have_count(2)
     expect(said.get_by_text("And then 59.")).to_be_in_viewport()
+    expect(said.locator("[aria-live=off]").get_by_text("Once upon")).to_have_count(0)
     assert page.evaluate("window.shifts") == []
     page.reload()
     expect(said.get_by_text("And then 59.")).to_be_in_viewport()  # the end of the conversation
@@ -84,6 +97,19 @@ def test_a_turn_that_was_begun_in_another_tab_is_shown_once(open_page: OpenPage)
         expect(each.get_by_role("log").get_by_text("You said hello.")).to_have_count(1)
     page.reload()
     expect(page.get_by_role("log").get_by_text("You said good bye.")).to_have_count(1)
+
+
+def test_the_end_of_a_conversation_is_shown_first(open_page: OpenPage):
+    page, asked = open_page("#/chat"), list[str]()
+    answers = page.get_by_role("log").get_by_text("You said hello.")
+    for number in range(1, 5):
+        say(page, "hello")
+        expect(answers).to_have_count(number)
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/events") else None)
+    page.reload()
+    expect(answers).to_have_count(4)
+    shown = [str(each.get_attribute("href")) for each in page.get_by_role("link", name="Look into this run").all()]
+    assert [url.split("/")[-2] for url in asked] == [href.split("/")[-1] for href in reversed(shown)]
 
 
 def test_eight_tabs_follow_a_run_each(open_page: OpenPage, shop: Shop):

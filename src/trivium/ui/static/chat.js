@@ -24,13 +24,16 @@ export function Chat({ session, about }) {
     (known ?? []).map((each) => (each.id === id ? extend(each, events) : each))), control.current.signal)
     .catch((problem) => setError(problem.message));
 
-  /** Show runs that are not shown yet, whichever tab they were begun in. @param {{ id: string, text: string }[]} runs */
+  /** Show runs that are not shown yet, whichever tab they were begun in. @param {{ id: string, text: string, ended?: number | null }[]} runs */
   const meet = (runs) => {
     const unknown = runs.filter(({ id }) => !met.current.has(id));
     setTurns((known) => (unknown.length ? [...(known ?? []), ...unknown.map(({ id, text }) => newTurn(id, text))] : known ?? []));
-    for (const { id } of unknown) {
-      met.current.add(id);
-      watch(id);
+    // Few are followed at once: the one under way, then what has been said, the end of the conversation first.
+    const [underWay, ...others] = unknown.filter(({ ended }) => !ended);
+    for (const run of [underWay, ...unknown.filter(({ ended }) => ended).reverse(), ...others]) {
+      if (!run) continue;
+      met.current.add(run.id);
+      watch(run.id);
     }
   };
   const { error: problem } = useAsked(async (signal) => {
@@ -115,14 +118,16 @@ function OneTurn({ turn, program, inspects }) {
   const said = turn.message?.content;
   const isSaid = last?.kind === "text" && last.text === said && !turn.message.attachments?.length;
   const isWhole = said !== undefined && said !== null && !isSaid;  // the message tells it better than its pieces
-  return html`<div class="turn" aria-busy=${isActive(turn.state)}>
+  const isComing = isActive(turn.state);  // a text is read to who listens when it is complete: then its element is made anew
+  return html`<div class="turn">
     <div class="user"><span class="hidden">You: </span><pre>${turn.text}</pre></div>
-    <p class="quiet small"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${turn.state} /></p>
+    <p class="quiet small" aria-live="off"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${turn.state} /></p>
     <div class="agent stack">
-      ${isActive(turn.state) && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
+      ${isComing && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
       ${turn.parts.map((part, at) => part.kind === "tool" ? html`<${Tool} key=${at} part=${part} state=${turn.state} />`
         : part.kind === "thought" ? html`<details key=${at}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
-        : isWhole && part === last ? null : html`<${Markdown} key=${at} text=${part.text} />`)}
+        : isWhole && part === last ? null
+        : html`<div key=${`${at}${isComing}`} aria-live=${isComing ? "off" : undefined}><${Markdown} text=${part.text} /></div>`)}
       ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${inspects} />` : null}
       ${turn.approvals.map((call) => html`<${Decide} key=${call.digest} run=${{ id: turn.id, program: "x" }} call=${call} onDone=${() => {}} />`)}
       ${turn.error ? html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>` : null}
@@ -143,6 +148,8 @@ function Tool({ part, state }) {
 function Composer({ isReady, onSay, running }) {
   const [text, setText] = useState("");
   const [isSending, setSending] = useState(false);
+  const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  useEffect(() => field.current?.focus(), []);
   const send = async () => {
     if (!text.trim() || isSending || !isReady) return;
     setSending(true);
@@ -157,7 +164,7 @@ function Composer({ isReady, onSay, running }) {
     }
   };
   return html`<form class="composer" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); send(); }}>
-    <textarea rows="2" aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for your decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text} autofocus
+    <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for your decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
       onInput=${(/** @type {any} */ e) => setText(e.target.value)} onKeyDown=${onKey}></textarea>
     ${running ? html`<button type="button" class="danger"
       onClick=${() => post(`/runs/${encodeURIComponent(running.id)}/cancel`, {}).catch(() => {})}>Stop</button>`
