@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from crowds import KINDS, Beside, measured_beside
 from owners import Talked, talked
 from streams import Measured, measured, subjects
 
@@ -46,6 +47,13 @@ a secret, and the agent repeats all that was said. A wrong answer lacks somethin
 conversation. Then every owner asks for a run of another one.
 """
 
+CROWDS = """
+## Clients that connect and say little
+
+Turns of new clients, one after the other for {seconds:g} seconds each, at a server with its limits of connections as they are,
+beside a process that opens connections as fast as it can. Both are on this machine, and share its processors with the server.
+"""
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """The lines of a table."""
@@ -62,7 +70,9 @@ def row(title: str, found: Measured) -> list[str]:
     return [title, f"{found.kilobytes:.0f}", f"{found.opening:.1f}", f"{found.idle:.1f}", *alone, *among]
 
 
-def page(streams: int, turns: int, found: dict[str, Measured], owned: Talked) -> str:
+def page(
+    streams: int, turns: int, found: dict[str, Measured], owned: Talked, seconds: float, beside: dict[str, Beside]
+) -> str:
     """The whole page."""
     head = ["", "kB a stream", "opened in s", "idle: ms of processor a s", "turn alone: p50, ms", "p99", "among: p50",
             "p99"]  # fmt: skip
@@ -77,6 +87,11 @@ def page(streams: int, turns: int, found: dict[str, Measured], owned: Talked) ->
             ["conversations", "seconds", "turns a second", "wrong answers", "runs of others that could be read"],
             [[*counted, str(owned.wrong), str(owned.foreign)]],
         ),
+        CROWDS.format(seconds=seconds),
+        *table(
+            ["beside", "p50, ms", "p99", "longest"],
+            [[KINDS[kind], *(f"{each:.1f}" for each in figures)] for kind, figures in beside.items()],
+        ),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
@@ -87,14 +102,18 @@ def main() -> None:
     given = parser.parse_args()
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, 8192) if limit > 0 else 8192, limit))
-    streams, turns, idle, sessions = (20, 10, 0.5, 100) if given.quick else (1000, 300, 15.0, 10_000)
+    streams, turns, idle, sessions, seconds = (
+        (20, 10, 0.5, 100, 2.0) if given.quick else (1000, 300, 15.0, 10_000, 30.0)
+    )
     found = dict[str, Measured]()
     with tempfile.TemporaryDirectory() as folder:
         for each in subjects(Path(folder)):
             if Path(each.command[0]).exists() or not given.quick:
                 found[each.title] = asyncio.run(measured(each, streams, turns, idle))
                 print(f"{each.title}: {found[each.title]}", file=sys.stderr, flush=True)
-    text = page(streams, turns, found, asyncio.run(talked(sessions)))
+    beside = {kind: measured_beside(kind, seconds) for kind in KINDS}
+    print(beside, file=sys.stderr, flush=True)
+    text = page(streams, turns, found, asyncio.run(talked(sessions)), seconds, beside)
     if given.quick:
         print(text, end="")
     else:

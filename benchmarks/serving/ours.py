@@ -1,7 +1,7 @@
-"""trivium's servers of the benchmark: `python ours.py runs|mcp|owners`.
+"""trivium's servers of the benchmark: `python ours.py runs|mcp|owners|crowds`.
 
 The agent says "begun", waits for an hour where it is told to hold, and says "end"; of `owners` it repeats all that its
-user has said in the conversation.
+user has said in the conversation. Beside `crowds` the limits of connections are as they are.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def main(kind: str) -> None:
         server = ToolServer(agent, port=0, token="t", connections=CONNECTIONS, max_runs=MANY)
     else:
         tokens = {f"owner{at}": f"token-{at}" for at in range(100)} if kind == "owners" else "t"
-        server = AgentServer(agent, port=0, token=tokens, connections=CONNECTIONS, max_runs=MANY)
+        limits = None if kind == "crowds" else CONNECTIONS
+        server = AgentServer(agent, port=0, token=tokens, connections=limits, max_runs=MANY)
     server.serve(lambda: print(server.port, flush=True))
 
 

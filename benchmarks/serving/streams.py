@@ -13,7 +13,7 @@ from os import sysconf
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Measured", "Subject", "asked", "measured", "running", "subjects"]
+__all__ = ["Measured", "Subject", "asked", "measured", "running", "subjects", "turn_at"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -134,6 +134,11 @@ async def _turn(port: int, request: Asked) -> float:
     assert "begun" in text, text
     assert "end" in text, text
     return (time.perf_counter() - began) * 1000
+
+
+async def turn_at(port: int) -> float:
+    """Milliseconds of a turn at trivium's own server."""
+    return await _turn(port, _runs("go"))
 
 
 async def _hold(port: int, request: Asked, is_open: asyncio.Event) -> None:

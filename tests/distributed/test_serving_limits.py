@@ -209,15 +209,47 @@ async def begun(listener: socket.socket, count: int, most: int = 1000) -> list[s
     return seen
 
 
-@pytest.mark.parametrize(("most", "before"), [(1000, 16), (40, 100)])
-def test_a_client_begins_before_the_crowd_of_another_address(most: int, before: int) -> None:
+@pytest.mark.parametrize(("most", "begin"), [(1000, 120), (40, 39)])
+def test_a_client_begins_before_the_crowd_of_another_address(most: int, begin: int) -> None:
+    """Where too many have arrived, it is the crowd's that are closed."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=300))
         for address in (*["127.0.0.2"] * 120, "127.0.0.3"):
             stack.enter_context(socket.create_connection(listener.getsockname(), 30, (address, 0)))
-        seen = asyncio.run(begun(listener, 121, most))
-        assert seen.index("127.0.0.3") <= before + 16
-        assert seen.count("127.0.0.2") == 120
+        seen = asyncio.run(begun(listener, begin + 1, most))
+        assert seen.index("127.0.0.3") <= 1
+        assert seen.count("127.0.0.2") == begin
+
+
+class Ticking(asyncio.Protocol):
+    """Counts the turns of the loop between the connections that begin, and ends them."""
+
+    def __init__(self, turns: list[int], all_begun: asyncio.Event) -> None:
+        self.turns, self.all_begun = turns, all_begun
+
+    def connection_made(self, transport: Any) -> None:
+        transport.abort()
+        self.turns.append(0)
+        if len(self.turns) > 50:
+            self.all_begun.set()
+
+
+def test_others_have_a_turn_between_connections_that_begin() -> None:
+    async def others() -> list[int]:
+        turns, all_begun = [0], asyncio.Event()
+        accepting = asyncio.create_task(accept_in_turn(listener, lambda: Ticking(turns, all_begun), 1000))
+        while not all_begun.is_set():
+            turns[-1] += 1
+            await asyncio.sleep(0)
+        accepting.cancel()
+        await asyncio.wait([accepting])
+        return turns[1:-1]
+
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=300))
+        for _ in range(50):
+            stack.enter_context(socket.create_connection(listener.getsockname(), 30))
+        assert min(asyncio.run(others())) >= 1
 
 
 def test_what_was_accepted_and_has_not_begun_is_closed_when_the_server_stops() -> None:

@@ -12,9 +12,8 @@ from trivium.serving._connections import network_of
 
 __all__ = ["Arrivals", "accept_in_turn"]
 
-_ACCEPTED_AT_ONCE: Final = 64
-_BEGUN_AT_ONCE: Final = 16
-"""The connections that are accepted and begin in one turn of the loop, between which others are served."""
+_ACCEPTED_AT_ONCE: Final = 512
+"""The connections that are accepted in one turn of the loop; one begins, which costs some fifty times as much."""
 _RETRY_SECONDS: Final = 1.0
 """The wait after the system has no more files."""
 
@@ -24,29 +23,39 @@ T = TypeVar("T")
 class Arrivals(Generic[T]):
     """What has arrived from some addresses, of which each has its turn: many of one address delay no other.
 
+    Args:
+        most: how much there may be.
+
     Example:
-        >>> arrivals = Arrivals[int]()
+        >>> arrivals = Arrivals[int](4)
         >>> for address, new in (("a", 1), ("a", 2), ("a", 3), ("b", 4)):
-        ...     arrivals.add(address, new)
+        ...     assert arrivals.add(address, new) is None
+        >>> arrivals.add("b", 5)
+        1
         >>> [arrivals.take() for _ in range(len(arrivals))]
-        [1, 4, 2, 3]
+        [4, 2, 5, 3]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self._by_address: dict[str, deque[T]] = {}
-        self._count = 0
+        self._count, self._most = 0, most
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, address: str, new: T) -> None:
-        """Note what has arrived from an address."""
+    def add(self, address: str, new: T) -> T | None:
+        """Note what has arrived from an address; return the oldest of the address with most if there is too much."""
         self._by_address.setdefault(address, deque()).append(new)
         self._count += 1
+        if self._count <= self._most:
+            return None
+        return self._take_of(max(self._by_address, key=lambda each: len(self._by_address[each])))
 
     def take(self) -> T:
         """Return the first of the address whose turn it is; there is one."""
-        address = next(iter(self._by_address))
+        return self._take_of(next(iter(self._by_address)))
+
+    def _take_of(self, address: str) -> T:
         mine = self._by_address.pop(address)
         first = mine.popleft()
         self._count -= 1
@@ -59,19 +68,21 @@ async def accept_in_turn(listener: socket.socket, make: Callable[[], Any], most:
     """Accept connections until this is cancelled.
 
     To accept one costs much less than to begin it. So those before a client in the kernel's queue are accepted, and it
-    begins after at most one connection of each other address.
+    begins after at most one connection of each other address. Where too many have not begun, the oldest of the address
+    that has most of them is closed.
 
     Args:
         listener: where they arrive.
         make: makes the protocol of one.
         most: the connections that may be accepted and not begun.
     """
-    loop, arrivals, beginning = asyncio.get_running_loop(), Arrivals[socket.socket](), set[asyncio.Task[Any]]()
+    loop, arrivals, beginning = asyncio.get_running_loop(), Arrivals[socket.socket](most), set[asyncio.Task[Any]]()
     listener.setblocking(False)
 
     def add(arrived: tuple[socket.socket, Any]) -> None:
         arrived[0].setblocking(False)
-        arrivals.add(network_of(arrived[1]), arrived[0])
+        if (left := arrivals.add(network_of(arrived[1]), arrived[0])) is not None:
+            left.close()
 
     def end(task: asyncio.Task[Any]) -> None:
         beginning.discard(task)
@@ -83,14 +94,14 @@ async def accept_in_turn(listener: socket.socket, make: Callable[[], Any], most:
             try:
                 if not arrivals:
                     add(await loop.sock_accept(listener))
-                for _ in range(min(_ACCEPTED_AT_ONCE, most - len(arrivals))):
+                for _ in range(_ACCEPTED_AT_ONCE):
                     add(listener.accept())
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 pass  # there is none
             except OSError as error:
                 loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
                 await asyncio.sleep(0 if arrivals else _RETRY_SECONDS)
-            for _ in range(min(_BEGUN_AT_ONCE, len(arrivals))):
+            if arrivals:  # one in each turn: what others do takes many turns, each of which is longer by it
                 task = loop.create_task(loop.connect_accepted_socket(make, arrivals.take()))
                 beginning.add(task)
                 task.add_done_callback(end)

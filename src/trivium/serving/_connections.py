@@ -18,10 +18,20 @@ from trivium.schema.lowlevel import positive
 from trivium.serving._error_response import ErrorResponse, error_response
 from trivium.serving._wire import Failure
 
-__all__ = ["MOST_WAITING", "ConnectionLimits", "OncePerSecond", "bounded_log", "make_protocol", "network_of"]
+__all__ = [
+    "LEAST_WAITING",
+    "MOST_WAITING",
+    "ConnectionLimits",
+    "OncePerSecond",
+    "bounded_log",
+    "make_protocol",
+    "network_of",
+]
 
 _MOST_FAULTS: Final = 1000
 _MOST_NETWORKS: Final = 4096
+LEAST_WAITING: Final = 32
+"""The connections that may always be accepted and not begun."""
 MOST_WAITING: Final = 2048
 """The connections that may wait to be accepted: beyond these, a client tries again after a second or more."""
 _LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
@@ -126,19 +136,21 @@ class Connections:
             self._waiting.setdefault(connection)
 
 
-@lru_cache(_MOST_NETWORKS)
 def network_of(client: tuple[Any, ...] | None) -> str:
     """Return the address for which connections are counted.
 
     >>> network_of(("192.0.2.1", 99)), network_of(("2001:db8::1", 99)), network_of(("::ffff:192.0.2.1", 99))
     ('192.0.2.1', '2001:db8::', '192.0.2.1')
     """
-    if client is None:
-        return ""
+    return "" if client is None else _network_of(client[0])
+
+
+@lru_cache(_MOST_NETWORKS)
+def _network_of(host: str) -> str:
     try:
-        address = ip_address(client[0].partition("%")[0])
+        address = ip_address(host.partition("%")[0])
     except ValueError:
-        return client[0]
+        return host
     if not isinstance(address, IPv6Address):
         return str(address)
     return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))

@@ -16,7 +16,7 @@ from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
 from trivium.serving._accepting import accept_in_turn
 from trivium.serving._app import ServeOptions, Service
-from trivium.serving._connections import MOST_WAITING, ConnectionLimits, bounded_log, make_protocol
+from trivium.serving._connections import LEAST_WAITING, MOST_WAITING, ConnectionLimits, bounded_log, make_protocol
 from trivium.serving._guard import LOOPBACK, is_loopback
 from trivium.serving._tasks import Background
 
@@ -238,9 +238,10 @@ def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready:
             await super().startup([])
             make = partial(http, config=config, server_state=self.server_state, app_state=self.lifespan.state)
             self._accepting = list[Background]()
+            most = max(LEAST_WAITING, limits.most() // 2)
             for each in sockets or ():
                 each.listen(MOST_WAITING)
-                self._accepting.append(Background(partial(accept_in_turn, each, make, max(1, limits.most() // 2))))
+                self._accepting.append(Background(partial(accept_in_turn, each, make, most)))
             ready()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -1,0 +1,108 @@
+"""Clients that connect and say little: what they add to turns of others. `python crowds.py KIND PORT` is a crowd."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from streams import running, turn_at
+
+__all__ = ["KINDS", "Beside", "measured_beside"]
+
+HALF_OPEN, SLOW_BODIES, BURST = 1000, 150, 810
+HEAD = b"POST /runs HTTP/1.1\r\nHost: 127."
+BODY = b"POST /runs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer t\r\nContent-Length: 1000\r\n\r\n{"
+KINDS = {
+    "": "nobody",
+    "slow": f"{HALF_OPEN:,} half-open connections and {SLOW_BODIES} slow bodies, each opened again when it is closed",
+    "burst": f"bursts of {BURST} connections, one after the other",
+}
+"""The crowds, and their names on the page."""
+
+
+class Beside(NamedTuple):
+    """The milliseconds of turns beside a crowd: the 50th and the 99th percentile, and the longest."""
+
+    median: float
+    most: float
+    longest: float
+
+
+def _connect(port: int, said: bytes, number: int) -> socket.socket:
+    """A connection from one of eight addresses of this machine that has said so much."""
+    client = socket.create_connection(("127.0.0.1", port), 30, (f"127.0.0.{2 + number % 8}", 0))
+    client.sendall(said)
+    return client
+
+
+def _slow(port: int) -> None:
+    """Hold connections, send a byte of each body ten times a second, and open what is closed again."""
+    waiting = selectors.DefaultSelector()
+
+    def open_at(number: int) -> None:
+        made = _connect(port, HEAD if number < HALF_OPEN else BODY, number)
+        waiting.register(made, selectors.EVENT_READ, number)
+
+    for number in range(HALF_OPEN + SLOW_BODIES):
+        open_at(number)
+    print("ready", flush=True)
+    while True:
+        for key, _ in waiting.select(0.1):
+            waiting.unregister(key.fileobj)
+            cast("socket.socket", key.fileobj).close()
+            open_at(key.data)
+        for key in list(waiting.get_map().values()):
+            if key.data >= HALF_OPEN:
+                with suppress(OSError):  # it is closed: the next look opens it again
+                    cast("socket.socket", key.fileobj).send(b" ")
+
+
+def _bursts(port: int) -> None:
+    print("ready", flush=True)
+    while True:
+        for each in [_connect(port, HEAD, number) for number in range(BURST)]:
+            each.close()
+
+
+@contextmanager
+def _crowd(kind: str, port: int) -> Generator[None]:
+    if not kind:
+        yield
+        return
+    command = [sys.executable, __file__, kind, str(port)]
+    with subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            yield
+        finally:
+            process.kill()
+
+
+async def _turns(port: int, seconds: float) -> list[float]:
+    """The milliseconds of turns, each of a new client, one after the other."""
+    found, end = list[float](), time.monotonic() + seconds
+    while time.monotonic() < end:
+        found.append(await turn_at(port))
+    return sorted(found)
+
+
+def measured_beside(kind: str, seconds: float) -> Beside:
+    """Measure turns for some seconds beside a crowd."""
+    with running([sys.executable, "ours.py", "crowds"]) as (port, _):
+        asyncio.run(_turns(port, seconds / 4))  # what is loaded and opened once is loaded now
+        with _crowd(kind, port):
+            found = asyncio.run(_turns(port, seconds))
+    return Beside(found[len(found) // 2], found[len(found) * 99 // 100], found[-1])
+
+
+if __name__ == "__main__":
+    {"slow": _slow, "burst": _bursts}[sys.argv[1]](int(sys.argv[2]))
