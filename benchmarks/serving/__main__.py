@@ -50,8 +50,9 @@ conversation. Then every owner asks for a run of another one.
 CROWDS = """
 ## Clients that connect and say little
 
-Turns of new clients, one after the other for {seconds:g} seconds each, at a server with its limits of connections as they are,
-beside a process that opens connections as fast as it can. Both are on this machine, and share its processors with the server.
+Turns of new clients, one after the other for {seconds:g} seconds each, at a server with its limits of connections as
+they are, beside a process that opens connections as fast as it can. Both are on this machine, and share its processors
+with the server.
 """
 
 

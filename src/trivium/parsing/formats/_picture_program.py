@@ -40,7 +40,7 @@ def pictures(original: Original, pages: list[int]) -> Iterator[tuple[int, Image]
             yield number, image.convert("RGB").resize((width, height))
 
 
-def answer() -> None:
+def render() -> None:
     """Write for each page a line with its number and the length of its image, and the image."""
     order = json.loads(sys.stdin.buffer.readline())
     limit_process(order["memory"], order["seconds"])
@@ -57,4 +57,4 @@ def answer() -> None:
 
 
 if __name__ == "__main__":
-    answer()
+    render()
