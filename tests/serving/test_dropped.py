@@ -124,6 +124,31 @@ def test_a_connection_dropped_at_every_event_costs_nothing(kind: type[Protocol])
         assert "".join(said) == f"Let me look. I pay. It is bought{LAST}"
 
 
+@pytest.mark.parametrize("kind", BY_NAME)
+def test_a_server_that_ends_within_an_answer_is_followed_by_the_next_one(kind: type[Protocol], tmp_path: Path):
+    shop, options = Shop(), {"journal": tmp_path / "runs.db", "grace": 0.0}
+    seen, rest = list[str](), list[str]()
+    with kind.serving(shop.agent, **options) as first:
+        with first.begin("buy") as lines:
+            assert any(map(first.note, lines)) or first.asked
+        with first.go_on(dict.fromkeys(first.asked, True)) as lines:
+            while not (seen and LAST in seen[-1]):
+                assert read(first, lines, seen)
+    with kind.serving(shop.agent, **options) as later:
+        vars(later).update({**vars(first), "client": later.client})
+        with later.take_up(seen) as lines:
+            shop.may_end.set()
+            while read(later, lines, rest):
+                pass
+        assert LAST in "".join(rest)
+        if not kind.ends_when_over:
+            with later.take_up(seen[:1]) as lines:
+                assert [*lines] == seen[1:] + rest
+        assert shop.done == ["price", "pay"]
+        (run,) = later.client.get("/runs").json()["runs"]
+        assert run["state"] == "done"
+
+
 def test_chat_completions_cannot_be_taken_up_but_their_run_goes_on():
     shop = Shop()
     with serving(shop.agent) as client:
