@@ -44,13 +44,13 @@ def stumbling(url: str, mark: Path) -> Agent:
 
 
 def shouter(model: ModelProtocol | None = None) -> Task:
-    """Says it louder, and in which process."""
+    """Says it louder, in which process, and of which process that one is a child: the node's."""
 
     def shout(request: Request) -> str:
         said = str(request.messages[-1]["content"])
         if said == "fail":
             raise ValueError("as you wished")
-        return f"DONE {said.upper()} {os.getpid()}"
+        return f"DONE {said.upper()} {os.getpid()} {os.getppid()}"
 
     return Task(ChatAgent(model or ScriptedModel(shout), name="shouter"), interactive=False)
 

@@ -61,11 +61,14 @@ def url(server_url: str, request: pytest.FixtureRequest) -> str:
 
 
 def test_items_run_on_both_nodes_and_come_in_their_order(cluster: Any):
-    found = run_batch_tasks(shouter(), list("abcdefgh"), output_map=text_of, sequential=False, on="ray")
-    assert [each.split()[0] for each in found] == list("ABCDEFGH")
-    processes = {each.split()[1] for each in found}
-    assert len(processes) == 2
-    assert str(os.getpid()) not in processes
+    nodes = [each.all_processes["raylet"][0].process.pid for each in (cluster.head_node, *cluster.worker_nodes)]
+    for letters in ("abcd", "efgh"):  # Ray puts by chance where it is not told
+        found = run_batch_tasks(shouter(), [*letters], output_map=text_of, sequential=False, on="ray")
+        assert [each.split()[0] for each in found] == [*letters.upper()]
+        processes = {each.split()[1] for each in found}
+        assert len(processes) == 2
+        assert str(os.getpid()) not in processes
+        assert {int(each.split()[2]) for each in found} == {*nodes}
 
 
 def test_what_a_run_has_read_and_its_policy_hold_in_a_batch_within_it(cluster: Any):

@@ -158,7 +158,9 @@ class _Pool:
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
             options = {
-                "num_cpus": 0,  # what waits for models needs none, and finds room where a node is lost
+                # What waits for models needs no processor, and finds room where a node is lost. It needs a byte, for
+                # Ray begins what needs nothing on any node.
+                "num_cpus": 0, "memory": 1,
                 "max_concurrency": AT_ONCE, "max_restarts": -1, "max_task_retries": -1 if self._is_durable else 0,
                 "scheduling_strategy": NodeAffinitySchedulingStrategy(self._places.pop(), soft=True),
             }  # fmt: skip
