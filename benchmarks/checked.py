@@ -52,7 +52,7 @@ def share(metric: Metric) -> str:
 
 def brief(comparison: Comparison) -> str:
     """The first line of a comparison: the difference, its interval, and whether one is shown."""
-    return str(comparison).splitlines()[0].partition(": ")[2]
+    return str(comparison).splitlines()[0].partition(": ")[2].rpartition(" from ")[0]
 
 
 def write_part(page: Path, heading: str, text: str) -> None:

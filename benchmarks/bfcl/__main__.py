@@ -122,7 +122,7 @@ def part_of_page(reports: dict[tuple[str, str, str], EvaluationReport], every: i
             if (model, before, name) in reports and (model, after, name) in reports:
                 told = compare(reports[model, before, name], reports[model, after, name])
                 rows.append(f"- {model}, `{name}`, from *{SHOWN[before]}* to *{SHOWN[after]}*: {brief(told)}")
-    which = "All cases" if every == 1 else f"Every {every}th case"
+    which = "All cases" if every == 1 else f"One case in {every}"
     return f"{which} of four sets of BFCL v4 (`bfcl-eval` 2026.3.23), {date.today():%B %Y}.\n\n" + "\n".join(rows)
 
 
