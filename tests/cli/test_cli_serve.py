@@ -124,7 +124,7 @@ def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: P
         ("ada", "line 1 of users is no NAME=TOKEN of a further user"),
         ("ada=x\nada=y", "line 2 of users is no NAME=TOKEN of a further user"),
         ("ada=", "each user has a name without ':' and a token that is not empty"),
-        ("", "give each user a token of their own"),
+        ("# nobody yet", "users names no user: it has a line NAME=TOKEN for each"),
     ],
 )
 def test_a_file_of_users_that_cannot_be_used_is_reported(

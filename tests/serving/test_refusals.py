@@ -308,6 +308,17 @@ def test_an_answer_that_comes_too_late_decides_nothing(each: Asked):
         assert each.late[1] in each.form(refused)
 
 
+def test_where_a_conversation_cannot_go_on_from_a_run_its_client_is_told_what_to_do():
+    with asked(Runs) as run:
+        (paused,) = run.ada.get("/runs").json()["runs"]
+        body = {"message": "hi", "previous_run_id": paused["id"]}
+        for says in ("decide on the calls that it asks about", "go on from the run before it"):
+            refused = run.ada.post("/runs", json=body)
+            assert refused.status_code == 409
+            assert says in ours(refused)
+            run.ada.post(f"/runs/{paused['id']}/cancel")
+
+
 TASK = {"jsonrpc": "2.0", "id": 1, "params": {"id": "run_x"}}
 UNKNOWN: list[tuple[str, str, Any, int, Callable[[httpx2.Response], str], str]] = [
     ("GET", "/runs/run_x", None, 404, ours, "GET /runs"),

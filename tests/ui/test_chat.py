@@ -66,7 +66,9 @@ def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, s
     expect(page.get_by_role("textbox", name="Message")).to_be_focused()
     say(page, "tell me")
     said = page.get_by_role("log")
-    expect(said.locator("[aria-live=off]").get_by_text("Once upon")).to_be_visible()  # it is read out when it is complete
+    expect(
+        said.locator("[aria-live=off]").get_by_text("Once upon")
+    ).to_be_visible()  # it is read out when it is complete
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
     page.reload()  # in the middle of the run
     expect(said.get_by_text("Once upon")).to_be_visible()

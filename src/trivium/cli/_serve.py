@@ -72,6 +72,8 @@ def read_tokens(token: str | None, users: Path | None) -> str | Mapping[str, str
         if not is_pair or name in found:  # which is not shown: it may be a token
             raise ConfigurationError(f"line {number} of {one_line(str(users))} is no NAME=TOKEN of a further user")
         found[name] = secret
+    if not found:
+        raise ConfigurationError(f"{one_line(str(users))} names no user: it has a line NAME=TOKEN for each")
     return found
 
 

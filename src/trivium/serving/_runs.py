@@ -23,7 +23,7 @@ from trivium.serving._conversation import check_unattended, client_messages, ses
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._log import STOPS
 from trivium.serving._served_run import ServedRun
-from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore, TaskFilter
+from trivium.serving._store import ACTIVE, DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
 from trivium.serving._tasks import Background
 from trivium.serving._wire import Failure
 from trivium.serving._work import Work
@@ -34,6 +34,13 @@ SWEEP_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 0.5
 """How often a server looks what the others with its database have left or asked."""
 _log = logging.getLogger("trivium.serve")
+
+
+def _advice(state: RunState) -> str:
+    """Return what to do where a conversation cannot go on from a run of this state."""
+    if state == "paused":
+        return "decide on the calls that it asks about, or cancel it"
+    return "go on when it is done" if state in ACTIVE else "go on from the run before it, or begin anew"
 
 
 class Runs:
@@ -140,7 +147,7 @@ class Runs:
             if before:
                 last = (await self.find(owner, before)).request
                 if last.state != "done":
-                    raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: go on when it is done")
+                    raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: {_advice(last.state)}")
                 session = last.session if await self._work.last_of(owner, last.session) == before else run_id
                 name = name or last.name
             if not fork:
