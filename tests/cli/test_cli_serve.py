@@ -10,11 +10,13 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from _signals import press_ctrl_c
 from trivium.distributed import HTTPAgentClient
 from trivium.exceptions import RemoteAgentError
+from trivium.journal import Journal
 from trivium.mcp import MCPServer
 
 from ._command import GUARD, Command
@@ -180,3 +182,20 @@ def test_connections_are_limited_and_say_by_what(agents: Command):
         assert b"1 connections, as many as may be (per_address)" in first.recv(10_000)
     process.terminate()
     assert agents.end(process).status == -signal.SIGTERM
+
+
+def test_the_runs_of_a_journal_are_opened_in_a_browser_until_a_signal_comes(agents: Command, tmp_path: Path):
+    with Journal(tmp_path / "runs.db").run("order-17"):
+        pass
+    agents.environment["BROWSER"] = "true"  # none is opened here
+    process = agents.start("runs", "--open")
+    found = re.fullmatch(r"open (http://127\.0\.0\.1:\d+)/#token=([\w-]{32,}); Ctrl-C ends it\n", line_of(process))
+    assert found is not None
+    with httpx2.Client(base_url=found[1], trust_env=False, timeout=GUARD) as client:
+        assert "importmap" in client.get("/").text
+        assert client.get("/ui/runs").status_code == 401
+        shown = client.get("/ui/runs", headers={"authorization": f"Bearer {found[2]}"}).json()
+    assert [each["id"] for each in shown["runs"]] == ["order-17"]
+    press_ctrl_c(process)
+    assert agents.end(process).status == 130
+    assert "there is no report" in agents("runs", "--open", "--report", "none.html").error
