@@ -140,6 +140,21 @@ def test_a_run_that_waits_for_a_decision_waits_when_it_is_resumed_too(failed: Co
     assert "`trivium approve c`" in failed("resume", "c", "careful:buyer").error
 
 
+def test_a_failure_of_the_users_own_code_is_shown_with_its_node(failed: Command):
+    code = CAREFUL.replace("    return said[-1]", "    1 / 0\n    return said[-1]").replace(", needs_approval=True", "")
+    (failed.folder / "broken.py").write_text(code)
+    space: dict[str, Any] = {}
+    exec(code, space)
+    journal = Journal(failed.folder / "runs.db")
+    with pytest.raises(ZeroDivisionError):
+        space["buyer"]()("Go.", run_id="b", journal=journal)
+    journal.close()
+    for command in ("replay", "resume"):
+        shown = failed(command, "b", "broken:buyer")
+        assert (shown.status, shown.out) == (1, "")
+        assert "buyer#0/model#0: ZeroDivisionError: division by zero; --debug shows the code" in shown.error
+
+
 def test_the_id_of_a_run_is_shown_in_full(failed: Command):
     long = "run_8255c21a1ae543ca9cb21c54dd4a7a32-and-a-fork-of-it"
     assert failed("fork", "order-17", long, "--at", "buyer/tool:look", "--edit", "It rains.").status == 0

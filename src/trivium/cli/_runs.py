@@ -16,7 +16,7 @@ from rich.tree import Tree
 
 from trivium.cli._objects_at import import_agent, import_object
 from trivium.cli._screen import one_line, printable, stdout, write_line
-from trivium.exceptions import ConfigurationError, UnknownRunError
+from trivium.exceptions import ConfigurationError, RunError, TriviumError, UnknownRunError
 from trivium.journal import Journal, RunInfo, RunNode, RunView, WaitingRun, ask_later
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
@@ -194,9 +194,16 @@ def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool
 
     Raises:
         ConfigurationError: there is no such program, or the run is that of other code.
+        RunError: code of the program has failed.
     """
     program, run = import_agent(reference), journal.view(run_id)
-    result = run.replay(program) if is_replay else run.resume(program, approve=program.approve or ask_later)
+    try:
+        result = run.replay(program) if is_replay else run.resume(program, approve=program.approve or ask_later)
+    except TriviumError:
+        raise
+    except Exception as error:
+        why = journal.view(run_id).why or f"{type(error).__name__}: {error}"
+        raise RunError(f"{why}; --debug shows the code that failed") from error
     content = result.content
     said = _plain_text(content)
     if not as_json:
