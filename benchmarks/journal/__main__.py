@@ -41,8 +41,8 @@ class Part(NamedTuple):
 CRASHES = """## Crashes
 
 Each program is killed with SIGKILL before and after every record of its journal, and at random moments, and runs again
-until it ends. It must end with the same result, no effect that must happen once may be begun twice, and no answer of a
-model that was recorded may be asked for again."""
+until it ends. It must end with the same result, no record that was committed may be lost, no effect that must happen
+once may be begun twice, and no answer of a model that was recorded may be asked for again."""
 RACES = """## Two processes that begin one run
 
 One of them performs the effect, the other one waits for it; both have its result."""

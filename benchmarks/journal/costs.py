@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from itertools import product
 from typing import Any
 
 from journal._places import Place
 from trivium import Agent
+from trivium.actions import tool
 from trivium.journal import Journal, step, step_async
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 __all__ = ["HEAD", "rows"]
 
@@ -28,6 +29,18 @@ class Parrot:
 
     def stream(self, request: Any) -> Iterator[Any]:
         yield from ScriptedModel([f"You said: {request.messages[-1]['content'][:40]}"]).stream(request)
+
+
+class Payer:
+    """A model that calls a tool three times, and takes a while for each answer."""
+
+    name = "payer"
+
+    async def stream(self, request: Any) -> AsyncIterator[Any]:
+        await asyncio.sleep(0.2)
+        asked = sum(each["role"] == "assistant" for each in request.messages)
+        for piece in ScriptedModel([call_tool("pay", amount=asked) if asked < 3 else "done"]).stream(request):
+            yield piece
 
 
 def rows(place: Place, count: int) -> Iterable[tuple[object, ...]]:
@@ -55,6 +68,13 @@ def rows(place: Place, count: int) -> Iterable[tuple[object, ...]]:
             f"{AGENTS} tasks whose effects ({effect}) take {seconds} s: the loop's lag, 99th percentile and median",
             said,
         )
+    (alone, _), (most, middle) = (
+        min(asyncio.run(_agents_lag(kept, at)) for at in range(ROUNDS)) for kept in (None, journal)
+    )
+    yield (
+        f"{AGENTS} agents, whose model and tool (once) take 0.2 s: the loop's lag, 99th percentile and median",
+        f"{most:.1f} ms, {middle:.1f} ms (without a journal {alone:.1f} ms)",
+    )
     for effect in ("read", "once"):
         used = min(asyncio.run(_steps_async(journal, f"async-{effect}-{at}", count, effect)) for at in range(ROUNDS))
         yield f"a step under asyncio ({effect}): processor time", f"{used:.0f} µs"
@@ -120,6 +140,30 @@ async def _lag(journal: Journal | None, effect: Any, name: str, seconds: float) 
         async with journal.run(f"lag-{name}-{number}"):
             await work(number)
 
+    return await _late(run)
+
+
+async def _agents_lag(journal: Journal | None, round_number: int) -> tuple[float, float]:
+    """Milliseconds by which a timer is late while many agents are asked, each of which calls a tool three times."""
+
+    @tool(effect="once")
+    async def pay(amount: int) -> str:
+        """Pay."""
+        await asyncio.sleep(0.2)
+        return _answer(amount)
+
+    async def run(number: int) -> None:
+        await asyncio.sleep(number * 0.2 / AGENTS)
+        options: dict[str, Any] = {}
+        if journal is not None:
+            options = {"journal": journal, "run_id": f"agents-{round_number}-{number}"}
+        await Agent(Payer(), tools=[pay], name="payer").acall("Pay.", **options)
+
+    return await _late(run)
+
+
+async def _late(run: Callable[[int], Awaitable[None]]) -> tuple[float, float]:
+    """Milliseconds by which a timer is late, 99th percentile and median, while so many run."""
     late: list[float] = []
 
     async def watch() -> None:

@@ -15,6 +15,7 @@ from tasks.test_text_calls import AS_TEXT, Marker
 from trivium import Agent, Task
 from trivium.actions import tool
 from trivium.exceptions import (
+    ArgumentTypeError,
     CassetteError,
     ConfigurationError,
     NotRecordedError,
@@ -343,6 +344,22 @@ def test_runs_of_other_code_are_replayed_and_forked_by_their_code(journal: Journ
     assert program(run.as_journal()) == "new2"
     run.fork("b", at="run/fetch", edit="old")
     assert program(journal, "b") == "old2"
+
+
+def test_wrong_arguments_are_told(journal: Journal):
+    run_agent(journal)
+    wrong: Any = None
+    with pytest.raises(ConfigurationError, match=r"'postgresql://…', not mysql://…$"):
+        Journal("mysql://ada:secret@host/runs")
+    with pytest.raises(ConfigurationError, match="'postgresql://…', not None"):
+        Journal(wrong)
+    with pytest.raises(ArgumentTypeError, match="takes a text as run_id, not NoneType"):
+        journal.view(wrong)
+    with pytest.raises(ArgumentTypeError, match=r"takes journal.view\('order-18'\) as other, not NoneType"):
+        journal.view("order-17").diff(wrong)
+    wrong = "maybe"
+    with pytest.raises(ConfigurationError, match="transactional, once or None, not 'maybe'"):
+        step("pay", int, effect=wrong)
 
 
 def test_what_a_view_cannot_do_is_told(journal: Journal):

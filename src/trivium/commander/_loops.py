@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from trivium.commander._node import (
     Cancellation,
@@ -286,41 +286,43 @@ async def run_in_worker(function: Callable[[], T]) -> T:
 
     A node that holds cancellations gets the result all the same.
     """
-    inbox, reply = lender.get(), ThreadReply[T]()
-    alone = in_worker(function, reply.send, reply.loop)
+    loop, inbox = asyncio.get_running_loop(), lender.get()
+    done, reply = open_reply(loop)
+    alone = in_worker(function, reply, loop)
     if inbox is not None:
-        inbox.lend(_Letter("run", partial(copy_context().run, function), reply.send, alone))
+        inbox.lend(_Letter("run", partial(copy_context().run, function), reply, alone))
     else:
         submit(alone)
-    return await reply.wait()
+    return await await_reply(done)
 
 
-class ThreadReply(Generic[T]):
-    """The outcome of what another thread does for code on this loop, which waits for it in any case."""
+def open_reply(
+    loop: asyncio.AbstractEventLoop,
+) -> tuple[asyncio.Future[Outcome[Any]], Callable[[Outcome[Any]], object]]:
+    """Return what code on a loop waits for with `await_reply`, and the function by which a thread sends the outcome."""
+    done: asyncio.Future[Outcome[Any]] = loop.create_future()
 
-    def __init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self._done: asyncio.Future[Outcome[T]] = self.loop.create_future()
+    def reply(outcome: Outcome[Any]) -> None:
+        post(loop, lambda: None if done.done() else done.set_result(outcome))
 
-    def send(self, outcome: Outcome[T]) -> None:
-        """Send the outcome, from any thread."""
-        post(self.loop, lambda: None if self._done.done() else self._done.set_result(outcome))
+    return done, reply
 
-    async def wait(self) -> T:
-        """Return the result, or raise the error; a cancellation is raised after it, where the node does not hold it."""
+
+async def await_reply(done: asyncio.Future[Outcome[T]]) -> T:
+    """Return the result that another thread sends, or raise the error; a cancelled wait waits for it all the same."""
+    try:
+        outcome = await asyncio.shield(done)
+    except asyncio.CancelledError as error:
         node = current.get()
-        try:
-            outcome = await asyncio.shield(self._done)
-        except asyncio.CancelledError as error:
-            if node is not None and stopped_by(node) is None:
-                node.kill("cancelled")
-            outcome, held = await shield(self._done), getattr(node, "held", None)
-            if held is None or outcome[1] is not None:
-                raise
-            held.append(error)
-        if isinstance(outcome[1], StopIteration):
-            raise RuntimeError("user code raised StopIteration") from outcome[1]
-        return value_or_raise(outcome)
+        if node is not None and stopped_by(node) is None:
+            node.kill("cancelled")
+        outcome, held = await shield(done), getattr(node, "held", None)
+        if held is None or outcome[1] is not None:
+            raise
+        held.append(error)
+    if isinstance(outcome[1], StopIteration):
+        raise RuntimeError("user code raised StopIteration") from outcome[1]
+    return value_or_raise(outcome)
 
 
 # ---- the bridge from trio: a call runs in a worker, and trio's cancellation is a kill

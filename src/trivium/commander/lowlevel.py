@@ -28,12 +28,13 @@ from trivium.commander._drivers import (
 from trivium.commander._iteration import iterate, pull
 from trivium.commander._limits import Budget, checked_option, checked_options
 from trivium.commander._loops import (
-    ThreadReply,
+    await_reply,
     await_within,
     enter_worker,
     is_blocking,
     is_in_trio,
     lender,
+    open_reply,
     place_of_caller,
     run_from_trio,
     run_in_worker,
@@ -71,13 +72,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "Outcome", "OwnerLoop", "Scope", "SessionLocks", "Stream",
-    "TaskNode", "ThreadEvent", "ThreadReply", "await_within", "capture", "change_scope", "checked_option",
+    "TaskNode", "ThreadEvent", "await_reply", "await_within", "capture", "change_scope", "checked_option",
     "checked_options", "checkpoint", "claim_key", "current", "current_node", "drive", "driver_neutral", "emit",
     "enter_worker", "error_of_stop", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon",
     "is_async", "is_blocking", "is_in_trio", "is_within", "iterate", "key_of", "lender", "node_name", "note_sources",
-    "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio", "run_in_worker", "run_on_loop",
-    "running_loop", "scope_of", "settle", "shield", "sources_above", "sources_of", "spend", "step", "stopped_by",
-    "submit", "sync_function", "sync_method", "time_left", "value_or_raise", "wait",
+    "open_reply", "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio", "run_in_worker",
+    "run_on_loop", "running_loop", "scope_of", "settle", "shield", "sources_above", "sources_of", "spend", "step",
+    "stopped_by", "submit", "sync_function", "sync_method", "time_left", "value_or_raise", "wait",
 ]  # fmt: skip
 
 lazy_names(__name__, {"OwnerLoop": "_owner_loop"}, __all__, "trivium.commander")  # few programs need it

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 from trivium.commander.lowlevel import CallNode, current, drive, driver_neutral, invoke, scope_of, sync_function
 from trivium.commander.lowlevel import step as node_of
+from trivium.exceptions import ConfigurationError
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 
 __all__ = ["RunBlock", "step", "step_async"]
 
 T = TypeVar("T")
+_EFFECTS: Final = get_args(EffectKind)
 
 
 class RunBlock:
@@ -69,8 +71,11 @@ async def step_async(
         **kwargs: further arguments.
 
     Raises:
+        ConfigurationError: there is no such effect.
         ToolError: it was broken off in an earlier attempt, and it is not known whether it happened.
     """
+    if effect is not None and effect not in _EFFECTS:
+        raise ConfigurationError(f"the effect of a step is {', '.join(_EFFECTS)} or None, not {effect!r}")
     with node_of(name) as node:
         act = partial(invoke, function, *args, **kwargs)
         journal: DurableRun | None = scope_of(node).journal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from functools import partial
 from threading import RLock
 from typing import Generic, TypeAlias, TypeVar
 
-from trivium.commander.lowlevel import ThreadReply, driver_neutral, is_blocking, submit
+from trivium.commander.lowlevel import Outcome, await_reply, driver_neutral, is_blocking, open_reply, submit
 
 __all__ = ["GroupCommit"]
 
@@ -24,7 +25,7 @@ error that it raises is that of the first one alone; the others are written afte
 @dataclass(eq=False)
 class _Waiting(Generic[T]):
     item: T
-    reply: ThreadReply[None] | None = None
+    reply: Callable[[Outcome[None]], object] | None = None
     is_done: bool = False
     error: BaseException | None = None
 
@@ -55,10 +56,10 @@ class GroupCommit(Generic[T]):
         if is_blocking():
             return self.write(item, commit)
         self.lock()
-        reply = ThreadReply[None]()
+        done, reply = open_reply(asyncio.get_running_loop())
         self.waiting.append(_Waiting(item, reply))
         self._call_thread(commit)
-        await reply.wait()
+        await await_reply(done)
 
     def write(self, item: T, commit: Commit[T]) -> None:
         """Write this, and what others wait to have written.
@@ -106,4 +107,4 @@ class GroupCommit(Generic[T]):
         for at, each in enumerate(group):
             each.is_done, each.error = True, errors.get(at)
             if each.reply is not None:
-                each.reply.send((None, each.error))
+                each.reply((None, each.error))

@@ -106,8 +106,7 @@ class Journal:
         self._types, self._codec, self._digests = types, Codec(*types), Digests()
         self._changes: Changes = "check"
         self._queue: RunQueue | None = None
-        seal = Seal(key, approvers)
-        self._store = _store_at(place, seal) if isinstance(place, str | PathLike) else place
+        self._store = _store_at(place, Seal(key, approvers))
 
     def __repr__(self) -> str:
         return f"Journal({self._store.place!r})"
@@ -180,9 +179,10 @@ class Journal:
         """Return one run.
 
         Raises:
+            ArgumentTypeError: the id is no text.
             UnknownRunError: there is none of this id.
         """
-        return self._store.runs(run_id)[0]
+        return self._store.runs(checked_option("run_id", run_id, str, "a text"))[0]
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run, those after a number.
@@ -458,12 +458,20 @@ def queue_of(journal: Journal) -> RunQueue:
     return journal._queued()  # pyright: ignore[reportPrivateUsage] - the same file
 
 
-def _store_at(place: str | PathLike[str], seal: Seal) -> Store:
+def _store_at(place: str | PathLike[str] | Store, seal: Seal) -> Store:
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         from trivium.journal._postgres import PostgresRunStore
 
         return PostgresRunStore(place, seal)
-    return SQLiteRunStore(place, seal)
+    if not isinstance(place, str | PathLike):
+        if hasattr(place, "append_all"):
+            return place
+    elif "://" not in str(place):
+        return SQLiteRunStore(place, seal)
+    given = f"{place.partition('://')[0]}://…" if isinstance(place, str) else repr(place)  # it may have a password
+    raise ConfigurationError(
+        f"a journal is an SQLite file, as 'runs.db', or a PostgreSQL database, as 'postgresql://…', not {given}"
+    )
 
 
 def attempt_of(journal: Journal | None, run_id: str | None) -> DurableRun:

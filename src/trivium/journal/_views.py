@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from trivium.commander.lowlevel import checked_option
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, UnknownNodeError
 from trivium.journal._approvals import ask_later
@@ -323,7 +324,11 @@ class RunView:
 
         Returns:
             The difference; None: there is none.
+
+        Raises:
+            ArgumentTypeError: the other one is no view of a run.
         """
+        checked_option("other", other, RunView, "journal.view('order-18')")
         if (self.info.root, self.digest()) != (other.info.root, other.digest()):
             said = [f"{each.info.root}: {_said(each.input)}" for each in (self, other)]
             return Divergence(f"{self.info.root}#0", "input", *said)
