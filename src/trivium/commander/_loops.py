@@ -287,7 +287,7 @@ async def run_in_worker(function: Callable[[], T]) -> T:
     A node that holds cancellations gets the result all the same.
     """
     loop, inbox = asyncio.get_running_loop(), lender.get()
-    done, reply = open_reply(loop)
+    done, reply = open_reply()
     alone = in_worker(function, reply, loop)
     if inbox is not None:
         inbox.lend(_Letter("run", partial(copy_context().run, function), reply, alone))
@@ -296,10 +296,9 @@ async def run_in_worker(function: Callable[[], T]) -> T:
     return await await_reply(done)
 
 
-def open_reply(
-    loop: asyncio.AbstractEventLoop,
-) -> tuple[asyncio.Future[Outcome[Any]], Callable[[Outcome[Any]], object]]:
-    """Return what code on a loop waits for with `await_reply`, and the function by which a thread sends the outcome."""
+def open_reply() -> tuple[asyncio.Future[Outcome[Any]], Callable[[Outcome[Any]], object]]:
+    """Return what code on this loop awaits with `await_reply`, and the function by which a thread sends the outcome."""
+    loop = asyncio.get_running_loop()
     done: asyncio.Future[Outcome[Any]] = loop.create_future()
 
     def reply(outcome: Outcome[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +55,7 @@ class GroupCommit(Generic[T]):
         if is_blocking():
             return self.write(item, commit)
         self.lock()
-        done, reply = open_reply(asyncio.get_running_loop())
+        done, reply = open_reply()
         self.waiting.append(_Waiting(item, reply))
         self._call_thread(commit)
         await await_reply(done)
