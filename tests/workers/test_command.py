@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,17 @@ def make_waiter():
 """
 
 
+_started = list[subprocess.Popen[str]]()
+
+
 def start(url: str, *words: str) -> subprocess.Popen[str]:
     """A worker, or what else is stopped from outside."""
     environment = {**os.environ, "TRIVIUM_JOURNAL": url}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [TRIVIUM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
+    _started.append(process)
+    return process
 
 
 def say(url: str, *words: str) -> Ended:
@@ -46,9 +52,14 @@ def say(url: str, *words: str) -> Ended:
 
 
 @pytest.fixture(autouse=True)
-def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Agents to serve; and no worker outlives a test that fails."""
     (tmp_path / "shop.py").write_text(AGENTS)
     monkeypatch.chdir(tmp_path)
+    yield
+    while _started:
+        with _started.pop() as process:  # which closes its pipes and waits
+            process.kill()
 
 
 def test_a_worker_works_until_sigterm(url: str, journal: Journal):
