@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import repeat
 from typing import Any
 
@@ -101,6 +102,16 @@ def test_rows_with_too_many_columns_name_that_limit(kind: Callable[[Any], Any]) 
     with pytest.raises(DocumentTooLargeError) as caught:  # each row has a column of its own
         ReadOnlyTables(kind([{f"c{number}": 1} for number in range(30)]), limits=TableLimits(columns=20))
     assert caught.value.limit == "columns"
+
+
+def test_a_row_that_is_too_long_names_that_limit() -> None:
+    rows = [{"a": "é" * 2000}]
+    with pytest.raises(DocumentTooLargeError, match=r"shorten it, or raise TableLimits\(line_bytes=…\)") as caught:
+        ReadOnlyTables(iter(rows), limits=TableLimits(line_bytes=3000))
+    assert (caught.value.limit, caught.value.value) == ("line_bytes", 3000)
+    long = [{"a": "z" * (5 << 20)}]  # more than DuckDB's own limit
+    with closing(ReadOnlyTables(long, limits=TableLimits(line_bytes=6 << 20))) as tables:
+        assert tables.query("SELECT length(a) FROM data").rows == [(5 << 20,)]
 
 
 def test_an_error_of_the_users_own_has_no_note_of_ours() -> None:

@@ -15,7 +15,7 @@ class TableLimits:
 
     Args:
         columns: columns of a table.
-        line_bytes: bytes of one line of a text file, and of one value in quotes.
+        line_bytes: bytes of one line of a text file, of one value in quotes, and of one row of other data as text.
         unpacked_bytes: bytes of the XML in an Excel file.
         rows: rows that a generator may give; other rows are in memory already.
         given_bytes: bytes of memory that the rows of a generator may take.

@@ -138,7 +138,7 @@ def memory_of(row: object, most: int, known: set[int]) -> int:
 
 
 def _too_many(what: str, limit: str, most: int) -> DocumentTooLargeError:
-    advice = "give some" if limit == "columns" else "give them as a file or a list"
+    advice = {"columns": "give some", "line_bytes": "shorten it"}.get(limit, "give them as a file or a list")
     text = f"the {what} {most:,}; {advice}, or raise TableLimits({limit}=…)"
     return DocumentTooLargeError(text, "", limit, most)
 
@@ -379,18 +379,21 @@ class Loader(NamedTuple):
         self._check_width(headers)
         names = plain_names(headers, reserved_words(self.database.execute))
         columns = [_Column(header) for header in headers]
-        path = self.folder / "rows.csv"
+        path, longest = self.folder / "rows.csv", self.limits.line_bytes
         with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
             for row in rows:
                 cells = (*row, *[None] * len(names))[: len(names)]
                 written = [column.cell(value) for column, value in zip(columns, cells, strict=True)]
-                file.write(",".join(written) + "\r\n")
+                line = ",".join(written) + "\r\n"
+                if len(line) > longest or len(line.encode(errors="replace")) > longest:
+                    raise _too_many("rows have one that has, as text, more bytes than", "line_bytes", longest)
+                file.write(line)
         types = ", ".join(f"'{each}': '{column.type}'" for each, column in zip(names, columns, strict=True))
         try:
             read = (
                 f"read_csv({sql_text(path)}, columns = {{{types}}}, header = false, auto_detect = false, delim = ',', "
                 f"quote = '\"', nullstr = '{_NULL}', allow_quoted_nulls = false, new_line = '\\r\\n', "
-                f"buffer_size = 4194304)"
+                f"max_line_size = {longest}, buffer_size = {max(4 << 20, 2 * longest)})"
             )
             with self.bounded(f"the table {name}"):
                 self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
