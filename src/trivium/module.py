@@ -57,7 +57,7 @@ from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
 from trivium.policies import NOTHING, Policy, Sources
 from trivium.schema import AgentStatusCode, Message
-from trivium.schema.lowlevel import attribute, check_content, check_name, checked, keywords_of, message_of
+from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
 
 if TYPE_CHECKING:
     from trivium.journal import Journal
@@ -276,7 +276,7 @@ class Module:
             out.__pydantic_extra__["sources"] = read
         if self._memory is not None:
             self._remember(node, [out])
-        out = out.__deepcopy__()
+        out = copy_message(out, {})
         if (used := node.spent) is not None:  # the memory has what each answer cost, the caller the whole call
             out.__pydantic_extra__["usage"] = used
         for hook in hooks:
@@ -494,4 +494,4 @@ def _repeating(read: Sources, message: Message) -> Message:
 def _to_message(message: Any) -> Message:
     if isinstance(message, str):  # first: pydantic makes it slow to learn that something is no message
         return message_of(message)
-    return message.__deepcopy__() if isinstance(message, Message) else Message(content=check_content(message))
+    return copy_message(message, {}) if isinstance(message, Message) else Message(content=check_content(message))

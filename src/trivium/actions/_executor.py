@@ -38,6 +38,7 @@ Answer: TypeAlias = Callable[..., Coroutine[Any, Any, Message]]
 Specs = TypeVar("Specs", bound=Sequence[ToolSpec])
 _NONE: Mapping[str, bool] = MappingProxyType({})
 _OUTSIDERS = (Entity.USER, Entity.SYSTEM)  # their messages never become calls
+_UNKNOWN = ActionValidCode.INVALID  # a member is slow to look up
 
 
 class ActionExecutor(Module):
@@ -260,7 +261,7 @@ class ActionExecutor(Module):
         """
         returned = await self.run(call.name, call.arguments, is_counted=is_counted)
         content = whole_text(returned)
-        if returned.valid is ActionValidCode.INVALID:
+        if returned.valid is _UNKNOWN:
             said = f"there is no tool '{call.name}'; there are {', '.join((*self.tools, *others)) or 'none'}"
             content = f"error: {said}" if others else f"{content} ({said})"
         tool = self.tools.get(call.name)

@@ -9,7 +9,6 @@ from types import CodeType
 from typing import Any, TypeAlias
 
 from trivium.actions._run import call_function
-from trivium.actions._tool import mark_of
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import driver_neutral
 from trivium.commander.lowlevel import is_blocking
@@ -43,7 +42,7 @@ def find_handler(agent: object, message: ToolMessage) -> Handler | None:
     """
     kind = type(message)
     name = message.handler_name()
-    if not hasattr(Module, name) and not isinstance(mark_of(agent, name), Module):
+    if not hasattr(Module, name) and not isinstance(getattr(agent, name, None), Module):
         method = _find_form(agent, agent, name)
         if method is not None:
             return _bind(method, agent, _assign_parameters(method, agent, ["tool"]), message)
@@ -60,8 +59,8 @@ def _find_form(owner: object, of: object, name: str) -> Callable[..., Any] | Non
     """Find a method in the form, sync or async, that suits the running driver, else in the other form."""
     names = (name, f"{name}_async") if is_blocking() else (f"{name}_async", name)
     for each in names:
-        if callable(found := mark_of(owner, each)):
-            return found if of is owner else mark_of(of, each)
+        if callable(found := getattr(owner, each, None)):
+            return found if of is owner else getattr(of, each)
     return None
 
 
@@ -77,7 +76,7 @@ def _bind(method: Callable[..., Any], agent: object, roles: list[str], tool: Too
 
 def _assign_parameters(method: Callable[..., object], agent: object, first: list[str]) -> list[str]:
     """Assign to each parameter of a handler the tool, the agent or the message; `first` are assigned already."""
-    code: CodeType | None = mark_of(method, "__code__")
+    code: CodeType | None = getattr(method, "__code__", None)
     is_plain = code is not None and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     if code is not None and is_plain and code.co_argcount - inspect.ismethod(method) == len(first):
         return first  # most handlers take no more, and to read a signature costs as much as all the rest
@@ -87,7 +86,7 @@ def _assign_parameters(method: Callable[..., object], agent: object, first: list
     while roles and roles[-1] is None and parameters[len(roles) - 1].default is not inspect.Parameter.empty:
         roles.pop()  # the handler's own affair
     if roles.count(None) > 1:
-        name = mark_of(method, "__qualname__") or repr(method)
+        name = getattr(method, "__qualname__", repr(method))
         raise ToolDefinitionError(
             f"{name} has parameters of unknown meaning: annotate them, or call them `agent` and `chat_doc`"
         )

@@ -15,8 +15,8 @@ from pydantic_core import to_jsonable_python
 from trivium.actions._displayed import call_text, result_text
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.actions._tool_message import ToolMessage
-from trivium.commander import CallNode, Event, current, driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import change_scope, checkpoint, emit, invoke_or_abandon, note_sources
+from trivium.commander import CallNode, Event, driver_neutral, invoke, step, wait
+from trivium.commander.lowlevel import change_scope, checkpoint, current_node, emit, invoke_or_abandon, note_sources
 from trivium.events import Display, JSONObject, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -66,6 +66,10 @@ MAX_YIELDED: Final = 1_000_000
 """The most characters that a generator may yield for a model."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
 _MISTAKES = (ConfigurationError, CommanderError, ModelError, ToolDefinitionError)
+_STATES = (
+    (ToolArgumentsError, ActionStatusCode.ARGS_ERROR),
+    ((FetchError, RemoteServiceError), ActionStatusCode.HTTP_ERROR),
+)
 _logger = getLogger("trivium.tools")
 
 
@@ -173,7 +177,7 @@ def report_progress(done: float, total: float | None = None, text: str = "") -> 
         total: how much there is to do; None: unknown.
         text: what is being done.
     """
-    node = current.get()
+    node = current_node()
     if node is not None:
         emit(node, ToolProgressEvent, ToolProgress(done, total, text))
 
@@ -253,13 +257,16 @@ async def run_tool(
                 await require_permission(node, tool, values)
             if tool.source != "program":  # not before: what it reads does not direct it
                 note_sources(node, frozenset((Source(tool.source, name),)))
+            is_plain = not tool.retries and tool.timeout is None  # most
+            act = (
+                partial(call_function, tool.call, **values) if is_plain else partial(_call_in_time, node, tool, values)
+            )
             journal = node.scope.journal
             if journal is not None and tool.effect != "composite":
                 asked = [name, arguments if isinstance(arguments, str) else dict(arguments)]
-                act = partial(_call, node, tool, values)
                 result = await journal.perform(node, asked, act, tool.effect, bases=(ToolMessage,))
             else:
-                result = await _call(node, tool, values)
+                result = await act()
             checkpoint(node)  # sync code cannot be interrupted: what came too late fails here
             emit(node, ToolResultEvent, result)
             return result
@@ -298,11 +305,8 @@ def report_error(name: str, error: Exception | SystemExit, on_error: OnToolError
         raise ToolFailedError(said, name) from error
 
 
-async def _call(node: CallNode, tool: Tool, values: Arguments) -> Any:
-    """Call a tool, within the time limit of its own, and again as its retries say."""
-    if not tool.retries and tool.timeout is None:  # most
-        result = await invoke(tool.call, **values)
-        return await collect(result) if hasattr(result, "__next__") or hasattr(result, "__anext__") else result
+async def _call_in_time(node: CallNode, tool: Tool, values: Arguments) -> Any:
+    """Call a tool within the time limit of its own, and again as its retries say."""
     if tool.timeout is not None:
         change_scope(node, timeout=tool.timeout)
         node.may_be_abandoned = True
@@ -325,7 +329,7 @@ async def call_function(function: Callable[..., Any], /, *args: Any, **values: A
 
     Sync code is abandoned in its thread if it takes longer than the tool's timeout.
     """
-    node = current.get()
+    node = current_node()
     if not isinstance(node, CallNode) or not node.may_be_abandoned:
         out = await invoke(function, *args, **values)
     else:
@@ -394,18 +398,16 @@ async def attempt_tool(
     """
     name = tool.spec.name
     kit, api = called or (name, name)
-    returned = ActionReturn(as_arguments(api, arguments), None, kit)
+    returned = ActionReturn(None, None, kit)
     try:
         result = await run_tool(tool, arguments, returned, is_counted=is_counted, on_error=on_error)
         text = _render_result(name, result, on_error)
     except (LimitExceededError, ToolFailedError, JournalError):
         raise
-    except ToolArgumentsError as error:
-        return returned.replace(state=ActionStatusCode.ARGS_ERROR, errmsg=str(error))
-    except (FetchError, RemoteServiceError) as error:
-        return returned.replace(state=ActionStatusCode.HTTP_ERROR, errmsg=str(error))
     except Exception as error:
-        return returned.replace(state=ActionStatusCode.API_ERROR, errmsg=reason_of(error))
+        state = next((state for kinds, state in _STATES if isinstance(error, kinds)), ActionStatusCode.API_ERROR)
+        args = as_arguments(api, arguments) if returned.args is None else returned.args
+        return returned.replace(args=args, state=state, errmsg=reason_of(error))
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
         return result.replace(args=result.args or returned.args, type=result.type or returned.type)
     returned.result = [{"type": "text", "content": text}]

@@ -42,7 +42,7 @@ __all__ = ["Agent", "AsyncAgent", "Model"]
 R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
 Extra: TypeAlias = Mapping[str, Any]
-_LLM, _MODEL, _name_of = Entity.LLM, Origin.MODEL, attrgetter("name")  # a member is slow to look up
+_LLM, _MODEL = Entity.LLM, Origin.MODEL  # a member is slow to look up
 
 
 class Agent(AgentNames, Generic[T_co]):
@@ -204,7 +204,7 @@ class Agent(AgentNames, Generic[T_co]):
                         history, faults = [*history, *repair(self, reply, error, faults)], faults + 1
                         continue
                 rounds += 1
-                results = await self._run_tools(answer, so_far)
+                results = await self._run_tools(answer, calls, so_far)
                 if (ending := next(filter(handling.ends_call, results), None)) is not None:
                     return ending.replace(sender=self.name, entity=None, tool_call_id=None)
                 for done in (answer, *results):
@@ -298,17 +298,17 @@ class Agent(AgentNames, Generic[T_co]):
     def _runs_itself(self, answer: Message, calls: Sequence[ToolCall]) -> bool:
         """Judge an answer's calls; return whether they run in the agent's own call, and are not left to a task."""
         box, is_text = self._toolbox, not calls[0].id
-        others = {*map(_name_of, calls)}.difference(box.own)
-        left = others if others <= box.known.keys() else {name for name in others if class_of(self, name)}
-        if (is_text and len(calls) > 1) or (left != others and (is_text or left)):
+        others = {call.name for call in calls if call.name not in box.own}
+        left = [name for name in others if class_of(self, name)]
+        if (is_text and len(calls) > 1) or (len(left) < len(others) and (is_text or left)):
             linked(answer)["misfits"] = handling.misfits_in(self, calls)
         return not left and bool(not is_text or box.own or self.executor.tools or not box.usable)
 
-    async def _run_tools(self, asked: Message, so_far: list[Message]) -> list[Message]:
+    async def _run_tools(self, asked: Message, calls: Sequence[ToolCall], so_far: list[Message]) -> list[Message]:
         """Run what the model called, and return the results; the call and they are remembered together."""
         node, answer, reached = cast("CallNode | None", current.get()), partial(handling.answer_call, self, asked), None
         try:
-            results = await self.executor.answer_all(asked.tool_calls, self._parallel, answer, self._toolbox.own)
+            results = await self.executor.answer_all(calls, self._parallel, answer, self._toolbox.own)
         except (LimitExceededError, ToolFailedError) as error:
             reached, results = error, list(error.messages)
         so_far += (done := [asked, *results])

@@ -38,7 +38,7 @@ __all__ = [
     "new_messages",
 ]  # fmt: skip
 
-_LLM = Entity.LLM  # a member is slow to look up
+_LLM, _MISFIT, _UNKNOWN = Entity.LLM, ActionStatusCode.ARGS_ERROR, ActionValidCode.INVALID  # slow to look up
 ONE_TOOL_AT_A_TIME = "error: call one tool at a time"
 NOT_RUN = "error: not run, since another call of the answer does not fit; make the calls again"
 
@@ -80,8 +80,9 @@ async def answer_call(agent: AgentNames, message: Message, call: ToolCall, *, is
     """
     if not call.id and is_held(call, message):
         return Message(content=NOT_RUN, sender=call.name, tool_call_id=call.id)
-    if call.name not in agent.toolbox.own:
-        return await agent.executor.answer(call, is_counted=is_counted, others=agent.toolbox.usable)
+    box = agent.toolbox
+    if call.name not in box.own:
+        return await agent.executor.answer(call, is_counted=is_counted, others=box.usable)
     result = await handle_tool(agent, call, message, is_counted=is_counted)
     return result or Message(content="", sender=call.name, tool_call_id=call.id)
 
@@ -251,7 +252,7 @@ def is_misfit(result: Message) -> bool:
     returned = result.formatted
     if not isinstance(returned, ActionReturn):
         return bool(links_of(result).get("repairs"))
-    return returned.state is ActionStatusCode.ARGS_ERROR or returned.valid is ActionValidCode.INVALID
+    return returned.state is _MISFIT or returned.valid is _UNKNOWN
 
 
 def as_repair(answer: Message, message: Message) -> Message:

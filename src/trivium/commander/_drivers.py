@@ -199,9 +199,8 @@ def is_async(function: Any) -> bool:
     """Return True if calling `function` gives a coroutine, as far as its definition tells."""
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
-    if not hasattr(function, "__code__"):  # an object with a __call__
-        function = type(function).__call__
-    return hasattr(function, "__code__") and bool(function.__code__.co_flags & CO_COROUTINE)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    return code is not None and bool(code.co_flags & CO_COROUTINE)
 
 
 def is_driver_neutral(function: Any) -> bool:

@@ -116,14 +116,14 @@ stream_state=<AgentStatusCode.END: 0>)
     @model_validator(mode="after")
     def _with_sources_within(self) -> Self:
         """Note the sources of the messages that its values hold, however it is made."""
-        for name in _ANY:
-            self._note_sources_within(getattr(self, name))
-        self._note_sources_within(self.__pydantic_extra__.get("attachments"))
+        attachments = self.__pydantic_extra__.get("attachments")
+        self._note_sources_within(self.content, self.formatted, self.extra_info, attachments)
         return self
 
-    def _note_sources_within(self, value: Any) -> None:
-        if value and value.__class__ is not str and (read := sources_within(value, Message)):
-            self.__pydantic_extra__["sources"] = read | self.sources
+    def _note_sources_within(self, *values: Any) -> None:
+        for value in values:
+            if value and value.__class__ is not str and (read := sources_within(value, Message)):
+                self.__pydantic_extra__["sources"] = read | self.sources
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -258,7 +258,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def replace(self, **changes: Any) -> Message:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
-        new = _copy(self)
+        new = copy_message(self)
         fields = vars(new)
         extra: Any = new.__pydantic_extra__
         for name, value in changes.items():
@@ -270,16 +270,15 @@ stream_state=<AgentStatusCode.END: 0>)
                 extra[name] = value
             else:
                 extra.pop(name, None)
-        if not _HOLDING.isdisjoint(changes):
-            for name in _HOLDING.intersection(changes):
-                new._note_sources_within(changes[name])
+        if held := _HOLDING.intersection(changes):
+            new._note_sources_within(*map(changes.get, held))
         return new
 
     __replace__ = replace
 
     def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """A copy, deep or shallow, with some of its values replaced."""
-        new = copy.deepcopy(self) if deep else _copy(self)
+        new = copy.deepcopy(self) if deep else copy_message(self)
         return new.replace(**update) if update else new
 
     def __getstate__(self) -> dict[Any, Any]:
@@ -288,7 +287,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Message:
         # The meaning of pydantic's own, at the price of two dict copies: most values are immutable.
-        return _copy(self, {} if memo is None else memo)
+        return copy_message(self, {} if memo is None else memo)
 
     @model_serializer(mode="wrap")
     def _dumped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -388,7 +387,7 @@ def check_content(given: Any) -> Any:
     return cast("Any", given)
 
 
-def _copy(message: Message, memo: dict[int, Any] | None = None) -> Message:
+def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Message:
     """Return a copy of a message: a shallow one, or with the memo of a deep copy a deep one."""
     new = _new(message.__class__)
     fields: dict[str, Any] = message.__dict__.copy()

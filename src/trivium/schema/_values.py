@@ -119,8 +119,10 @@ class ActionReturn:
 
     def format_result(self) -> str:
         """Render the result as text: text items as they are, others as `[type](content)`, one a line."""
-        pairs = [(item["type"], item["content"]) for item in self.result or ()]
-        return "\n".join([str(content) if kind == "text" else f"[{kind}]({content})" for kind, content in pairs])
+        return "\n".join(
+            str(item["content"]) if item["type"] == "text" else f"[{item['type']}]({item['content']})"
+            for item in self.result or ()
+        )
 
 
 ATOMS = frozenset({str, int, float, bool, bytes, frozenset, NoneType, ToolCall, Usage, Entity, Origin, StatusCode})
@@ -132,7 +134,7 @@ def copied(value: Any, memo: dict[int, Any]) -> Any:
     kind = value.__class__
     if kind in ATOMS:
         return value
-    if kind is tuple and all(each.__class__ in ATOMS for each in value):  # a message's tool calls
+    if kind is tuple and ATOMS.issuperset(map(type, value)):  # a message's tool calls
         return value
     if kind is not dict and kind is not list and kind is not ActionReturn:
         try:
