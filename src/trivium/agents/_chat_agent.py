@@ -94,16 +94,6 @@ class ChatAgent(Agent[T_co]):
             else:
                 raise ConfigurationError("the system message is given twice: in task, and as system_message=")
 
-    @property
-    def system_tool_instructions(self) -> str:
-        """The text of `tool_instructions`."""
-        return self.tool_instructions()
-
-    @property
-    def system_json_tool_instructions(self) -> str:
-        """The text of `tool_format_rules`."""
-        return self.tool_format_rules()
-
     # ---- requests to the model
     @driver_neutral
     async def llm_response_messages_async(

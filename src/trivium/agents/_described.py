@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import refuse_twins
 from trivium.agents._calls import READERS, overrides, read_calls
 from trivium.agents._config import ChatAgentConfig
-from trivium.agents._toolbox import Toolbox
+from trivium.agents._toolbox import ToolAttribute, Toolbox
 from trivium.agents.aggregator import Instruction
 from trivium.schema import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from trivium.agents._agent import Agent
 
-__all__ = ["calls_in_own_text", "format_rules", "instruction_of", "specs_of", "tool_guidance", "writes_calls_as_text"]
+__all__ = [
+    "FUNCTIONS", "GUIDANCE", "RULES", "calls_in_own_text", "format_rules", "instruction_of", "specs_of",
+    "tool_guidance", "writes_calls_as_text",
+]  # fmt: skip
 
 _spec_of = attrgetter("spec")  # slow to look up
 
@@ -25,12 +28,12 @@ def instruction_of(agent: Agent[Any]) -> Instruction:
     """Return the template of an agent with what is said of its tools and of its answer's format."""
     template, form, box = agent.template, agent.answer_format, agent.toolbox
     answer = form.format_instruction() if form is not None and agent.describes_format else ""
-    in_text = bool(box.usable) and writes_calls_as_text(agent)
     more = [answer] if answer else []
-    if in_text or (answer and box.known):
-        is_own = in_text and overrides(agent, "json_format_rules")
-        rules = agent.json_format_rules() if is_own else agent.tool_format_rules()
-        more = [each for each in (agent.tool_instructions(), rules, answer) if each]
+    if box.known:
+        is_written = bool(answer) or (bool(box.usable) and writes_calls_as_text(agent))
+        rules = agent.system_json_tool_instructions if is_written else ""
+        is_told = box.explained or box.written or "tool_instructions" in agent.overridden
+        more = [each for each in (agent.system_tool_instructions if is_told else "", rules, answer) if each]
     if template is None or isinstance(template, str):
         return "\n\n".join(filter(None, (template, *more))) if more else template
     last = [{"role": "system", "content": "\n\n".join(more)}] if more else []
@@ -89,3 +92,14 @@ def tool_guidance(agent: Agent[Any]) -> str:
         if any(lines):
             parts.append("\n".join([f"TOOL: {each.name()}:", *filter(None, lines)]))
     return "\n\n".join(["=== How to use some of the tools ===", *parts]) if parts else ""
+
+
+def _written_rules(agent: Any) -> str:
+    return agent.json_format_rules() if overrides(agent, "json_format_rules") else agent.tool_format_rules()
+
+
+GUIDANCE = ToolAttribute("system_tool_instructions", methodcaller("tool_instructions"), "When to use each tool.")
+RULES = ToolAttribute("system_json_tool_instructions", _written_rules, "How a call of each tool is written as text.")
+FUNCTIONS = ToolAttribute[Any](
+    "llm_functions_map", attrgetter("toolbox.functions"), "What a model is sent of each tool."
+)

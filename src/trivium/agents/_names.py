@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 from pydantic import ValidationError
 
 import trivium.agents._calls as reading
+import trivium.agents._described as described
 from trivium.actions import ToolMessage, as_text, calls_in_text
 from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
-from trivium.agents._described import writes_calls_as_text
-from trivium.agents._numbers import CHARACTERS_PER_TOKEN, usage_of_response
+from trivium.agents._numbers import CHARACTERS_PER_TOKEN, SESSION_COST, SESSION_TOKENS, usage_of_response
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trivium.agents._callbacks import AgentCallbacks
     from trivium.knowledge.stores import VectorStore
     from trivium.parsing import Parser
-    from trivium.schema import LLMFunctionSpec, LLMMessage
+    from trivium.schema import LLMMessage
 
 __all__ = ["AgentNames"]
 
@@ -60,7 +60,9 @@ class AgentNames(Module):
     """The text before the agent's displayed responses, to make levels visible."""
     lock: Any = contextlib.nullcontext()
     """A lock that is always free, for code that writes `async with agent.lock`; numbers need none here."""
-    _counted: Usage = Usage()
+    counted: Usage = Usage()
+    """What was counted beside the messages of the session."""
+    _stats: tuple[Usage, str] = (Usage(), "")
     ask_user: AskUser | None = None
     """Called with the prompt when the user is to answer; None: ask at the terminal."""
     default_human_response: str | None = None
@@ -120,14 +122,9 @@ class AgentNames(Module):
         """The names of the tools that the agent handles."""
         return NameSet(self, "handled")
 
-    @property
-    def llm_functions_map(self) -> dict[str, LLMFunctionSpec]:
-        """The description of each known tool that is sent to the model, by name."""
-        box = self.toolbox
-        short = box.without_defaults
-        return {name: each.llm_function_schema(defaults=name not in short) for name, each in box.known.items()}
-
     llm_functions_usable, llm_functions_handled = llm_tools_usable, llm_tools_handled
+    llm_functions_map, system_tool_instructions = described.FUNCTIONS, described.GUIDANCE
+    system_json_tool_instructions = described.RULES
 
     @property
     def llm_function_force(self) -> dict[str, str] | None:
@@ -208,7 +205,7 @@ class AgentNames(Module):
 
     def init_state(self) -> None:
         """Reset the agent's state; called where a task begins anew, and an override when a `ChatAgent` is made."""
-        self._counted = Usage()
+        self.counted = Usage()
 
     def copied(self) -> Self:
         """Return a copy that has an id and hooks of its own; all else is shared."""
@@ -316,26 +313,23 @@ class AgentNames(Module):
         self.dialog = []
 
     # ---- numbers
-    def _used(self) -> Usage:
+    def used(self) -> Usage:
+        """Return the tokens and dollars of the current session."""
         used = [message.usage for message in memory.messages] if (memory := self.current_memory()) else []
-        return sum((each for each in used if each is not None), self._counted)
+        return sum((each for each in used if each is not None), self.counted)
 
-    @property
-    def total_llm_token_usage(self) -> int:
-        """Tokens of the current session, in and out."""
-        return self._used().total
-
-    @property
-    def total_llm_token_cost(self) -> float:
-        """US dollars of the current session."""
-        return self._used().usd
+    total_llm_token_usage, total_llm_token_cost = SESSION_TOKENS, SESSION_COST
 
     @property
     def token_stats_str(self) -> str:
         """The tokens and cost of the current session in one line; empty before anything is used."""
-        if not (used := self._used()).total:
-            return ""
+        if (used := self.used()) == self._stats[0]:
+            return self._stats[1]
         return f"tokens: {used.input_tokens} in, {used.output_tokens} out; cost: ${used.usd:.4f}"
+
+    @token_stats_str.setter
+    def token_stats_str(self, text: str) -> None:
+        self._stats = (self.used(), text)  # until something more is used
 
     def num_tokens(self, prompt: str | Sequence[LLMMessage]) -> int:
         """Return the tokens of a text or of messages: counted by the model where it can, else estimated."""
@@ -355,7 +349,7 @@ class AgentNames(Module):
             chat, print_response_stats: no effect.
         """
         if response is not None:
-            self._counted = self._counted + usage_of_response(self, response, prompt, stream)
+            self.counted = self.counted + usage_of_response(self, response, prompt, stream)
 
     # ---- the tools in a message
     def get_tool_messages(self, msg: Message | str | None, all_tools: bool = False) -> list[ToolMessage]:
@@ -399,7 +393,7 @@ class AgentNames(Module):
             ToolArgumentsError: a call does not fit its tool.
         """
         everywhere = current.get() is None or self.options.search_for_tools_everywhere  # a program may look anywhere
-        may_call = from_llm and (everywhere or writes_calls_as_text(cast("Agent[Any]", self)))
+        may_call = from_llm and (everywhere or described.writes_calls_as_text(cast("Agent[Any]", self)))
         calls = calls_in_text(input_str, self.toolbox.known, everywhere=everywhere) if may_call else ()
         return [tool for call in calls if (tool := reading.parse_call(self, call)) is not None]
 

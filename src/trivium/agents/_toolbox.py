@@ -8,14 +8,20 @@ from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import classes_by_name, refuse_twins
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import ToolSpec
 
-__all__ = ["ORCHESTRATION", "NameSet", "ToolClass", "ToolClasses", "ToolProperty", "ToolTable", "Toolbox", "as_toolbox"]
+if TYPE_CHECKING:
+    from trivium.schema import LLMFunctionSpec
+
+__all__ = [
+    "ORCHESTRATION", "NameSet", "ToolAttribute", "ToolClass", "ToolClasses", "ToolProperty", "ToolTable", "Toolbox",
+    "as_toolbox",
+]  # fmt: skip
 
 ToolClass: TypeAlias = type[ToolMessage]
 ToolClasses: TypeAlias = ToolClass | Iterable[ToolClass] | None
@@ -37,6 +43,7 @@ class Toolbox:
         forced: the name of the tool that the model must answer with.
         own: the names whose calls run within the agent's own call, and whether those run alone; the others are left to
             a task.
+        written: attributes about the tools that were set by hand, by name; gone when a tool is enabled or disabled.
 
     Example:
         >>> from trivium.actions import PassTool
@@ -51,15 +58,17 @@ class Toolbox:
     without_defaults: frozenset[str] = frozenset()
     forced: str | None = None
     own: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    written: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        for name, given in (("known", self.known), ("own", self.own)):
+        for name in ("known", "own", "written"):
+            given: Any = getattr(self, name)
             if isinstance(given, dict):  # one that nobody else holds
-                object.__setattr__(self, name, MappingProxyType(given))
+                object.__setattr__(self, name, MappingProxyType(cast("dict[str, Any]", given)))
 
     def __reduce__(self) -> tuple[Any, ...]:  # views of dicts are not pickled
         names = (self.usable, self.handled, self.without_defaults, self.forced)
-        return Toolbox, (dict(self.known), *names, dict(self.own))
+        return Toolbox, (dict(self.known), *names, dict(self.own), dict(self.written))
 
     def enabled(
         self, classes: Iterable[ToolClass], *, usable: bool | None = None, handled: bool | None = None
@@ -85,7 +94,7 @@ class Toolbox:
         if handled is not None:
             handles = _plus(handles, given) if handled else _minus(handles, given)
         known = {**self.known, **given} if is_whole else {**self.known, **{**given, **self.known}}
-        return replace(self, known=known, usable=names, handled=handles)
+        return replace(self, known=known, usable=names, handled=handles, written={})
 
     def classes_of(self, given: ToolClasses) -> list[ToolClass]:
         """Return the classes that an argument means: one, several, or with None all that are known.
@@ -123,10 +132,22 @@ class Toolbox:
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The descriptions that are sent to the model."""
+        changed = {*self.written.get("llm_functions_map", ()), *self.without_defaults}
         return tuple(
-            each.spec() if name not in self.without_defaults else _short_spec(each)
-            for name, each in zip(self.usable, self.usable_classes, strict=True)
+            self.functions[name].to_tool_spec() if name in changed else self.known[name].spec() for name in self.usable
         )
+
+    @cached_property
+    def explained(self) -> bool:
+        """True if a class that the model may use says more of itself than its form."""
+        return any(each.instructions() or each.examples() for each in self.usable_classes)
+
+    @cached_property
+    def functions(self) -> Mapping[str, LLMFunctionSpec]:
+        """The descriptions of all known tools for a model, by name."""
+        short = self.without_defaults
+        made = {name: each.llm_function_schema(defaults=name not in short) for name, each in self.known.items()}
+        return MappingProxyType({**made, **self.written.get("llm_functions_map", {})})
 
 
 def _plus(names: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
@@ -135,11 +156,6 @@ def _plus(names: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
 
 def _minus(names: tuple[str, ...], gone: Collection[str]) -> tuple[str, ...]:
     return tuple(each for each in names if each not in gone)
-
-
-def _short_spec(tool_class: ToolClass) -> ToolSpec:
-    schema = tool_class.llm_function_schema(defaults=False)
-    return ToolSpec(schema.name, schema.description, schema.parameters)
 
 
 def as_toolbox(given: Any) -> Toolbox:
@@ -160,6 +176,7 @@ class HasToolbox(Protocol):
 
 
 V = TypeVar("V", bound="NameSet | ToolTable")
+W = TypeVar("W")
 
 
 class ToolProperty(Generic[V]):
@@ -173,6 +190,28 @@ class ToolProperty(Generic[V]):
 
     def __set__(self, agent: Any, given: Any) -> None:
         self.fget(agent).fill(given)
+
+
+class ToolAttribute(Generic[W]):
+    """An attribute about an agent's tools: computed, or what was set since a tool was enabled.
+
+    Args:
+        name: of the attribute.
+        compute: gives the value of an agent.
+        doc: the documentation.
+    """
+
+    def __init__(self, name: str, compute: Callable[[Any], W], doc: str) -> None:
+        self._name, self._compute, self.__doc__ = name, compute, doc
+
+    def __get__(self, agent: Any, owner: type | None = None) -> W:
+        if agent is None:
+            return cast("W", self)
+        written = agent.toolbox.written
+        return written[self._name] if self._name in written else self._compute(agent)
+
+    def __set__(self, agent: HasToolbox, value: W) -> None:
+        agent.toolbox = replace(agent.toolbox, written={**agent.toolbox.written, self._name: value})
 
 
 class NameSet(MutableSet[str]):

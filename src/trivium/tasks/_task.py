@@ -154,8 +154,8 @@ class Task(Module, RunAttributes, Generic[T]):
         self.turns = (2 if llm_delegate else 1) if single_round else -1
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
         self.allow_null_result, self.default_human_response = allow_null_result, default_human_response
-        self.done_if_response = frozenset(map(name_of, done_if_response))
-        self.done_if_no_response = frozenset(map(name_of, done_if_no_response))
+        self.done_if_response = [*map(name_of, done_if_response)]
+        self.done_if_no_response = [*map(name_of, done_if_no_response)]
         self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), agent.llm_tools_map))
         self.default_return_type: Any = default_return_type or self.answer_type
         self.latest_run, self.max_stalled_steps = TaskRun(self), max_stalled_steps
@@ -245,6 +245,7 @@ class Task(Module, RunAttributes, Generic[T]):
         new.agent = cast("ChatAgent", self.agent).clone(i)
         new.config, new.config_sub_task = self.config.model_copy(), self.config_sub_task.model_copy()
         new.name, new.latest_run = f"{self.name}-{i}", TaskRun(new)
+        new.done_if_response, new.done_if_no_response = [*self.done_if_response], [*self.done_if_no_response]
         new.sub_tasks = [task.clone(i) for task in self.sub_tasks]
         return new
 
