@@ -100,6 +100,4 @@ def _written_rules(agent: Any) -> str:
 
 GUIDANCE = ToolAttribute("system_tool_instructions", methodcaller("tool_instructions"), "When to use each tool.")
 RULES = ToolAttribute("system_json_tool_instructions", _written_rules, "How a call of each tool is written as text.")
-FUNCTIONS = ToolAttribute[Any](
-    "llm_functions_map", attrgetter("toolbox.functions"), "What a model is sent of each tool."
-)
+FUNCTIONS = ToolAttribute[Any]("llm_functions_map", attrgetter("toolbox.functions"), "What a model is sent of a tool.")
