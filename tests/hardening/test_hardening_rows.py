@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,14 +105,18 @@ def test_rows_with_too_many_columns_name_that_limit(kind: Callable[[Any], Any]) 
     assert caught.value.limit == "columns"
 
 
-def test_a_row_that_is_too_long_names_that_limit() -> None:
+def test_a_row_that_is_too_long_names_that_limit(tmp_path: Path) -> None:
     rows = [{"a": "é" * 2000}]
     with pytest.raises(DocumentTooLargeError, match=r"shorten it, or raise TableLimits\(line_bytes=…\)") as caught:
         ReadOnlyTables(iter(rows), limits=TableLimits(line_bytes=3000))
     assert (caught.value.limit, caught.value.value) == ("line_bytes", 3000)
-    long = [{"a": "z" * (5 << 20)}]  # more than DuckDB's own limit
-    with closing(ReadOnlyTables(long, limits=TableLimits(line_bytes=6 << 20))) as tables:
-        assert tables.query("SELECT length(a) FROM data").rows == [(5 << 20,)]
+    file = tmp_path / "data.csv"
+    file.write_text(f"a,b\n1,{'z' * (5 << 20)}\n", encoding="utf-8")
+    for source in ([{"a": 1, "b": "z" * (5 << 20)}], str(file)):  # more than DuckDB's own limit
+        with pytest.raises(DocumentTooLargeError, match=r"TableLimits\(line_bytes=…\)"):
+            ReadOnlyTables(source)
+        with closing(ReadOnlyTables(source, limits=TableLimits(line_bytes=6 << 20))) as tables:
+            assert tables.query("SELECT a, length(b) FROM data").rows == [(1, 5 << 20)]
 
 
 def test_an_error_of_the_users_own_has_no_note_of_ours() -> None:

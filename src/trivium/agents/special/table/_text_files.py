@@ -21,7 +21,6 @@ _DELIMITERS: Final = ",;\t|"
 _HEAD: Final = 1 << 16  # bytes of a file in which its layout is found
 _WINDOW: Final = 1 << 14  # bytes; longer lines are looked at one by one
 _EMPTY: Final = "(empty)"
-_READ: Final = "buffer_size = 4194304"  # bytes; it is 16 times the longest line otherwise
 _WIDTH: Final = re.compile(r"CSV Error on Line: (\d+)(?s:.*)Expected Number of Columns: (\d+) Found: (\d+)")
 _LINE_END: Final = re.compile(rb"[\r\n]")
 _COLUMN: Final = re.compile(r'when converting column "(.*)"\. Could not')
@@ -73,12 +72,12 @@ def create_text_table(execute: Execute, name: str, path: Path, layout: Layout, f
 
     if not layout.is_own:
         try:
-            return create_table(execute, name, f"read_csv({sql_text(path)}, header = true, {_READ})")
+            return create_table(execute, name, f"read_csv({sql_text(path)}, header = true, {layout.buffers})")
         except (duckdb.ConversionException, duckdb.InvalidInputException):
             pass  # a later row is of another type, or another width
     even = write_even(execute, path, layout, file)
     try:
-        return create_typed(execute, name, even)
+        return create_typed(execute, name, even, layout.buffers)
     finally:
         even.unlink()
 
@@ -203,13 +202,14 @@ def write_utf8(file: Path, path: Path, encoding: str) -> None:
 class Layout(NamedTuple):
     """The layout of a file: delimiter and quote, the number of lines before the headers, and the number of headers.
 
-    `is_own` is True if DuckDB would read the file with another one.
+    `buffers` is what DuckDB's reader is told of the longest line; `is_own` is True if it would find another layout.
     """
 
     delimiter: str
     quote: str
     skip: int
     width: int
+    buffers: str
     is_own: bool = False
 
 
@@ -231,10 +231,13 @@ def find_layout(execute: Execute, path: Path, file: Path, limits: TableLimits) -
     first = next((at for at, line in enumerate(lines) if line.strip()), 0)
     widths = {each: _width(lines[first:], each) for each in _DELIMITERS}
     best = max(_DELIMITERS, key=lambda each: widths[each])
-    own = Layout(best, '"', first, widths[best], is_own=True)
+    # Left to itself DuckDB takes no line of 2,000,000 bytes, and keeps 16 times the longest line.
+    buffers = f"max_line_size = {limits.line_bytes}, buffer_size = {max(4 << 20, 2 * limits.line_bytes)}"
+    own = Layout(best, '"', first, widths[best], buffers, is_own=True)
     if own.width > limits.columns:
         raise too_many_columns(file, limits)
-    query = f"SELECT Delimiter, Quote, SkipRows, len(Columns) FROM sniff_csv({sql_text(path)}, header = true)"  # noqa: S608
+    source = f"sniff_csv({sql_text(path)}, header = true, {buffers})"
+    query = f"SELECT Delimiter, Quote, SkipRows, len(Columns) FROM {source}"  # noqa: S608
     try:
         found = execute(query)
     except duckdb.InvalidInputException:
@@ -245,7 +248,7 @@ def find_layout(execute: Execute, path: Path, file: Path, limits: TableLimits) -
     has_rows = any(delimiter in line and not line.startswith("#") for line in skipped)
     if (has_rows and not is_preamble) or (width == 1 < own.width):
         return own
-    return Layout(delimiter, '"' if quote == _EMPTY else quote, skip, width)
+    return Layout(delimiter, '"' if quote == _EMPTY else quote, skip, width, buffers)
 
 
 def _width(lines: list[str], delimiter: str) -> int:
@@ -269,7 +272,7 @@ def write_even(execute: Execute, path: Path, layout: Layout, file: Path) -> Path
     query = (
         f"read_csv({sql_text(path)}, auto_detect = false, header = false, skip = {layout.skip}, null_padding = true, "
         f"delim = {sql_text(layout.delimiter)}, quote = {quote}, escape = {quote}, parallel = false, "
-        f"columns = {{{columns}}}, {_READ})"
+        f"columns = {{{columns}}}, {layout.buffers})"
     )
     try:
         execute(f"COPY (SELECT * FROM {query}) TO {sql_text(even)} (FORMAT csv, HEADER false)")  # noqa: S608
@@ -285,12 +288,12 @@ def write_even(execute: Execute, path: Path, layout: Layout, file: Path) -> Path
     return even
 
 
-def create_typed(execute: Execute, name: str, even: Path) -> dict[str, str]:
+def create_typed(execute: Execute, name: str, even: Path, buffers: str) -> dict[str, str]:
     """Make a table of a file with even rows; a column whose values turn out to differ in type is text."""
     import duckdb
 
     texts = list[str]()
-    read = f"read_csv({sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"', {_READ}"
+    read = f"read_csv({sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"', {buffers}"
     while True:
         types = ", ".join(f"{sql_text(column)}: 'VARCHAR'" for column in texts)
         given = f", types = {{{types}}}" if types else ""
