@@ -41,7 +41,7 @@ def test_answers_are_scored_by_the_checker_and_the_page_compares_the_ways(tmp_pa
             free = evaluate(Agent(ScriptedModel(answer)), dataset, "free", journal)
             held = ScriptedModel(lambda request: f'{{"answer": "{answer(request)[-1]}"}}')
             constrained = evaluate(Agent[ifbench["Reply"]](held), dataset, "constrained", journal)
-        page = ifbench["page"]({("small", "constrained"): constrained, ("small", "free"): free})
-    assert "| small | free | 33.3% (6% to 79%, 3) | 100.0% (44% to 100%, 3) | 0 |" in page
-    assert "| small | constrained | 100.0%" in page
-    assert "small, from free to constrained: loose: +0.000" in page
+        page = ifbench["part_of_page"]({("small", "constrained"): constrained, ("small", "free"): free}, 3)
+    assert "| small | free | 33% (6% to 79%, 3) | 100% (44% to 100%, 3) | 0 |" in page
+    assert "| small | constrained | 100%" in page
+    assert "- small, loose, from *free* to *constrained*: +0.000" in page

@@ -24,6 +24,9 @@ def test_a_small_run_fills_the_page(tmp_path: Path):
         assert min(*figures.alone, *figures.among, figures.opening) > 0
         owned = asyncio.run(found.owners.talked(4))
         assert [owned.sessions, owned.wrong, owned.foreign] == [4, 0, 0]
-        page = main.page(3, 4, {ours.title: figures}, owned._replace(wrong=7))
+        beside = {kind: found.crowds.measured_beside(kind, 0.2) for kind in ("", "burst")}
+        page = main.page(3, 4, {ours.title: figures}, owned._replace(wrong=7), 0.2, beside)
     assert "| trivium, `POST /runs` | " in page
     assert " | 7 | 0 |\n" in page
+    assert "| nobody | " in page
+    assert "| bursts of 810 connections, " in page
