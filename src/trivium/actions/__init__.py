@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trivium.actions._cut import cut_text
     from trivium.actions._passing_tools import AgentSendTool, DonePassTool, ForwardTool, PassTool, SendTool
     from trivium.actions._recipient_tools import AddRecipientTool, RecipientTool
-    from trivium.actions._rewind_tool import RewindTool
+    from trivium.actions._rewind_tool import RewindTool, prune_messages
     from trivium.actions._slides import PPT, AsyncPPT
     from trivium.actions._xml_tool_message import XMLToolMessage
     from trivium.actions.python import (
@@ -131,6 +131,7 @@ __all__ = [
     "descriptions_of",
     "dual",
     "find_handler",
+    "prune_messages",
     "report_progress",
     "run_tool",
     "tool",
@@ -166,5 +167,6 @@ _HOMES = {
     "XMLToolMessage": "_xml_tool_message",
     "cached": "_cached",
     "cut_text": "_cut",
+    "prune_messages": "_rewind_tool",
 }
 lazy_names(__name__, _HOMES, __all__, rest="web")

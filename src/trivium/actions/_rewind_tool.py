@@ -10,7 +10,7 @@ from trivium.policies import Source, SourceKind
 from trivium.schema import Entity, Message, ObjectRegistry
 from trivium.schema.lowlevel import links_of
 
-__all__ = ["RewindTool"]
+__all__ = ["RewindTool", "prune_messages"]
 
 
 class RewindTool(ToolMessage):
@@ -45,13 +45,47 @@ class RewindTool(ToolMessage):
             text = f"There is no message {self.n} to go back to: you have written {len(own)}, and n begins at 1."
             return Message(content=text, sender=agent.name, entity=Entity.AGENT, receiver=Entity.LLM)
         at = own[self.n - 1]
-        forget_answers(messages[at])
-        forget_runs(messages[at:], agent)
         sources = memory.sources if memory else frozenset[Source]()
         new = Message(content=self.content, sender=agent.name, entity=Entity.LLM, sources=sources)
-        memory.delete(range(at, len(messages)))
+        prune_messages(agent, at + 1)
         memory.add(new)
         return new
+
+
+def prune_messages(agent: Any, idx: int) -> Message | None:
+    """Forget the messages of an agent from one on, and what other agents heard and said because of them.
+
+    Args:
+        agent: the agent.
+        idx: the index of the first in `agent.message_history`, where 0 is the system message, which stays.
+
+    Returns:
+        The message that the first answered; None if there is none any more.
+
+    Raises:
+        AssertionError: `idx` is below 1.
+        IndexError: there are not so many messages.
+
+    Example:
+        >>> from trivium import ChatAgent, ChatAgentConfig
+        >>> agent = ChatAgent(ChatAgentConfig())
+        >>> agent.update_history("Who signed?", "Ada.")
+        >>> prune_messages(agent, 2)
+        >>> [each.content for each in agent.message_history[1:]]
+        ['Who signed?']
+    """
+    memory = agent.current_memory()
+    messages: list[Message] = memory.get_memory(len(memory)) if memory else []
+    if idx < 1:
+        raise AssertionError(f"message {idx} of a history cannot be forgotten: the first that can has the index 1")
+    if idx > len(messages):
+        raise IndexError(f"there is no message {idx} in the history of {agent.name}: the last is {len(messages)}")
+    gone = messages[idx - 1 :]
+    parent = gone[0].parent
+    forget_answers(gone[0])
+    forget_runs(gone, agent)
+    memory.delete(range(idx - 1, len(messages)))
+    return parent
 
 
 def forget_answers(message: Message) -> None:

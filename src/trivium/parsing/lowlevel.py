@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trivium.parsing._chunk import check_documents, splice
     from trivium.parsing._limits import MAX_BYTES
     from trivium.parsing._statements import MAIL_HEADER, statements
+    from trivium.parsing._typed_values import PrimitiveType, from_string, is_callable, is_instance_of, to_string
     from trivium.parsing._words import StemTable, stems
     from trivium.parsing.formats._apart import start_apart
     from trivium.parsing.formats._decoding import decode, tidy
@@ -30,6 +31,7 @@ __all__ = [
     "MAX_BYTES",
     "Original",
     "Parsed",
+    "PrimitiveType",
     "SheetOrder",
     "StemTable",
     "Tag",
@@ -37,6 +39,9 @@ __all__ = [
     "declared_charset",
     "decode",
     "escape_unprintable",
+    "from_string",
+    "is_callable",
+    "is_instance_of",
     "opening_error",
     "page_pictures",
     "parse_original",
@@ -50,6 +55,7 @@ __all__ = [
     "suffix_for",
     "suffix_of",
     "tidy",
+    "to_string",
     "tokenize_html",
 ]
 
@@ -58,6 +64,7 @@ _HOMES = {
     "MAX_BYTES": "_limits",
     "Original": "formats._formats",
     "Parsed": "formats._formats",
+    "PrimitiveType": "_typed_values",
     "SheetOrder": "formats._sheets",
     "StemTable": "_words",
     "Tag": "formats._markup",
@@ -65,6 +72,9 @@ _HOMES = {
     "declared_charset": "formats._html",
     "decode": "formats._decoding",
     "escape_unprintable": "formats._formats",
+    "from_string": "_typed_values",
+    "is_callable": "_typed_values",
+    "is_instance_of": "_typed_values",
     "opening_error": "formats._reading",
     "page_pictures": "formats._pictures",
     "parse_original": "formats._parsers",
@@ -78,6 +88,7 @@ _HOMES = {
     "suffix_for": "formats._media_types",
     "suffix_of": "formats._formats",
     "tidy": "formats._decoding",
+    "to_string": "_typed_values",
     "tokenize_html": "formats._markup",
 }
 lazy_names(__name__, _HOMES, __all__, below="trivium.parsing")

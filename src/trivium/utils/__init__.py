@@ -11,7 +11,9 @@ from trivium.streams import (
 )
 from trivium.utils import configuration as configuration
 from trivium.utils import constants as constants
+from trivium.utils import logging as logging
 from trivium.utils import object_registry as object_registry
+from trivium.utils import output as output
 
 __all__ = [
     "GeneratorWithReturn",

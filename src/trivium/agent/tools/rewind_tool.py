@@ -1,5 +1,5 @@
 """The tool that goes back, at the documented path."""
 
-from trivium.actions import RewindTool
+from trivium.actions import RewindTool, prune_messages
 
-__all__ = ["RewindTool"]
+__all__ = ["RewindTool", "prune_messages"]
