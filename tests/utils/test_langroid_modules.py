@@ -90,6 +90,8 @@ def real_cache(folder: Path) -> Generator[RedisCache]:
 
 @pytest.mark.parametrize("make", [fake_cache, real_cache])
 @pytest.mark.shows(
+    "cachedb.redis_cachedb.RedisCache",
+    "cachedb.redis_cachedb.RedisCacheConfig",
     "cachedb.redis_cachedb.RedisCacheConfig.fake=False",
     "cachedb.redis_cachedb.RedisCache.store()",
     "cachedb.redis_cachedb.RedisCache.retrieve()",
