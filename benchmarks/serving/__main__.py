@@ -51,8 +51,8 @@ CROWDS = """
 ## Clients that connect and say little
 
 Turns of new clients, one after the other for {seconds:g} seconds each, at a server with its limits of connections as
-they are, beside a process that opens connections as fast as it can. Both are on this machine, and share its processors
-with the server.
+they are, beside a process that holds connections or opens them as fast as it can. Both are on this machine, and share
+its processors with the server.
 """
 
 

@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -22,7 +24,8 @@ HEAD = b"POST /runs HTTP/1.1\r\nHost: 127."
 BODY = b"POST /runs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer t\r\nContent-Length: 1000\r\n\r\n{"
 KINDS = {
     "": "nobody",
-    "slow": f"{HALF_OPEN:,} half-open connections and {SLOW_BODIES} slow bodies, each opened again when it is closed",
+    "slow": f"{HALF_OPEN:,} half-open connections and {SLOW_BODIES} slow bodies, opened again a second after their end",
+    "flood": "the same, opened again at once",
     "burst": f"bursts of {BURST} connections, one after the other",
 }
 """The crowds, and their names on the page."""
@@ -43,9 +46,9 @@ def _connect(port: int, said: bytes, number: int) -> socket.socket:
     return client
 
 
-def _slow(port: int) -> None:
-    """Hold connections, send a byte of each body ten times a second, and open what is closed again."""
-    waiting = selectors.DefaultSelector()
+def _slow(port: int, pause: float = 1.0) -> None:
+    """Hold connections, send a byte of each body ten times a second, and open what is closed again after a pause."""
+    waiting, closed = selectors.DefaultSelector(), deque[tuple[float, int]]()
 
     def open_at(number: int) -> None:
         made = _connect(port, HEAD if number < HALF_OPEN else BODY, number)
@@ -58,7 +61,9 @@ def _slow(port: int) -> None:
         for key, _ in waiting.select(0.1):
             waiting.unregister(key.fileobj)
             cast("socket.socket", key.fileobj).close()
-            open_at(key.data)
+            closed.append((time.monotonic() + pause, key.data))
+        while closed and closed[0][0] <= time.monotonic():
+            open_at(closed.popleft()[1])
         for key in list(waiting.get_map().values()):
             if key.data >= HALF_OPEN:
                 with suppress(OSError):  # it is closed: the next look opens it again
@@ -105,4 +110,4 @@ def measured_beside(kind: str, seconds: float) -> Beside:
 
 
 if __name__ == "__main__":
-    {"slow": _slow, "burst": _bursts}[sys.argv[1]](int(sys.argv[2]))
+    {"slow": _slow, "flood": partial(_slow, pause=0.0), "burst": _bursts}[sys.argv[1]](int(sys.argv[2]))
