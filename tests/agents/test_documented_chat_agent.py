@@ -340,6 +340,25 @@ def test_the_model_is_told_about_the_tools_it_may_use_and_no_others():
     assert "square" not in said(agent)[0][1], "made anew for each call"
 
 
+class Shout(Greet):
+    request: str = "shout"
+
+    @classmethod
+    def langroid_tools_instructions(cls) -> str:
+        return "A call of it stands alone."
+
+
+@pytest.mark.shows("ToolMessage.langroid_tools_instructions")
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_classs_own_words_on_how_it_is_called_are_told_to_a_model_that_writes_calls_as_text(is_written: bool):
+    config = ChatAgentConfig(use_tools=is_written, use_functions_api=not is_written)
+    agent = ChatAgent(config, llm=ScriptedModel(["Hi."]))
+    agent.enable_message([Greet, Shout])
+    agent.llm_response("Hello?")
+    assert asked(agent).count("A call of it stands alone.") == is_written
+    assert Greet.langroid_tools_instructions() not in asked(agent)
+
+
 @pytest.mark.shows("weak point 10", "Agent.llm_tools_usable", "ChatAgent.tool_format_rules")
 def test_tools_are_told_in_the_order_in_which_they_were_enabled():
     names = [f"tool_{number}" for number in (7, 3, 9, 1, 5, 2, 8, 4, 6)]

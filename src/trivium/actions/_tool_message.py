@@ -35,7 +35,7 @@ from trivium.schema.lowlevel import OlderNames, WrittenArguments, unfenced
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
 
-__all__ = ["ToolMessage", "classes_by_name"]
+__all__ = ["ToolMessage", "classes_by_name", "guidance_of"]
 
 T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4
@@ -241,7 +241,7 @@ class ToolMessage(OlderNames):
 
     @classmethod
     def langroid_tools_instructions(cls) -> str:
-        """Tell a model that writes its calls as text how to call a tool. Override it."""
+        """Tell a model that writes its calls as text how to call a tool; it is told where a class overrides it."""
         return "To call a tool, write its JSON object in your answer; its `request` must be the name of the tool."
 
     @classmethod
@@ -417,6 +417,17 @@ class ToolMessage(OlderNames):
 
 def _is_overridden(kind: type[ToolMessage], name: str) -> bool:
     return mark_of(kind, name).__func__ is not mark_of(ToolMessage, name).__func__
+
+
+def guidance_of(kind: type[ToolMessage], is_written: bool = True) -> str:
+    """Return when to use a tool, as its class says; and how to call it, if the class has its own words for that.
+
+    Args:
+        kind: the class.
+        is_written: whether the model writes its calls as text, and so needs to be told how.
+    """
+    is_own = is_written and _is_overridden(kind, "langroid_tools_instructions")
+    return "\n".join(filter(None, (kind.instructions(), kind.langroid_tools_instructions() if is_own else "")))
 
 
 def classes_by_name(

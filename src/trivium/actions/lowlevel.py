@@ -12,13 +12,14 @@ from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._tool import describe_errors, mark_of, remove_titles
-from trivium.actions._tool_message import classes_by_name
+from trivium.actions._tool_message import classes_by_name, guidance_of
 
 __all__ = [
     "call_text",
     "classes_by_name",
     "describe_errors",
     "describe_tool",
+    "guidance_of",
     "invalid_api",
     "is_done_tool",
     "is_json_array",

@@ -6,7 +6,7 @@ from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import refuse_twins
+from trivium.actions.lowlevel import guidance_of, refuse_twins
 from trivium.agents._calls import READERS, overrides, read_calls
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._toolbox import ToolAttribute, Toolbox
@@ -84,10 +84,10 @@ def format_rules(box: Toolbox) -> str:
 
 def tool_guidance(agent: Agent[Any]) -> str:
     """Return when to use each tool, and examples, for those that say so."""
-    parts: list[str] = []
+    parts, is_written = list[str](), writes_calls_as_text(agent)
     for each in agent.toolbox.usable_classes:
-        guidance = each.instructions()
-        examples = "" if writes_calls_as_text(agent) else each.usage_examples()
+        guidance = guidance_of(each, is_written)
+        examples = "" if is_written else each.usage_examples()
         lines = [f"GUIDANCE: {guidance}" if guidance else "", f"EXAMPLES:\n{examples}" if examples else ""]
         if any(lines):
             parts.append("\n".join([f"TOOL: {each.name()}:", *filter(None, lines)]))

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import classes_by_name, refuse_twins
+from trivium.actions.lowlevel import classes_by_name, guidance_of, refuse_twins
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import ToolSpec
 
@@ -140,7 +140,7 @@ class Toolbox:
     @cached_property
     def explained(self) -> bool:
         """True if a class that the model may use says more of itself than its form."""
-        return any(each.instructions() or each.examples() for each in self.usable_classes)
+        return any(guidance_of(each) or each.examples() for each in self.usable_classes)
 
     @cached_property
     def functions(self) -> Mapping[str, LLMFunctionSpec]:
