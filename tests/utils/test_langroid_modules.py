@@ -45,7 +45,6 @@ from trivium.utils.types import PrimitiveType, from_string, is_callable, is_inst
     "agent.base.NO_ANSWER",
     "agent.tools.DonePassTool",
     "agent.tools.DoneTool",
-    "agent.tools.orchestration.__all__",
 )
 def test_the_paths_of_agents_lead_to_the_things_themselves() -> None:
     assert trivium.agent.ChatDocument(content="x") == Message(content="x")
@@ -291,7 +290,7 @@ def test_loggers_are_set_up(names: list[str], tmp_path: Path, capsys: pytest.Cap
     assert logging.getLogger("email.mime.text").level == logging.CRITICAL
 
 
-@pytest.mark.shows("utils.output.status.status(log_if_quiet=True)")
+@pytest.mark.shows("utils.output.status(log_if_quiet=True)")
 def test_a_status_is_shown_unless_the_settings_say_quiet(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
