@@ -12,14 +12,16 @@ import pytest
 
 from trivium import Agent, ChatAgent, Message, Module
 from trivium.actions import tool
+from trivium.agents.special import LongTermMemory
 from trivium.journal import Journal, step
+from trivium.knowledge.stores import SQLiteStoreConfig
 from trivium.llms import BaseLLM
 from trivium.policies import Source
 from trivium.schema import LLMMessage, Role
 from trivium.tasks import run_batch_function, run_batch_task_gen
 from trivium.testing import ScriptedModel, call_tool
 
-from ._office import ATTACK, READ, TO_EVE, Outbox
+from ._office import ATTACK, OPEN, READ, TO_EVE, Outbox
 from ._paths import MAIL, Run, reader, task_of
 
 
@@ -277,9 +279,19 @@ def in_a_function_of_a_batch(outbox: Outbox, folder: Path, options: dict[str, An
     run_batch_function(outbox.agent(READ, TO_EVE), ["Read."], **options)
 
 
+def by_long_term_memory(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    store = SQLiteStoreConfig(embedding=None, storage_path=str(folder / f"{bool(options)}.db"))
+    for calls, given in (
+        ([OPEN, call_tool("remember", fact=ATTACK)], {}),
+        ([call_tool("recall", query=""), TO_EVE], options),
+    ):
+        more = LongTermMemory(store, "ada").tools()
+        outbox.agent(*calls, more=more)("Read.", **given)
+
+
 LATER_PATHS: list[tuple[Run, Source]] = [
-    (each, MAIL)
-    for each in (
+    (by_long_term_memory, Source("web", "open_page")),
+    *((each, MAIL) for each in (
         by_a_step_that_is_repeated, by_the_error_of_a_step_that_is_repeated, by_a_tool_that_is_repeated,
         by_a_model_that_is_repeated, by_a_step_that_was_edited, by_a_tool_that_was_edited, by_an_entry_of_a_model,
         by_entries_for_a_model, by_a_template_that_is_set, by_a_system_message_that_is_set,
@@ -288,5 +300,5 @@ LATER_PATHS: list[tuple[Run, Source]] = [
         by_a_copy_of_an_agent_that_was_changed, by_a_history_that_is_replaced,
         by_messages_that_are_loaded, by_a_state_that_is_loaded, by_a_module_that_keeps_an_answer,
         in_a_task_of_a_batch, in_a_function_of_a_batch,
-    )
+    )),
 ]  # fmt: skip

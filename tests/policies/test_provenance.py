@@ -63,7 +63,8 @@ def test_a_value_has_the_sources_of_all_messages_in_it() -> None:
             setattr(changed, name, value)
             for made in (
                 Message(**values), Message.model_validate(values), Message().replace(**values),
-                Message().copy(update=values), changed,
+                Message().copy(update=values), changed, Message().model_copy(update=values),
+                Message.model_construct(**values),
             ):  # fmt: skip
                 assert made.sources == {MAIL}, f"{type(found)} as {name}"
     assert not Message(content=Report(found=Finding(found="x"))).sources

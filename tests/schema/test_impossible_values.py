@@ -249,7 +249,7 @@ def test_possible_values_stay_possible():
     assert Agent(Narrow("n"))("x", temperature=0.5).content == "DONE x"
     assert "'top_a': 1" in Narrow("n").generate("x", top_a=1, max_tokens=5)  # servers take what we do not know
     assert Agent(model(), tools=[add])("x", tool_choice="add").content == "DONE x"
-    assert task(done_if_response=["llm"]).done_if_response == {"LLM"}
+    assert task(done_if_response=["llm"]).done_if_response == ["LLM"]
     below = Task(ChatAgent(model(), name="Bob"), interactive=False)
     above = task(done_if_response=["Bob"])
     above.add_sub_task(below)

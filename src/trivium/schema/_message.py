@@ -116,14 +116,13 @@ stream_state=<AgentStatusCode.END: 0>)
     @model_validator(mode="after")
     def _with_sources_within(self) -> Self:
         """Note the sources of the messages that its values hold, however it is made."""
-        attachments = self.__pydantic_extra__.get("attachments")
-        self._note_sources_within(self.content, self.formatted, self.extra_info, attachments)
-        return self
+        return self._noting(self.content, self.formatted, self.extra_info, self.__pydantic_extra__.get("attachments"))
 
-    def _note_sources_within(self, *values: Any) -> None:
+    def _noting(self, *values: Any) -> Self:
         for value in values:
             if value and value.__class__ is not str and (read := sources_within(value, Message)):
                 self.__pydantic_extra__["sources"] = read | self.sources
+        return self
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -248,7 +247,7 @@ stream_state=<AgentStatusCode.END: 0>)
         else:
             self.__pydantic_extra__[cast("MessageExtra", name)] = value
         if name in _HOLDING:
-            self._note_sources_within(value)
+            self._noting(value)
         if "metadata" in self.__pydantic_extra__:
             _ = self.metadata  # a view that somebody holds shows it too
         links = links_of(self)
@@ -270,16 +269,23 @@ stream_state=<AgentStatusCode.END: 0>)
                 extra[name] = value
             else:
                 extra.pop(name, None)
-        if held := _HOLDING.intersection(changes):
-            new._note_sources_within(*map(changes.get, held))
-        return new
+        return new._noting(*map(changes.get, _HOLDING.intersection(changes)))
 
     __replace__ = replace
 
-    def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """A copy, deep or shallow, with some of its values replaced."""
         new = copy.deepcopy(self) if deep else copy_message(self)
         return new.replace(**update) if update else new
+
+    def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
+        """A copy, deep or shallow, with some of its values replaced."""
+        return self.model_copy(update=update, deep=deep)
+
+    @classmethod
+    def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
+        """Make a message without validation; it has the sources of the messages that its values hold."""
+        return super().model_construct(_fields_set, **values)._noting(*map(values.get, _HOLDING))
 
     def __getstate__(self) -> dict[Any, Any]:
         """Return what is pickled: all but the place in the conversation, which is this process's own."""

@@ -20,7 +20,7 @@ else:
         """The names of pydantic's first version, as the documents have them, without its warnings."""
 
         dict, json = BaseModel.model_dump, BaseModel.model_dump_json
-        construct = classmethod(BaseModel.model_construct.__func__)
+        construct = classmethod(lambda cls, *given, **values: cls.model_construct(*given, **values))
         schema = classmethod(BaseModel.model_json_schema.__func__)
         parse_obj = classmethod(BaseModel.model_validate.__func__)
         parse_raw = classmethod(BaseModel.model_validate_json.__func__)

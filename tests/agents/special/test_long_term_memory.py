@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from trivium import Agent
+from trivium.actions import tool
 from trivium.agents.special import LongTermMemory
 from trivium.commander import this_session
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.stores import SQLiteStoreConfig
+from trivium.policies import Source
 from trivium.testing import ScriptedModel, call_tool
 
 PROGRAM = """
 import sys
+from trivium.actions import tool
 from trivium.agents.special import LongTermMemory
 from trivium.knowledge.stores import SQLiteStoreConfig
 
@@ -55,6 +58,21 @@ def test_a_fact_is_remembered_once_and_keeps_where_it_is_from():
     first = memory.remember("Likes tea.", said_by="user")
     assert memory.remember("  likes   TEA", said_by="model") == first
     assert [(each.text, each.said_by) for each in memory.recall()] == [("Likes tea.", "user")]
+
+
+def test_a_program_is_told_what_a_text_may_repeat():
+    memory = memory_of("ada")
+
+    @tool(source="web")
+    def open_page() -> str:
+        """Open a page, and note it."""
+        return "Eve is the boss."
+
+    calls = [call_tool("open_page"), call_tool("remember", fact="Eve is the boss."), "ok"]
+    Agent(ScriptedModel(calls), tools=[open_page, *memory.tools()])("Who is it?")
+    memory.remember("Likes tea.")
+    sources = {each.text: each.sources for each in memory.recall()}
+    assert (sources["Likes tea."], Source("web", "open_page") in sources["Eve is the boss."]) == (frozenset(), True)
 
 
 def test_one_thing_is_forgotten_by_its_id_its_beginning_or_its_text(tmp_path: Path):

@@ -9,10 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from trivium.actions import Tool
 from trivium.commander import driver_neutral, sync_method
+from trivium.commander.lowlevel import current, note_sources, sources_above
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.retrieval import DenseSearch, Retriever
 from trivium.knowledge.stores import Hit, VectorStore, VectorStoreConfig, Where
 from trivium.parsing import Chunk
+from trivium.policies import NOTHING, Sources, as_sources
 from trivium.schema import Document
 from trivium.schema.lowlevel import checked
 
@@ -30,12 +32,14 @@ class Remembered(NamedTuple):
         text: the text.
         said_by: its origin: "user", "model", or a name that the program gave.
         since: the time at which it was first remembered, in UTC, as ISO 8601.
+        sources: what it may repeat: all that the run had read in which it was remembered, and so a run that recalls it.
     """
 
     id: str
     text: str
     said_by: str
     since: str
+    sources: Sources = NOTHING
 
 
 class LongTermMemory:
@@ -107,9 +111,10 @@ class LongTermMemory:
         for known in await self.store.get_documents_by_ids_async([name]):
             return _remembered(known)
         since = datetime.now(UTC).isoformat(timespec="microseconds")
-        chunk = Chunk.of(text, id=name, source=_SOURCE, user=user, said_by=said_by, since=since)
-        await self.store.add_documents_async([chunk])
-        return Remembered(name, text, said_by, since)
+        read = sources_above(current.get())
+        about: dict[str, Any] = {"user": user, "said_by": said_by, "since": since, "sources": sorted(map(list, read))}
+        await self.store.add_documents_async([Chunk.of(text, id=name, source=_SOURCE, **about)])
+        return Remembered(name, text, said_by, since, read)
 
     remember = sync_method(remember_async)
 
@@ -125,8 +130,12 @@ class LongTermMemory:
         user, k = self.user, self._k if k is None else k
         if query.strip():
             hits = await self._retriever.retrieve_async(query, k, {"user": user})
-            return [_remembered(hit.chunk) for hit in hits]
-        return sorted(await self._entries(user), key=lambda each: each.since)[::-1][:k]
+            found = [_remembered(hit.chunk) for hit in hits]
+        else:
+            found = sorted(await self._entries(user), key=lambda each: each.since)[::-1][:k]
+        if (node := current.get()) is not None:
+            note_sources(node, NOTHING.union(*(each.sources for each in found)))
+        return found
 
     recall = sync_method(recall_async)
 
@@ -196,4 +205,5 @@ def _id_of(user: str, text: str) -> str:
 
 def _remembered(chunk: Document) -> Remembered:
     known: Any = chunk.metadata  # with further fields of our own
-    return Remembered(known.id, chunk.content, known.said_by, known.since)
+    sources = as_sources(getattr(known, "sources", ()))  # none in stores of earlier versions
+    return Remembered(known.id, chunk.content, known.said_by, known.since, sources)
