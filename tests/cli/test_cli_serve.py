@@ -96,9 +96,10 @@ def test_without_a_token_there_is_a_warning(agents: Command):
 
 
 def test_options_reach_the_server(agents: Command):
-    process = agents.start("serve", "agents:writer", "--port", "0", "--token", "t", "--allow", "temperature")
+    options = ("--token", "t", "--allow", "temperature", "--max-megabytes", "2")
+    process = agents.start("serve", "agents:writer", "--port", "0", *options)
     client = HTTPAgentClient(port=port_of(line_of(process)), token="t")
-    assert client("hi", temperature=0.5).content == "hello"
+    assert client("x" * (3 << 19), temperature=0.5).content == "hello"
     press_ctrl_c(process)
     assert agents.end(process).status == 130
 
@@ -111,7 +112,7 @@ def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: P
     assert line_of(process) == f"open http://127.0.0.1:{port}/ to look at runs, talk and approve\n"
     for token in ("token-a", "token=b"):
         assert HTTPAgentClient(port=port, token=token)("hi").content == "hello"
-    with pytest.raises(RemoteAgentError, match="reached a limit"):
+    with pytest.raises(RemoteAgentError, match="nothing is left of your 1 tokens a day"):
         HTTPAgentClient(port=port, token="token-a")("hi")
     with pytest.raises(RemoteAgentError, match="token="):
         HTTPAgentClient(port=port, token="x")("hi")

@@ -123,9 +123,11 @@ def test_it_stands_among_local_agents_with_the_session_of_the_caller():
 def test_a_deadline_here_ends_the_run_there(entry: Entry):
     sleeper = AsyncSleeper()
     with served(sleeper) as ask:
-        with pytest.raises(DeadlineExceededError):
-            entry(client_of(ask), "hi", timeout=0.2)
-        assert sleeper.began.acquire(timeout=GUARD)
+        for seconds in (0.2, 2, 20):  # on a busy machine it may be over before the run has begun
+            with pytest.raises(DeadlineExceededError):
+                entry(client_of(ask), "hi", timeout=seconds)
+            if sleeper.began.acquire(timeout=seconds):
+                break
         assert sleeper.ended.acquire(timeout=GUARD)
 
 

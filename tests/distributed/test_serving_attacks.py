@@ -110,13 +110,20 @@ def test_pages_of_other_origins_may_not_call_unless_they_were_named():
         preflight = ask.http.options("/chat_completion", headers={"origin": "https://evil.example"})
         assert not [name for name in preflight.headers if name.startswith("access-control")]
     with served(Echo(), origins=["https://app.example"]) as ask:
-        wanted = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
+        wanted = {
+            "access-control-request-method": "POST",
+            "access-control-request-headers": "authorization, x-sdk-lang",
+        }
         for origin, status in (("https://app.example", 200), ("https://evil.example", 403)):
             assert status_with(ask, origin=origin) == status
             preflight = ask.http.options("/chat_completion", headers={"origin": origin, **wanted})
             allowed = preflight.headers.get("access-control-allow-origin")
             assert allowed == (origin if status == 200 else None)
+            assert preflight.status_code == (200 if status == 200 else 400)
             assert "access-control-allow-credentials" not in preflight.headers
+    for wrong in ("app.example", "https://app.example/", "https://App.example", "*"):
+        with pytest.raises(ConfigurationError, match="no origin"):
+            AgentServer(Echo(), origins=[wrong])
 
 
 # ---- what is no request

@@ -192,6 +192,8 @@ def test_a_response_is_cancelled_deleted_and_says_what_was_asked():
     with serving(AsyncSleeper()) as http, client_of(str(http.base_url)) as client:
         started = client.responses.create(model="AsyncSleeper", input="go", background=True)
         assert client.responses.cancel(started.id).status == "cancelled"
+        long = client.responses.create(model="AsyncSleeper", input="go", instructions="x" * 10_001, background=True)
+        client.responses.cancel(long.id)
         assert [each.type for each in client.responses.input_items.list(started.id)] == ["message"]
         client.responses.delete(started.id)
         with pytest.raises(openai.NotFoundError):

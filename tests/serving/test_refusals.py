@@ -319,6 +319,7 @@ def test_where_a_conversation_cannot_go_on_from_a_run_its_client_is_told_what_to
             run.ada.post(f"/runs/{paused['id']}/cancel")
 
 
+OF_AGUI = {"runId": "r", "messages": [{"id": "m", "role": "user", "content": "hi"}]}
 TASK = {"jsonrpc": "2.0", "id": 1, "params": {"id": "run_x"}}
 UNKNOWN: list[tuple[str, str, Any, int, Callable[[httpx2.Response], str], str]] = [
     ("GET", "/runs/run_x", None, 404, ours, "GET /runs"),
@@ -327,6 +328,9 @@ UNKNOWN: list[tuple[str, str, Any, int, Callable[[httpx2.Response], str], str]] 
     ("DELETE", "/runs/run_x", None, 404, ours, "GET /runs"),
     ("POST", "/runs", {"message": "hi", "previous_run_id": "run_x"}, 404, ours, "GET /runs"),
     ("GET", "/memory/nothing", None, 404, ours, "a message begins it"),
+    ("POST", "/ag-ui", {"threadId": "run_x", **OF_AGUI}, 404, ours, "a name that does not begin with run_"),
+    ("POST", "/ag-ui", {"threadId": "x" * 257, **OF_AGUI}, 422, ours, "threadId is"),
+    ("POST", "/runs", {"message": "hi", "model": "x" * 10_001}, 422, ours, "at most 10,000 characters"),
     ("GET", "/v1/responses/resp_x", None, 404, openais, "you have no response"),
     ("GET", "/v1/responses/resp_x?stream=true", None, 404, openais, "you have no response"),
     ("GET", "/v1/responses/resp_x/input_items", None, 404, openais, "you have no response"),

@@ -70,6 +70,7 @@ Clients send "Authorization: Bearer TOKEN". OpenAI's take URL/v1 as base_url;
   /runs/ID/events streams what comes of it. MCP is at URL/mcp. AG-UI, the AI
   SDK, A2A: docs/serving.md.
 Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
+_LARGEST = "The largest request: files and images come within one."
 _PER_ADDRESS = "Of these from one address; a proxy has one."
 _ACCESS = "The token of clients; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users can see arguments."
 _USERS = "A file with a line NAME=TOKEN for each user, who then has runs, conversations and approvals of their own."
@@ -314,6 +315,7 @@ def _serve_command(
     timeout: Annotated[float | None, _option("Seconds that a run may take; else no limit.", "S", min=0.001)] = None,
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
     max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Remembered sessions of a user.")] = 10_000,
+    max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help=_LARGEST)] = 1,
     user_runs: Annotated[int | None, _option("Runs of each user at once; else no limit.", "N", min=1)] = None,
     user_tokens: Annotated[int | None, _option("Tokens of each user a day; else no limit.", "N", min=1)] = None,
     user_usd: Annotated[float | None, _option("US dollars of each user a day; else no limit.", "X", min=1e-6)] = None,
@@ -328,7 +330,7 @@ def _serve_command(
     from trivium.serving import ConnectionLimits, OwnerLimits
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
-    options |= {"max_runs": max_runs, "max_sessions": max_sessions}
+    options |= {"max_runs": max_runs, "max_sessions": max_sessions, "max_bytes": max_megabytes << 20}
     options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
     options["owner_limits"] = OwnerLimits(runs=user_runs, tokens_per_day=user_tokens, usd_per_day=user_usd)
     limits = ConnectionLimits(total=connections, per_address=min(per_address, connections))

@@ -166,7 +166,7 @@ class A2ARoutes(Routes):
             run = await self._find(call, task_id)
             await self._decide(run, message)
             return run, len(run.log.events)
-        session = str(parse_session(message["contextId"])) if message["contextId"] else ""
+        session = str(parse_session(message["contextId"], "contextId")) if message["contextId"] else ""
         said = parse_conversation([{"role": "user", "content": spoken(message)}], "message")
         run = await self._runs.start(
             call.owner, call.name, said, session=session, is_conversation=True, protocol="a2a", a2a=message

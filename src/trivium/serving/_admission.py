@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 
 from trivium.commander import Limits
 from trivium.commander.lowlevel import run_in_worker
-from trivium.serving._conversation import unknown_session
+from trivium.serving._budgets import OwnerBudgets
 from trivium.serving._limits import OwnerLimits
-from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore
+from trivium.serving._store import RunRequest, RunStore
 from trivium.serving._wire import Failure
 
 __all__ = ["Admission"]
@@ -32,7 +30,7 @@ class Admission:
         self, store: RunStore, most: int, owner_limits: OwnerLimits, limits: Limits | None, max_sessions: int
     ) -> None:
         self._store, self._most, self._owner_limits = store, most, owner_limits
-        self._limits, self._max_sessions = limits, max_sessions
+        self._max_sessions, self.budgets = max_sessions, OwnerBudgets(store, owner_limits, limits)
         self.at_work: Counter[str] = Counter()
         """The runs at work, by their owners."""
 
@@ -61,32 +59,11 @@ class Admission:
         if session == request.id or await run_in_worker(partial(self._store.has_session, owner, session)):
             return
         if session.startswith("run_"):
-            raise unknown_session()
+            text = f"there is no session {session[:100]!r}: begin one with a name that does not begin with run_"
+            raise Failure(404, "UnknownSession", text)
         if await run_in_worker(partial(self._store.count_sessions, owner)) >= self._max_sessions:
             text = (
                 f"there are {self._max_sessions} sessions, as many as the server takes (max_sessions): forget some by "
                 "DELETE /memory"
             )
             raise Failure(429, "TooManySessions", text, "max_sessions", self._max_sessions)
-
-    async def left(self, owner: str) -> Limits | None:
-        """Return what a run of an owner may spend.
-
-        Raises:
-            Failure: nothing is left for today; status 429.
-        """
-        most, limits = self._owner_limits, self._limits
-        if most.tokens_per_day is None and most.usd_per_day is None:
-            return limits
-        tokens, usd = await run_in_worker(partial(self._store.spent_since, owner, time.time() - DAY_SECONDS))
-        left: dict[str, float] = {}
-        for name, limit, spent, of_run in (
-            ("tokens", most.tokens_per_day, tokens, limits and limits.tokens),
-            ("usd", most.usd_per_day, usd, limits and limits.usd),
-        ):
-            if limit is not None and spent >= limit:
-                text = f"you have used {spent:g} of {limit:g} {name} a day: wait until the oldest runs are a day old"
-                raise Failure(429, "SpentForToday", text, f"{name}_per_day", limit)
-            if limit is not None:
-                left[name] = min(limit - spent, of_run if of_run is not None else limit)
-        return replace(limits or Limits(), **left)

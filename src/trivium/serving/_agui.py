@@ -77,7 +77,7 @@ class AGUIRoutes(Routes):
     async def _attempt(
         self, owner: str, name: str, thread_id: str, run_id: str, messages: list[JSONObject], resume: list[JSONObject]
     ) -> _Attempt:
-        session = str(parse_session(thread_id))
+        session = str(parse_session(thread_id, "threadId"))
         found = await self._runs.labelled(owner, session, run_id)
         if found is not None and (not found[1] or len(found[0].log.events) > found[1]):  # else it was not decided yet
             return _Attempt(*found, run_id, await self._messages_of(found[0]))

@@ -47,7 +47,7 @@ class AISDKRoutes(Routes):
             raise Failure(422, "InvalidRequest", "the body is that of a DefaultChatTransport: id, messages, trigger")
         if body.get("trigger") == "regenerate-message":
             raise Failure(422, "InvalidRequest", "an answer is not made anew here: send the message again")
-        owner, session = owner_of(request), str(parse_session(chat))
+        owner, session = owner_of(request), str(parse_session(chat, "id"))
         decided = _answers(messages[-1])
         waiting = await self._runs.waiting_in(owner, session, is_decided=bool(decided))
         if waiting is None and messages[-1].get("role") == "assistant":
@@ -71,7 +71,7 @@ class AISDKRoutes(Routes):
         """Stream the message that the run of a chat goes on with, from its beginning; 204 where none does."""
         from starlette.responses import Response as Empty
 
-        owner, session = owner_of(request), str(parse_session(request.path_params["chat"]))
+        owner, session = owner_of(request), str(parse_session(request.path_params["chat"], "the id of a chat"))
         run = await self._runs.unfinished_in(owner, session)
         if run is None:
             return Empty(status_code=204)

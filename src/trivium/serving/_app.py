@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
@@ -34,11 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ServeOptions", "Service", "agent_app"]
 
-_HEADERS: Final = (
-    "a2a-version", "authorization", "content-type", "last-event-id",
-    "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id",
-)  # fmt: skip
-"""The headers that pages of other origins may send."""
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+")
+_EXPOSED: Final = ("location", "mcp-session-id", "retry-after")
+"""The headers of answers that pages of other origins may read; they may send any, as SDKs have their own."""
 _RESERVED: Final = frozenset(
     {
         "approve", "context", "journal", "limits", "listeners", "message", "policy", "run_id", "session_id", "stream",
@@ -118,6 +117,8 @@ class Chosen:
         given = {"approval_seconds": self.approval_seconds, "keep_days": self.keep_days}
         positive(**{name: value for name, value in given.items() if value is not None})
         positive(timeout=timeout, max_runs=self.max_runs, max_bytes=self.max_bytes, max_sessions=self.max_sessions)
+        if wrong := [each for each in self.origins if not _ORIGIN.fullmatch(each)]:
+            raise ConfigurationError(f"{wrong[0]!r} is no origin: write it as https://app.example, without a path")
         if reserved := _RESERVED.intersection(self.keywords):
             raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")
 
@@ -194,7 +195,7 @@ class Service:
         methods = ["GET", "POST", "DELETE"]
         cors = Middleware(
             CORSMiddleware,
-            allow_origins=origins, allow_methods=methods, allow_headers=_HEADERS, expose_headers=["mcp-session-id"],
+            allow_origins=origins, allow_methods=methods, allow_headers=["*"], expose_headers=_EXPOSED,
         )  # fmt: skip
         guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=options.max_bytes)
         known = dict.fromkeys((Failure, JournalError, Exception), refuse)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
@@ -70,7 +71,7 @@ class ResponseRoutes(Routes):
             part = await self._decide(owner, before, cast("list[JSONObject]", decisions), kept)
         else:
             said = parse_conversation([each for each in given if _type_of(each) not in _OURS], "input")
-            if instructions := text_field(body, "instructions"):
+            if instructions := text_field(body, "instructions", inf):
                 said = [{"content": instructions, "is_answer": False}, *said]
             earlier = (await self._find(owner, before)).run if before else None
             name = text_field(body, "model") or (earlier.request.name if earlier is not None else "")
@@ -190,7 +191,7 @@ def _checked(body: JSONObject) -> JSONObject:
         raise Failure(422, "InvalidRequest", "a response in the background is stored: leave store out")
     return {
         "metadata": cast("JSONObject", metadata or {}), "background": body.get("background") is True,
-        "stream": body.get("stream") is True, "instructions": text_field(body, "instructions") or None,
+        "stream": body.get("stream") is True, "instructions": text_field(body, "instructions", inf) or None,
         "store": body.get("store") is not False,
     }  # fmt: skip
 

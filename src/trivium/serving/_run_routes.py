@@ -149,13 +149,20 @@ def _lines(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
     )
 
 
-def text_field(body: Mapping[str, Any], name: str) -> str:
+def text_field(body: Mapping[str, Any], name: str, most: float = 10_000) -> str:
     """Return a text of a body; "" where it is not given.
 
+    Args:
+        body: the body.
+        name: the name of the text there.
+        most: the characters that it may have.
+
     Raises:
-        Failure: it is no text.
+        Failure: it is no text, or too long.
     """
     value: object = body.get(name)
-    if value is not None and (not isinstance(value, str) or len(value) > 10_000):
+    if value is not None and not isinstance(value, str):
         raise Failure(422, "InvalidRequest", f"{name} is a text")
+    if value and len(value) > most:
+        raise Failure(422, "InvalidRequest", f"{name} is a text of at most {most:,} characters")
     return value or ""

@@ -86,7 +86,7 @@ class Runs:
         self._admission = Admission(store, most, owner_limits or OwnerLimits(), limits, max_sessions)
         self._claims = RunClaims(store.database)
         self._work = Work(
-            self.served, journal, store, self._claims, self._admission, limits=limits, timeout=timeout,
+            self.served, journal, store, self._claims, self._admission, timeout=timeout,
             structured=structured, check=self._refuse_waiting,
         )  # fmt: skip
         self._memories, self._watch = self._work.memories, self._work.watch
@@ -157,7 +157,7 @@ class Runs:
                 id=run_id, owner=owner, name=name, session=session or run_id, before=before, protocol=protocol,
                 body={"messages": messages, "fork": fork, **kept, **body},
             )  # fmt: skip
-            await self._admission.left(owner)
+            await self._admission.budgets.check(owner)
             await self._refuse_waiting(request)
             async with self._claims.turn("start", owner):
                 await self._admission.check(request)

@@ -46,7 +46,6 @@ _ROLES = frozenset(
 )
 _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
     (DeadlineExceededError, 504, "the run took longer than the server allows"),
-    (LimitExceededError, 422, "the run reached a limit that the server sets; ask for less"),
     (RunKilledError, 503, "the run was stopped"),
     (ModelError, 502, "the model behind the agent could not answer; the server's log says why"),
     (UnknownNodeError, 404, "the run has no such node, or none that can be edited: look at the run again"),
@@ -82,6 +81,9 @@ def to_failure(error: BaseException) -> Failure:
     """Return the failure that a client receives for an error: its cause where that is known, and nothing internal."""
     if isinstance(error, Failure):
         return error
+    if isinstance(error, LimitExceededError):
+        text = f"the run reached its limit of {error.value:g} {error.limit}, which the server sets; ask for less"
+        return Failure(422, "LimitExceededError", text, error.limit, error.value)
     for kind, status, text in _FAILURES:
         if isinstance(error, kind):
             return Failure(status, kind.__name__, text)
@@ -125,8 +127,12 @@ def is_deeper(value: object, most: int) -> bool:
     return True
 
 
-def parse_session(value: object) -> Session:
+def parse_session(value: object, name: str = "session_id") -> Session:
     """Return the session that a client names, in JSON or in a path: `"7"` and `7` are one session, `"07"` is another.
+
+    Args:
+        value: what the client says.
+        name: the name that this has in its protocol.
 
     Raises:
         Failure: it is neither a whole number nor a text of 1 to 256 characters without NUL; status 422.
@@ -137,7 +143,7 @@ def parse_session(value: object) -> Session:
     """
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     if not 0 < len(text) <= MAX_NAME or "\0" in text:
-        wanted = f"session_id is a whole number or a text of 1 to {MAX_NAME} characters without NUL"
+        wanted = f"{name} is a whole number or a text of 1 to {MAX_NAME} characters without NUL"
         raise Failure(422, "InvalidRequest", wanted)
     if len(text) < 20 and text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text:
         return int(text)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from trivium.commander import Limits, gather
+from trivium.commander import gather
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import to_json_value
 from trivium.exceptions import JournalError, RunKilledError, RunPausedError, RunTakenOverError, UnknownRunError
@@ -46,7 +46,6 @@ class Work:
         store: what was asked and sent.
         claims: what this server alone may do.
         admission: the places of the runs.
-        limits: what each run may spend.
         timeout: seconds that a run may take; None: no limit.
         structured: whether contents may be values that are not text.
         check: called with a run before it begins; raises a Failure where it may not.
@@ -60,7 +59,6 @@ class Work:
         claims: RunClaims,
         admission: Admission,
         *,
-        limits: Limits | None,
         timeout: float | None,
         structured: bool,
         check: Callable[[RunRequest], Awaitable[None]],
@@ -158,13 +156,14 @@ class Work:
             elif type(error) in (JournalError, RunTakenOverError) and self._store.database.is_shared:
                 _log.error("the run %s goes on when the database is back: %s", run.id, error)
             elif not (is_killed and self.is_draining) or request.body["of_client"]:  # else it goes on after the restart
-                failure = to_failure(error)
+                failure = self._admission.budgets.failure(error) or to_failure(error)
                 if failure.status in (500, 502):
                     _log.error("the run %s failed", run.id, exc_info=error)
                 await self.end(run, "failed", status=failure.status, **failure.body())
         finally:
             await run.log.written()  # before another server may take it up
             await self._claims.give_back(run.id)
+            self._admission.budgets.end(request.owner, run.id)
             self._admission.release(request.owner)
             run.work, run.kill = None, str
             self.at_work.pop(run.id, None)
@@ -181,11 +180,13 @@ class Work:
         async with self.memories.remembered(module, session_id, before, run.id if body["is_kept"] else ""):
             approve = module.approve or (ask_later if body["asks"] else None)
             messages = await self._messages(run, module)
-            limits = await self._admission.left(request.owner)
+            budgets = self._admission.budgets
+            await budgets.check(request.owner)
             call = module.open(
                 *messages, session_id=session_id, run_id=run.id, journal=self._journal,
-                timeout=self._timeout, limits=limits, approve=approve, **body.get("options", {}),
+                timeout=self._timeout, approve=approve, **body.get("options", {}),
             )  # fmt: skip
+            await budgets.begin(request.owner, run.id, call.node)
             run.kill = call.node.kill
             if run.cancelled:
                 raise RunKilledError("it was cancelled before it began")
@@ -195,14 +196,16 @@ class Work:
                     run.log.receive(event)
                     if event.usage is not None:
                         run.used += event.usage
-                        self._note_usage(run)
+                        await self._note_usage(run)
         await self.end(run, "done", message=to_json_value(call.result), usage=to_json_value(run.used))
 
-    def _note_usage(self, run: ServedRun) -> None:
-        """Write what a run has spent, so that it counts at once in all servers."""
+    async def _note_usage(self, run: ServedRun) -> None:
+        """Write what a run has spent, so that it counts at once in all servers, and read what others have."""
         tokens = run.used.input_tokens + run.used.output_tokens
         run.request = replace(run.request, tokens=tokens, usd=run.used.usd)
         run.log.note(run.request)
+        if self._store.database.is_shared:
+            await self._admission.budgets.refresh(run.request.owner)
 
     async def _messages(self, run: ServedRun, module: Module) -> list[Message]:
         body = run.request.body

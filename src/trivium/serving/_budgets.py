@@ -1,0 +1,83 @@
+"""What the owners of a server's runs may spend a day: all runs of an owner share it."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from functools import partial
+
+from trivium.commander import Budget, Limits
+from trivium.commander.lowlevel import TaskNode, change_scope, run_in_worker
+from trivium.exceptions import LimitExceededError
+from trivium.serving._limits import OwnerLimits
+from trivium.serving._store import DAY_SECONDS, RunStore
+from trivium.serving._wire import Failure
+
+__all__ = ["OwnerBudgets"]
+
+
+class OwnerBudgets:
+    """The budgets of owners, in which each model call of their runs counts before it is made.
+
+    So runs that are at work at once cannot each spend what is left.
+
+    Args:
+        store: the runs.
+        most: what each owner may spend.
+        of_run: what each run may spend; None: no limit.
+    """
+
+    def __init__(self, store: RunStore, most: OwnerLimits, of_run: Limits | None) -> None:
+        self._store, self._most, self._of_run = store, most, of_run
+        self._has_limits = most.tokens_per_day is not None or most.usd_per_day is not None
+        daily = Limits(tokens=most.tokens_per_day, usd=most.usd_per_day)
+        self._of_owner = defaultdict[str, Budget](partial(Budget, daily))
+        self._at_work = defaultdict[str, dict[str, Budget]](dict)
+
+    async def check(self, owner: str) -> None:
+        """Raise a Failure of status 429 where an owner has nothing left for today."""
+        if not self._has_limits:
+            return
+        tokens, usd = await run_in_worker(partial(self._store.spent_since, owner, time.time() - DAY_SECONDS))
+        for name, limit, spent in (("tokens", self._most.tokens_per_day, tokens), ("usd", self._most.usd_per_day, usd)):
+            if limit is not None and spent >= limit:
+                raise _spent(name, limit)
+
+    async def begin(self, owner: str, run_id: str, node: TaskNode) -> None:
+        """Limit what a run spends, from its node down; what it had spent before counts as it is repeated."""
+        if self._has_limits:
+            budget = self._at_work[owner][run_id] = Budget(Limits(), self._of_owner[owner])
+            change_scope(node, budget=budget)
+            await self.refresh(owner)
+        change_scope(node, limits=self._of_run)
+
+    async def refresh(self, owner: str) -> None:
+        """Count what the owner's other runs have spent, those of other servers too."""
+        runs = dict[str, Budget]()
+        while self._has_limits and runs.keys() != self._at_work[owner].keys():
+            runs = dict(self._at_work[owner])
+            since = time.time() - DAY_SECONDS
+            tokens, usd = await run_in_worker(partial(self._store.spent_since, owner, since, runs))
+            budget = self._of_owner[owner]
+            budget.tokens = tokens + sum(each.tokens for each in runs.values())
+            budget.usd = usd + sum(each.usd for each in runs.values())
+
+    def end(self, owner: str, run_id: str) -> None:
+        """Forget a run that has stopped: the store has what it has spent."""
+        self._at_work[owner].pop(run_id, None)
+        if not self._at_work[owner]:
+            del self._at_work[owner]
+            self._of_owner.pop(owner, None)
+
+    def failure(self, error: Exception) -> Failure | None:
+        """Return the failure of a run for which nothing was left of its owner's limit; None: it failed otherwise."""
+        if isinstance(error, LimitExceededError):
+            for name, limit in (("tokens", self._most.tokens_per_day), ("usd", self._most.usd_per_day)):
+                if limit is not None and (error.limit, error.value) == (name, limit):
+                    return _spent(name, limit)
+        return None
+
+
+def _spent(name: str, limit: float) -> Failure:
+    text = f"nothing is left of your {limit:g} {name} a day: wait until the oldest runs are a day old, or ask for less"
+    return Failure(429, "SpentForToday", text, f"{name}_per_day", limit)
