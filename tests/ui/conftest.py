@@ -15,6 +15,8 @@ from trivium.serving import AgentServer
 from ui._shop import TOKEN, Shop, make_shop, serving
 
 LEVELS = ("error", "warning")
+ELSEWHERE = "other.example"
+"""A name of this machine that the browser takes for another one."""
 OpenPage: TypeAlias = Callable[..., Page]
 
 expect.set_options(timeout=20_000)
@@ -24,7 +26,7 @@ expect.set_options(timeout=20_000)
 def browser() -> Iterator[Browser]:
     program = needs_program("chromium", "chromium")
     with sync_playwright() as driver:
-        offline = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+        offline = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
         opened = driver.chromium.launch(executable_path=program, args=["--no-sandbox", offline])
         yield opened
         opened.close()

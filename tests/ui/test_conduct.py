@@ -72,7 +72,7 @@ def views(server: AgentServer, open_page: OpenPage) -> Iterator[tuple[str, Page]
         expect(page.get_by_role("heading", name="Earlier conversations")).to_be_visible()
         yield "new-chat", page
         page.evaluate(go, f"#/run/{paused}")
-        expect(page.get_by_role("region", name="pay waits for your decision")).to_be_visible()
+        expect(page.get_by_role("group", name="pay waits for your decision")).to_be_visible()
         yield "paused-run", page
         page.get_by_role("link", name="Open chat").click()
         page.get_by_role("button", name="Refuse …").click()
@@ -127,6 +127,25 @@ def test_each_view_is_accessible_in_light_and_dark_and_fits_any_width(views: Ite
         page.set_viewport_size({"width": 1280, "height": 800})
     assert len(found) == 5 * 14
     assert [each for each in found if each[2]] == []
+
+
+def test_names_without_a_space_and_two_calls_that_wait_fit_a_narrow_window(
+    open_page: OpenPage, server: AgentServer, tmp_path: Path
+):
+    long = "look_up_the_order_of_" * 8
+    journal = Journal(tmp_path / "runs.db")
+    with pytest.raises(ValueError, match="invalid literal"), journal.run(long, long):
+        step(long, lambda: int(long))
+    for _ in range(2):
+        run(server, f"buy {long}", until="paused")
+    page = open_page()
+    page.set_viewport_size({"width": 360, "height": 800})
+    found: list[tuple[str, object]] = []
+    for view in ("runs", "approvals", f"run/{long}", f"compare/{long}", f"compare/{long}/{long}", "chat"):
+        page.evaluate("hash => { location.hash = hash; }", f"#/{view}")
+        expect(page.get_by_role("main").get_by_text("look_up_the_order_of_").first).to_be_visible()
+        found += [(view, page.evaluate(WIDER)), (view, violations(page))]  # also of two calls of one tool that wait
+    assert [each for each in found if each[1]] == []
 
 
 HOST = """<!doctype html><html lang="en"><title>Mine</title><style>

@@ -58,6 +58,21 @@ def test_it_is_small_and_asks_nobody_else():
     assert [name for name, content in own.items() if re.search(r"https?://|innerHTML|\beval\b", content)] == []
 
 
+READ = """
+const { duration, money } = await import(process.argv[1]);
+const times = [999.7, 9960, 59700, 119700, 3599700, 7199000], amounts = [4e-8, 4e-6, 0.00996, 1234.5];
+console.log(JSON.stringify([times.map(duration), amounts.map(money)]));
+"""
+
+
+def test_times_and_amounts_are_rounded_to_what_people_read():
+    command = [str(Path(ROOT_DIR, "bin", "node")), "--input-type=module", "-e", READ, (STATIC / "format.js").as_uri()]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    times, amounts = json.loads(ran.stdout)
+    assert times == ["1.0 s", "10 s", "1 min 0 s", "2 min 0 s", "1 h 0 min", "2 h 0 min"]
+    assert amounts == ["< $0.000001", "$0.0000040", "$0.01", "$1,234.50"]
+
+
 BODIES: dict[EntryKind, str] = {
     "call": '{"asked": []}', "intent": "[]", "outcome": "1", "error": '{"kind": "ValueError", "text": "no"}'
 }  # fmt: skip

@@ -146,6 +146,19 @@ def test_a_fork_goes_on_with_another_model_and_an_edited_answer_and_is_compared(
     expect(page.get_by_role("row", name="Result")).to_contain_text("large: paid nothing.")
 
 
+def test_a_failed_run_that_is_resumed_elsewhere_is_shown_anew(open_page: OpenPage, tmp_path: Path):
+    journal = Journal(tmp_path / "runs.db")
+    with pytest.raises(ValueError, match="invalid literal"), journal.run("order"):
+        step("count", lambda: int("none"))
+    page = open_page("#/run/order")
+    expect(page.get_by_role("status").get_by_text("failed")).to_be_visible()
+    expect(page.get_by_role("row", name="failed count")).to_be_visible()
+    with journal.run("order"):
+        step("count", lambda: 7)
+    expect(page.get_by_role("status").get_by_text("done")).to_be_visible()
+    expect(page.get_by_role("row", name="done count")).to_be_visible()
+
+
 def test_the_tree_of_a_run_that_waits_is_not_asked_for_again_and_again(open_page: OpenPage, server: AgentServer):
     made = run(server, "buy a chair", until="paused")
     page = open_page(f"#/run/{made}")

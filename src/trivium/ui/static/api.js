@@ -4,8 +4,13 @@ import { signal } from "@preact/signals";
 const KEPT = "trivium-token";
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
 
+/** Return a token as it is used; null: it is none, for a header cannot carry it. @param {string | null} text */
+function usable(text) {
+  return /^[\x20-\x7e]*$/.test(text ?? "") ? text ?? "" : null;
+}
+
 /** The token; null: the server wants one, and none is known. */
-export const token = signal(/** @type {string | null} */ (localStorage.getItem(KEPT) ?? ""));
+export const token = signal(usable(localStorage.getItem(KEPT)));
 /** Whether the server answered last time. */
 export const isOnline = signal(true);
 /** How often something was changed here, or is known to have been: what counts runs asks again. */
@@ -25,11 +30,11 @@ export class Problem extends Error {
 export function setToken(text) {
   if (text) localStorage.setItem(KEPT, text);
   else localStorage.removeItem(KEPT);
-  token.value = text;
+  token.value = usable(text);
 }
 
 addEventListener("storage", (event) => {
-  if (event.key === KEPT) token.value = event.newValue ?? "";
+  if (event.key === KEPT) token.value = usable(event.newValue);
 });
 
 /** @param {Record<string, string>} [more] */

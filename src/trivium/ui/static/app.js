@@ -21,7 +21,7 @@ const waiting = signal(0);
 function takeToken() {
   const given = /^#token=(.+)$/.exec(location.hash);
   if (given) {
-    setToken(decodeURIComponent(given[1]));
+    setToken(decoded(given[1]));
     history.replaceState(null, "", location.pathname);
   }
   address.value = location.hash;
@@ -114,7 +114,7 @@ function App() {
       <a class="brand" href="#/"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 1.5 15 14H1Z" /></svg>trivium</a>
       <nav aria-label="Views">
         ${Object.entries(NAMES).map(([name, words]) => (
-          known && ((name === "chat" && !known.served.length) || (name === "report" && !known.reports.length)) ? null : html`
+          (name === "chat" && known && !known.served.length) || (name === "report" && !known?.reports.length) ? null : html`
           <a key=${name} href=${`#/${name}`} aria-current=${here === name ? "page" : undefined}>${words}
             ${name === "approvals" && waiting.value ? html` <span class="badge">${waiting.value}
               <span class="hidden"> waiting</span></span>` : null}</a>`))}

@@ -45,7 +45,7 @@ export function Decide({ run, call, isLinked, onDone }) {
     }
   };
   const given = Object.entries(call.arguments ?? {});
-  return html`<section class="card ask stack" aria-label=${`${call.name} waits for your decision`}>
+  return html`<section class="card ask stack" role="group" aria-label=${`${call.name} waits for your decision`}>
     <div class="split"><h2><span class="mono">${call.name}</span> waits for your decision</h2>
       ${call.asked ? html`<span class="quiet" title=${moment(call.asked)}>asked ${ago(call.asked)}</span>` : null}</div>
     ${given.length ? html`<dl class="arguments">${given.map(([name, value]) => html`<div key=${name}><dt>${name}</dt>

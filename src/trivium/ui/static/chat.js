@@ -47,7 +47,7 @@ export function Chat({ session, about }) {
   /** @param {string} text */
   const say = async (text) => {
     setError("");
-    const named = session || `chat-${crypto.randomUUID().slice(0, 8)}`;
+    const named = session || `chat-${crypto.getRandomValues(new Uint32Array(1))[0].toString(16)}`;
     try {
       const run = await post("/runs", { message: text, model: program, session_id: named });
       if (!session) {

@@ -4,11 +4,12 @@
 export function duration(ms) {
   if (ms === null || ms === undefined) return "";
   if (ms < 1) return "< 1 ms";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  const s = ms / 1000;
-  if (s < 60) return `${s.toFixed(s < 10 ? 1 : 0)} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
-  return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`;
+  const s = Math.round(ms / 1000), min = Math.round(s / 60);  // rounded before they are divided: never "1 min 60 s"
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+  return `${Math.floor(min / 60)} h ${min % 60} min`;
 }
 
 /** @param {number} seconds since the epoch */
@@ -37,7 +38,8 @@ export function count(n) {
 /** @param {number | null | undefined} usd */
 export function money(usd) {
   if (!usd) return "";
-  return `$${usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
+  if (usd < 1e-6) return "< $0.000001";
+  return `$${usd < 0.00995 ? usd.toPrecision(2) : usd.toLocaleString(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }
 
 /** @param {unknown} value */

@@ -35,14 +35,14 @@ export function Run({ id, node, about }) {
   const [isDeleting, setDeleting] = useState(false);
   const known = useRef(/** @type {{ run: any, columns: any, isSettled: boolean } | null} */ (null));
   const { value, error, ask } = useAsked(async (signal) => {
-    const before = known.current, isSettled = before?.isSettled && before.run.state === "paused";
+    const before = known.current, isSettled = before?.isSettled && !isActive(before.run.state);
     const { seq: after, keys } = before?.columns ?? {};
     const columns = async () => (about.inspects ? merged(before?.columns, await get("/ui/outline", { id, after, size: keys?.length }, signal)) : null);
     const [run, found] = await Promise.all([get("/ui/run", { id }, signal), isSettled ? null : columns()]);
     const isSame = JSON.stringify(run) === JSON.stringify(before?.run);
-    // Of a run that waits nothing is written: its tree is asked for once more after it was seen to wait, and then no more.
+    // Of a run that rests nothing is written: its tree is asked for once more after it was seen to rest, and then no more.
     return (known.current = { run, columns: isSettled ? (isSame ? before?.columns : await columns()) : found, isSettled: isSame });
-  }, [id, about], ({ run }) => (isActive(run.state) || run.state === "paused" ? 1000 : 0));
+  }, [id, about], ({ run }) => (run.state === "done" ? 0 : 1000));  // all others may go on: decided on, or resumed
   const run = value?.run, columns = value?.columns;
   const outline = useMemo(() => (columns ? new Outline(columns) : null), [columns?.seq, columns?.status]);
 
