@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import OrderedDict
 from contextlib import closing
 from pathlib import Path
+from threading import get_ident
 from types import MappingProxyType
 from typing import Any
 
@@ -14,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from journal._places import Place
 from trivium import Agent, Message, llms
 from trivium.exceptions import JournalDamagedError, LimitExceededError, ToolError
-from trivium.journal import Journal
+from trivium.journal import Journal, step, step_async
 from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes, without_notes
 from trivium.journal._digests import Digests
 from trivium.policies import NOTHING, Source
@@ -49,6 +52,8 @@ def test_what_is_written_is_read_again_as_it_was(value: Any):
     text = Codec().dump(value)
     assert Codec().load(text) == value
     assert Codec().dump(Codec().load(text)) == text
+    kept, load = Codec().keep(value)
+    assert (kept, load()) == (text, value)
 
 
 def test_values_of_messages_come_back_as_themselves():
@@ -77,6 +82,45 @@ def test_errors_come_back_with_what_they_carry_and_others_by_their_name():
 
     mine: Any = codec.load_error(codec.dump_error(Mine("why")))
     assert (type(mine).__name__, str(mine), mine.kind) == ("RecordedError", "why", "Mine")
+    assert type(Codec(Mine).also((Usage,)).load_error(codec.dump_error(Mine("why")))) is Mine
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise LookupError
+
+    assert str(codec.load_error(codec.dump_error(Mute()))) == "Mute"
+
+
+def test_what_has_no_json_is_recorded_all_the_same(place: Place):
+    journal = place.journal()
+    numbers = [10**5000, -(10**5000)]
+    values = {"number": numbers, "\ud800": "\udcff", "é": 1}
+    for _ in range(2):  # nothing is asked in the second attempt
+        with journal.run("odd"):
+            assert step("once", lambda: values) == {"number": numbers, "?": "?", "é": 1}
+            step("read", int, numbers[0], effect="read")
+
+
+def test_a_large_result_is_written_beside_the_loop_or_there_if_that_changes_it(tmp_path: Path):
+    journal = Journal(tmp_path / "runs.db")
+    threads, rows = list[int](), [{"id": number, "tags": ("é", None)} for number in range(5000)]
+
+    class Odd:
+        def __str__(self) -> str:
+            threads.append(get_ident())
+            result["more"] = 1  # which is an error where something goes through the dict
+            return "odd"
+
+    result: dict[str, Any] = {"rows": rows, "odd": Odd(), "last": 1}
+
+    async def program() -> Any:
+        async with journal.run("large"):
+            return await step_async("fetch", lambda: result)
+
+    for _ in range(2):
+        assert asyncio.run(program()) == {**result, "odd": "odd"}
+    assert len(threads) == 2
+    assert threads[0] != threads[1] == get_ident()
 
 
 @pytest.mark.parametrize(

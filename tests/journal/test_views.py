@@ -360,6 +360,16 @@ def test_wrong_arguments_are_told(journal: Journal):
     wrong = "maybe"
     with pytest.raises(ConfigurationError, match="transactional, once or None, not 'maybe'"):
         step("pay", int, effect=wrong)
+    wrong = None
+    for again in (journal.view("order-17").replay, journal.view("order-17").resume):
+        with pytest.raises(ArgumentTypeError, match="the run began with as program, not NoneType"):
+            again(wrong)
+    with pytest.raises(ArgumentTypeError, match="takes a text, or else session_id=, as run_id, not NoneType"):
+        journal.forget()
+    for port in ("0", "99999", "a", "5432,other:99999"):
+        with pytest.raises(ConfigurationError, match="the URL of the database is not valid") as told:
+            Journal(f"postgresql://ada:secret@host:{port}/runs")
+        assert "secret" not in str(told.value)
 
 
 def test_what_a_view_cannot_do_is_told(journal: Journal):
@@ -384,11 +394,13 @@ def test_what_a_view_cannot_do_is_told(journal: Journal):
 def test_a_session_is_forgotten_with_all_its_runs(journal: Journal):
     for at, session in enumerate(["ada", "bob", "ada"]):
         agent()("Go.", run_id=str(at), journal=journal, session_id=session)
+    with journal.run("code"):
+        step("read", lambda: {"session": "ada"}, effect="read")
     assert journal.view("0").session_id == "ada"
     assert journal.view("0").replay(agent()).content == "done"
     assert journal.forget(session_id="ada") == 2
-    assert [each.id for each in journal.runs()] == ["1"]
-    assert journal.forget("1") == 1
+    assert [each.id for each in journal.runs()] == ["code", "1"]
+    assert (journal.forget("1"), journal.forget("1"), journal.forget(session_id="ada")) == (1, 0, 0)
 
 
 def test_nothing_above_a_decision_seems_to_last_as_long_as_its_user_took(journal: Journal):

@@ -10,6 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
 
@@ -33,10 +34,16 @@ from trivium.schema import (
     Usage,
 )
 
-__all__ = ["Codec", "Notes", "digest_of", "digest_of_messages", "notes_in", "with_notes", "without_notes"]
+__all__ = ["Codec", "Notes", "digest_of", "digest_of_messages", "is_large", "notes_in", "with_notes", "without_notes"]
 
 _TAG: Final = "$"
+_MARK: Final = f'"{_TAG}"'
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _DEEPEST: Final = 200
+_MANY: Final = 2_000
+"""The parts from which on a value is large; as many are written at once."""
+_LARGEST: Final = 1 << 2000
+"""Numbers from here on have more digits than Python writes in every program: they are written as hexadecimal text."""
 _KNOWN: Final[Mapping[str, type]] = {
     each.__name__: each
     for each in (
@@ -54,7 +61,7 @@ class Codec:
     text: no class is looked up by its name, so that nobody who writes into a journal chooses what runs.
 
     Args:
-        types: further classes that it knows: pydantic models, dataclasses, named tuples and enumerations.
+        types: further classes that it knows: pydantic models, dataclasses, named tuples, enumerations and exceptions.
         bases: pydantic models all of whose subclasses in this program it knows.
 
     Raises:
@@ -69,12 +76,16 @@ class Codec:
     def __init__(self, *types: type, bases: tuple[type[BaseModel], ...] = ()) -> None:
         self._types, self._bases = dict(_KNOWN), bases
         self._wider: dict[object, Codec] = {}
+        self._errors: dict[str, type] = {}
         for each in types:
-            if not (isinstance(each, type) and (_fields_of(each) is not None or issubclass(each, Enum))):  # type: ignore[unnecessary] - users pass anything
+            is_class = isinstance(each, type)  # type: ignore[unnecessary] - users pass anything
+            if not is_class or (_fields_of(each) is None and not issubclass(each, Enum | Exception)):
                 raise ConfigurationError(
-                    f"a journal stores pydantic models, dataclasses, named tuples and enumerations, not {each!r}"
+                    "a journal stores pydantic models, dataclasses, named tuples, enumerations and exceptions, not "
+                    f"{each!r}"
                 )
-            if self._types.setdefault(each.__name__, each) is not each:
+            known: dict[str, Any] = self._errors if issubclass(each, Exception) else self._types
+            if known.setdefault(each.__name__, cast("object", each)) is not each:
                 raise ConfigurationError(
                     f"a journal knows another {each.__name__} already: give one of them another name"
                 )
@@ -86,7 +97,7 @@ class Codec:
         found = self._wider.get((types, bases))
         if found is None:
             found = self._wider[types, bases] = Codec(*types, bases=(*self._bases, *bases))
-            found._types = dict(self._types)
+            found._types, found._errors = dict(self._types), self._errors
             for each in types:  # a class of the user may have the name of one of ours
                 if found._types.setdefault(each.__name__, each) is not each:
                     found._types[_full_name(each)] = each
@@ -94,7 +105,13 @@ class Codec:
 
     def dump(self, value: object) -> str:
         """Return the JSON of a value."""
-        return json.dumps(self.encode(value), ensure_ascii=False, separators=(",", ":"))
+        return self.keep(value)[0]
+
+    def keep(self, value: object) -> tuple[str, Callable[[], Any]]:
+        """Return the JSON of a value, and a function that returns the value as `load` would read it."""
+        encoded = self.encode(value)
+        text = _written(encoded)
+        return text, partial(self.decode, encoded) if _MARK in text else lambda: encoded
 
     def load(self, text: str) -> Any:
         """Return the value of a JSON text that `dump` gave.
@@ -103,21 +120,24 @@ class Codec:
             JournalDamagedError: it was changed, or its classes were.
         """
         with _readable(text):
-            return self._decode(json.loads(text))
+            found: object = json.loads(text)
+            return self._decode(found) if _MARK in text else found
 
     def encode(self, value: Any, depth: int = 0) -> Any:
         """Return the value as JSON's own values; see `dump`."""
         kind: type[Any] = value.__class__
-        if value is None or kind is bool or kind is int:
+        if value is None or kind is bool:
             return value
         if kind is str:
-            return value.encode("utf-8", "replace").decode()
+            return _clean(value)
+        if kind is int:
+            return value if -_LARGEST < value < _LARGEST else {_TAG: "int", "v": hex(value)}
         if kind is float:
             return value if math.isfinite(value) else {_TAG: "float", "v": repr(value)}
         if depth > _DEEPEST:
             return f"<a {kind.__name__}, nested deeper than {_DEEPEST}>"
         if kind is dict and not (_TAG in value or any(key.__class__ is not str for key in value)):
-            return {key: self.encode(each, depth + 1) for key, each in value.items()}
+            return {_clean(key): self.encode(each, depth + 1) for key, each in value.items()}
         if kind is list:
             return [self.encode(each, depth + 1) for each in value]
         if kind is dict:
@@ -174,21 +194,27 @@ class Codec:
     def dump_error(self, error: BaseException) -> str:
         """Return the JSON of an error: its class, its arguments and what it carries."""
         data = {name: each for name, each in vars(error).items() if not name.startswith("_")}
-        return self.dump({"kind": type(error).__name__, "args": list(error.args), "data": data, "text": str(error)})
+        try:
+            text = str(error)
+        except Exception:  # that of a class of a user's
+            text = type(error).__name__
+        return self.dump({"kind": type(error).__name__, "args": list(error.args), "data": data, "text": text})
 
     def load_error(self, text: str) -> Exception:
         """Return the error of a JSON text that `dump_error` gave.
 
-        It is of its own class where that is one of Python's or of trivium's, and else a `RecordedError`.
+        It is of its own class where the codec knows it, or that is one of Python's or of trivium's; else a
+        `RecordedError`.
 
         Raises:
             JournalDamagedError: it was changed.
         """
         with _readable(text):
             found = self._decode(json.loads(text))
-            kind = getattr(builtins, found["kind"], None) or getattr(exceptions, found["kind"], None)
+            name = found["kind"]
+            kind = self._errors.get(name) or getattr(builtins, name, None) or getattr(exceptions, name, None)
             if not (isinstance(kind, type) and issubclass(kind, Exception)):
-                return RecordedError(found["text"], found["kind"])
+                return RecordedError(found["text"], name)
             error = kind.__new__(kind)
             error.args = tuple(found["args"])
             vars(error).update(found["data"])
@@ -201,6 +227,7 @@ _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "frozenset": frozenset,
     "dict": dict,
     "float": float,
+    "int": lambda text: int(text, 16),
     "bytes": b64decode,
 }
 
@@ -227,6 +254,21 @@ def _plain(value: object) -> Any:
     return f"<{type(value).__name__}>"
 
 
+def _written(value: Any) -> str:
+    """Return the JSON of JSON's own values; of a long list in pieces, between which other threads can run."""
+    if value.__class__ is list and len(value) > _MANY:
+        pieces = (value[at : at + _MANY] for at in range(0, len(value), _MANY))
+        return f"[{','.join(_JSON(each)[1:-1] for each in pieces)}]"
+    if value.__class__ is dict and any(each.__class__ is list and len(each) > _MANY for each in value.values()):
+        return f"{{{','.join(f'{_JSON(key)}:{_written(each)}' for key, each in value.items())}}}"
+    return _JSON(value)
+
+
+def _clean(text: str) -> str:
+    """Return a text that can be written as UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -251,6 +293,21 @@ def _values_of(value: Any) -> dict[str, Any]:
         return {**vars(value), **(value.__pydantic_extra__ or {})}
     kind: type[Any] = value.__class__
     return {name: getattr(value, name) for name in _fields_of(kind) or ()}
+
+
+def is_large(value: object) -> bool:
+    """Return whether a value has so many parts that it takes over a millisecond to write or read it."""
+    found, left = 0, [value]
+    while left and found < _MANY:
+        each: Any = left.pop()
+        inner = vars(each).values() if isinstance(each, BaseModel) else each
+        if isinstance(each, dict):
+            inner = cast("dict[Any, Any]", each).values()
+        elif inner is each and not isinstance(each, list | tuple | set | frozenset):
+            continue
+        found += len(inner)
+        left += inner if found < _MANY else ()
+    return found >= _MANY
 
 
 class Notes(NamedTuple):

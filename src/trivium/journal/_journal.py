@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from trivium.commander.lowlevel import (
     checked_option,
@@ -70,7 +70,8 @@ class Journal:
         place: an SQLite file on a disk of this machine, which is created if it does not exist; or the URL of a
             PostgreSQL database, for several machines, as "postgresql://ada@db.example.org/runs" (the extra `postgres`).
         types: classes of results that come back as themselves: pydantic models, dataclasses, named tuples and
-            enumerations. Results of other classes come back as dicts or as text, at once and in every attempt.
+            enumerations. Results of other classes come back as dicts or as text, at once and in every attempt. And
+            exceptions of yours: others come back as `RecordedError` in later attempts.
         key: a secret of 16 bytes or more: who does not have it can add or change no record unnoticed. All who open the
             journal need it.
         approvers: the public Ed25519 keys, of 32 bytes, of those who may decide on calls that wait, by their names: a
@@ -337,16 +338,26 @@ class Journal:
             session_id: the session.
 
         Returns:
-            The number of runs that were deleted.
+            The number of runs that were deleted; 0: there was none.
+
+        Raises:
+            ArgumentTypeError: neither is given, or the run's id is no text.
         """
-        wanted = [] if run_id is None else [run_id]
+        if run_id is not None or session_id is None:
+            wanted = [checked_option("run_id", run_id, str, "a text, or else session_id=,")]
+        else:
+            wanted = list[str]()
         if session_id is not None:
-            wanted += [each.id for each in self.runs() if self.view(each.id).session_id == session_id]
+            wanted += [each.id for each in self.runs() if self._session_of(each.id) == session_id]
+        waiting = {each.id for each in self.waiting()}
         if self._has_queues():
             self._queued().forget(wanted)
-        for each in wanted:
-            self._store.forget(each)
-        return len(wanted)
+        return sum(self._store.forget(each) or each in waiting for each in wanted)
+
+    def _session_of(self, run_id: str) -> Hashable:
+        """Return the session of a run by its first record: a later one that is damaged keeps no other run."""
+        begun = self._store.first_bodies([run_id]).get(run_id, "{}")
+        return cast("dict[str, Hashable]", self._codec.load(begun)).get("session", 0)
 
     # ---- runs that workers take
     @overload

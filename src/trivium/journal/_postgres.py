@@ -264,7 +264,7 @@ class PostgresRunStore:
 
     def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
         """Return the bodies of the first records of runs; see `Store.first_bodies`."""
-        query = "SELECT run, body FROM trivium_entry WHERE seq = 1 AND run = ANY(%s)"
+        query = "SELECT run, body FROM trivium_entry WHERE seq = 1 AND kind = 'begin' AND run = ANY(%s)"
         with self.connections.use("") as connection:
             return dict(connection.execute(query, ([*run_ids],)).fetchall())
 
@@ -285,14 +285,14 @@ class PostgresRunStore:
             query = "INSERT INTO trivium_head SELECT %s, part FROM trivium_head WHERE run = %s ON CONFLICT DO NOTHING"
             connection.execute(query, (run_id, other))
 
-    def forget(self, run_id: str) -> None:
-        """Delete a run and its records, and the parts that no other run refers to."""
+    def forget(self, run_id: str) -> bool:
+        """Delete a run and its records, and the parts that no other run refers to; see `Store.forget`."""
         with self.connections.use(run_id) as connection, connection.transaction():
             connection.execute("LOCK TABLE trivium_head IN SHARE ROW EXCLUSIVE MODE")
             if connection.execute("DELETE FROM trivium_head WHERE run = %s", (run_id,)).rowcount:
                 connection.execute(_SWEEP)
-            connection.execute("DELETE FROM trivium_run WHERE id = %s", (run_id,))
             connection.execute("DELETE FROM trivium_entry WHERE run = %s", (run_id,))
+            return connection.execute("DELETE FROM trivium_run WHERE id = %s", (run_id,)).rowcount > 0
 
     def _entries(self, connection: Connection[Any], run_id: str, head: str | None, after: int = 0) -> list[Entry]:
         found = map(Entry._make, connection.execute(_ENTRIES, (run_id, after)))

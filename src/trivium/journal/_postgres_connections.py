@@ -229,7 +229,10 @@ def _parsed(url: str) -> dict[str, Any]:
     except ImportError:
         raise MissingExtraError("psycopg", "postgres") from None
     with suppress(ProgrammingError):
-        return cast("dict[str, Any]", conninfo_to_dict(url))
+        found = cast("dict[str, Any]", conninfo_to_dict(url))
+        ports = [each for each in str(found.get("port", "")).split(",") if each]  # libpq looks at them when it connects
+        if all(each.isdecimal() and 0 < int(each) < 1 << 16 for each in ports):
+            return found
     raise ConfigurationError(
         "the URL of the database is not valid: give postgresql://user:password@host:5432/name, with special characters "
         "of the password percent-encoded"

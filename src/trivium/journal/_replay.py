@@ -82,8 +82,9 @@ class _ReplayStore:
         return [each.head for each in self._kept]
 
     def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
-        """Return the body of the first record."""
-        return {self._info.id: self._kept[0].body} if self._kept else {}
+        """Return the body of the record with which the run begins."""
+        first = self._kept[0] if self._kept else None
+        return {self._info.id: first.body} if first is not None and first.kind == "begin" else {}
 
     def near(self, run_id: str, node: str, most: int) -> list[Entry]:
         """Return the records of a node, of the one above it, and those before it."""
@@ -92,8 +93,9 @@ class _ReplayStore:
     def share(self, run_id: str, other: str) -> None:
         """Do nothing."""
 
-    def forget(self, run_id: str) -> None:
-        """Do nothing."""
+    def forget(self, run_id: str) -> bool:
+        """Delete nothing."""
+        return False
 
 
 class _ReplayedRun(DurableRun):

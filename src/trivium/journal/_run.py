@@ -6,7 +6,7 @@ import json
 import time
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
@@ -36,7 +36,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import flaw_of
 from trivium.journal._claims import NOT_STOPPED, Claims, Record
-from trivium.journal._codec import Codec, Notes, digest_of_messages, notes_in, with_notes
+from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
 from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
@@ -439,9 +439,12 @@ class DurableRun:
 
     @driver_neutral
     async def _keep(self, node: TaskNode, digest: str, value: object, codec: Codec, before: Sources = NOTHING) -> Any:
-        body = codec.dump(value)
+        is_long, kept = is_large(value), None
+        with suppress(RuntimeError):  # what runs on the loop has changed the value meanwhile
+            kept = await self._beside_loop(partial(codec.keep, value)) if is_long else None
+        body, load = kept or codec.keep(value)
         await self._records.write_beside(self._entry("outcome", node, digest, self._noted(node, body, before)))
-        return codec.load(body)
+        return await self._beside_loop(load) if is_long else load()
 
     def _noted(self, node: TaskNode, body: str, before: Sources) -> str:
         """Return the body of an outcome, with what was read for it and the agents that are new."""

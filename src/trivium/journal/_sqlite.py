@@ -266,7 +266,7 @@ class SQLiteRunStore:
     def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
         """Return the bodies of the first records of runs; see `Store.first_bodies`."""
         marks = ", ".join("?" * len(run_ids))
-        query = f"SELECT run, body FROM entry WHERE seq = 1 AND run IN ({marks})"  # noqa: S608 - marks for values
+        query = f"SELECT run, body FROM entry WHERE seq = 1 AND kind = 'begin' AND run IN ({marks})"  # noqa: S608 - marks for values
         with _typed_errors(self.path, ""), self._connections.use() as database:
             return dict(database.execute(query, [*run_ids]).fetchall())
 
@@ -286,15 +286,16 @@ class SQLiteRunStore:
         with self._writing(run_id) as database:
             database.execute("INSERT OR IGNORE INTO head SELECT ?, part FROM head WHERE run = ?", (run_id, other))
 
-    def forget(self, run_id: str) -> None:
-        """Delete a run and its records, and the parts that no other run refers to."""
+    def forget(self, run_id: str) -> bool:
+        """Delete a run and its records, and the parts that no other run refers to; see `Store.forget`."""
         with self._writing(run_id) as database:
             if database.execute("DELETE FROM head WHERE run = ?", (run_id,)).rowcount:
                 database.execute(_SWEEP)
             database.execute("DELETE FROM entry WHERE run = ?", (run_id,))
-            database.execute("DELETE FROM run WHERE id = ?", (run_id,))
+            was_there = database.execute("DELETE FROM run WHERE id = ?", (run_id,)).rowcount > 0
         with _typed_errors(self.path, run_id):
             self._acts.forget(run_id)
+        return was_there
 
     def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None, after: int = 0) -> list[Entry]:
         found = map(Entry._make, database.execute(_ENTRIES, (run_id, after)))

@@ -296,7 +296,7 @@ class Store(Protocol):
         ...
 
     def first_bodies(self, run_ids: Sequence[str]) -> dict[str, str]:
-        """Return the bodies of the first records of runs, which hold their inputs, by the ids of the runs."""
+        """Return the bodies of the records with which runs begin, which hold their inputs, by the ids of the runs."""
         ...
 
     def near(self, run_id: str, node: str, most: int) -> list[Entry]:
@@ -321,8 +321,8 @@ class Store(Protocol):
         """Have a run refer to all that another one refers to."""
         ...
 
-    def forget(self, run_id: str) -> None:
-        """Delete a run and its records, and the parts that no other run refers to."""
+    def forget(self, run_id: str) -> bool:
+        """Delete a run and its records, and the parts that no other run refers to; return whether there was one."""
         ...
 
     def close(self) -> None:

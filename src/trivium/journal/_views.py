@@ -216,6 +216,7 @@ class RunView:
             **options: further options of its call, as `listeners=`.
 
         Raises:
+            ArgumentTypeError: the program cannot be called.
             ConfigurationError: the run is that of other code, `with journal.run(…)`: run that code again.
             AgentChangedError: an agent was changed meanwhile.
             DivergedError: the program asks something else than is recorded.
@@ -235,6 +236,7 @@ class RunView:
             **options: as for `resume`.
 
         Raises:
+            ArgumentTypeError: the program cannot be called.
             NotRecordedError: the program asks more than is recorded.
             DivergedError: it asks something else.
         """
@@ -282,6 +284,7 @@ class RunView:
         return ReplayJournal(self.info, self.digest(), self._entries, self._codec, self._store)
 
     def _call(self, program: Callable[..., T], journal: Journal, options: dict[str, Any]) -> T:
+        checked_option("program", program, Callable, "the agent, task or module that the run began with")
         messages = self.input
         if messages is None:
             raise ConfigurationError(
