@@ -259,11 +259,16 @@ def test_an_owner_who_does_not_inspect_sees_no_inside(context: BrowserContext):
 
 
 def test_a_run_is_exported_as_a_file_that_needs_nothing_else(open_page: OpenPage, server: AgentServer, tmp_path: Path):
-    page = open_page(f"#/run/{run(server, 'my order', until='failed')}")
+    made = run(server, "my order", until="failed")
+    page = open_page(f"#/run/{made}")
     with page.expect_download() as coming:
         page.get_by_role("button", name="Export").click()
     file = tmp_path / coming.value.suggested_filename
     coming.value.save_as(file)
+    with ask(server.url) as client:
+        assert client.post("/ui/forget", json={"id": made}).status_code == 200
+    page.get_by_role("button", name="Export").click()
+    expect(page.get_by_role("alert").filter(has_text="you have no run")).to_be_visible()
     alone = page.context.new_page()
     alone.goto(file.as_uri())
     expect(alone.get_by_text("there is no order 7").first).to_be_visible()

@@ -77,6 +77,7 @@ export function Run({ id, node, about }) {
 
 /** @param {{ run: any, outline: Outline | null, about: any, onFork: () => void, onDelete: () => void, onChange: () => void }} props */
 function Head({ run, outline, about, onFork, onDelete, onChange }) {
+  const [error, setError] = useState("");
   const total = (/** @type {number} */ which) =>
     outline ? Object.values(outline.columns.tokens).reduce((sum, each) => sum + each[which], 0) : null;
   const tokens = run.tokens || (total(0) ?? 0) + (total(1) ?? 0), usd = run.usd || total(2);
@@ -91,12 +92,13 @@ function Head({ run, outline, about, onFork, onDelete, onChange }) {
         ${run.program && about.served.length ? html`<a class="button" href=${`#/chat/${encodeURIComponent(run.session)}`}>Open chat</a>` : null}
         ${about.inspects ? html`<a class="button" href=${`#/compare/${encodeURIComponent(run.id)}`}>Compare</a>
           <button onClick=${onFork}>Fork</button>
-          <button onClick=${() => download(place, `${run.id}.html`)}>Export</button>` : null}
+          <button onClick=${() => download(place, `${run.id}.html`).then(() => setError(""), (problem) => setError(problem.message))}>Export</button>` : null}
         ${isActive(run.state) || (run.program && run.state === "paused") ? null : html`<button class="danger" onClick=${onDelete}>Delete …</button>`}
         ${run.program && (isActive(run.state) || run.state === "paused") ? html`<button class="danger"
           onClick=${() => post(`/runs/${encodeURIComponent(run.id)}/cancel`, {}).then(onChange, onChange)}>Cancel</button>` : null}
       </div>
     </div>
+    ${error ? html`<p class="bad" role="alert">${error}</p>` : null}
     <dl class="facts">
       <div><dt>Input</dt><dd>${oneLine(run.text, 300) || "–"}</dd></div>
       ${run.program && run.program !== run.root ? html`<div><dt>Program</dt><dd>${run.program}</dd></div>` : null}
