@@ -156,6 +156,9 @@ def test_an_approval_is_given_in_the_next_response():
         assert second.output_text == "You said 1."
         assert [first.usage and first.usage.total_tokens, second.usage and second.usage.total_tokens] == [30, 15]
         assert client.responses.retrieve(second.id).output == second.output
+        (given,) = client.responses.input_items.list(second.id)
+        assert given.type == "mcp_approval_response"
+        assert [given.approval_request_id, given.approve] == [asked.id, True]
         with pytest.raises(openai.ConflictError):
             client.responses.create(model="shop", previous_response_id=first.id, input=[approval(asked.id)])
         third = client.responses.create(model="shop", previous_response_id=second.id, input="more")
@@ -240,7 +243,16 @@ def test_files_reach_the_model():
     image = f"data:image/png;base64,{base64.b64encode(b'picture').decode()}"
     with serving(Agent(ScriptedModel(answer))) as http, client_of(str(http.base_url)) as client:
         said: Any = [{"type": "input_text", "text": "What is it?"}, {"type": "input_image", "image_url": image}]
-        client.responses.create(model="Agent", input=[{"role": "user", "content": said}])
+        asked: Any = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+        made = client.responses.create(model="Agent", input=[*asked, {"role": "user", "content": said}])
+        orders: list[tuple[Any, list[str]]] = [
+            ("asc", ["Hi", "Hello", "What is it?"]),
+            ("desc", ["What is it?", "Hello", "Hi"]),
+        ]
+        for order, texts in orders:
+            items: list[Any] = [*client.responses.input_items.list(made.id, limit=1, order=order)]
+            assert [each.content[0].text for each in items] == texts
+            assert [each.content[1].image_url for each in items if len(each.content) > 1] == [image]
     assert image in json.dumps(seen[0].messages)
 
 

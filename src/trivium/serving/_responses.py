@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -134,18 +135,15 @@ class ResponseRoutes(Routes):
         return json_response({"id": part.id, "object": "response", "deleted": True})
 
     async def input_items(self, request: Request) -> Response:
-        """Return what the client said."""
-        part = await self._part(request)
-        items = [
-            {
-                "id": f"msg_{part.id[5:]}_in_{number}", "type": "message", "status": "completed",
-                "role": "assistant" if each.get("is_answer") else "user",
-                "content": [{"type": "input_text", "text": each["content"]}],
-            }
-            for number, each in enumerate(part.run.request.body["messages"] if part.number == 1 else ())
-        ]  # fmt: skip
-        ends = {"first_id": items[0]["id"], "last_id": items[-1]["id"]} if items else {"first_id": "", "last_id": ""}
-        return json_response({"object": "list", "data": items, **ends, "has_more": False})
+        """Return what the client said, the last of it first, as with OpenAI."""
+        part, query = await self._part(request), request.query_params
+        most = whole_number(query.get("limit", "20"), "limit", 1, 100)
+        items = [*_input_items(part)] if query.get("order") == "asc" else [*_input_items(part)][::-1]
+        known = [each["id"] for each in items]
+        start = known.index(query["after"]) + 1 if query.get("after") in known else 0
+        found = items[start : start + most]
+        ends = {"first_id": found[0]["id"], "last_id": found[-1]["id"]} if found else {"first_id": "", "last_id": ""}
+        return json_response({"object": "list", "data": found, **ends, "has_more": start + most < len(items)})
 
     async def _part(self, request: Request) -> _Part:
         return await self._find(owner_of(request), request.path_params["id"])
@@ -167,6 +165,32 @@ class ResponseRoutes(Routes):
         if not run.request.body.get("response", {}).get("store") or not is_there:
             raise unknown
         return _Part(run, at, starts[at - 1])
+
+
+def _input_items(part: _Part) -> Iterator[JSONObject]:
+    """Yield what the client said: messages with their files, or decisions on calls that needed an approval."""
+    if part.number > 1:
+        for event in takewhile(lambda each: each["kind"] == "decided", part.run.log.events[part.after :]):
+            yield {
+                "id": f"mcpa_{event['digest']}", "type": _APPROVAL, "approve": event["approved"],
+                "approval_request_id": f"mcpr_{event['digest']}", "reason": event["reason"] or None,
+            }  # fmt: skip
+        return
+    for number, each in enumerate(part.run.request.body["messages"]):
+        is_answer = bool(each.get("is_answer"))
+        text: JSONObject = {"type": "output_text", "annotations": []} if is_answer else {"type": "input_text"}
+        yield {
+            "id": f"msg_{part.id[5:]}_in_{number}", "type": "message", "status": "completed",
+            "role": "assistant" if is_answer else "user",
+            "content": [{**text, "text": each["content"]}, *map(_input_file, each.get("files", ()))],
+        }  # fmt: skip
+
+
+def _input_file(file: JSONObject) -> JSONObject:
+    url = file.get("url") or f"data:{file['mime_type']};base64,{file['content']}"
+    if file["mime_type"].startswith("image/"):
+        return {"type": "input_image", "detail": "auto", "image_url": url}
+    return {"type": "input_file", "filename": file.get("filename"), "file_data": url}
 
 
 def _type_of(item: object) -> object:
