@@ -402,7 +402,8 @@ class Module:
             warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=2)
         loaded = {key: Memory.read(state[key] or []) for key in memories}
         for key, manager in memories.items():
-            manager.open(session_id).load(loaded[key])
+            if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
+                manager.open(session_id).load(loaded[key])
 
     def reset(self, session_id: Hashable = 0, keypath: str | None = None, recursive: bool = False) -> None:
         """Forget a session: here, or at an attribute path, or here and everywhere below.

@@ -149,7 +149,16 @@ def test_a_replay_has_the_same_result_and_writes_nothing(journal: Journal, name:
     assert journal.runs() == [info]
 
 
-def test_a_replay_gives_the_same_events_but_for_times_pieces_and_what_stood_below_tools(journal: Journal):
+def _team() -> Task:
+    team = Task(Agent(Stateless("Look!", "DONE"), name="chief"), interactive=False)
+    team.add_sub_task(Task(Agent(Stateless("DONE sunny"), name="scout"), interactive=False, single_round=True))
+    return team
+
+
+@pytest.mark.parametrize("made", [lambda: agent(), _team])
+def test_a_replay_gives_the_same_events_but_for_times_pieces_and_what_stood_below_tools(
+    journal: Journal, made: Callable[[], Agent | Task]
+):
     heard: list[list[Any]] = [[], []]
 
     def listener(at: int) -> Callable[[Any], None]:
@@ -157,12 +166,9 @@ def test_a_replay_gives_the_same_events_but_for_times_pieces_and_what_stood_belo
             key: value for key, value in event.as_json(content=True).items() if key not in ("time", "key")
         })  # fmt: skip
 
-    ours = agent()
-    ours("Go.", run_id="a", journal=journal, listeners=[listener(0)])
-    run = journal.view("a")
-    run.replay(agent(), listeners=[listener(1)])
-    left_out = ("delta", "memory")  # the memory of the session is loaded as it was
-    first, second = ([each for each in some if each["kind"] not in left_out] for some in heard)
+    made()("Go.", run_id="a", journal=journal, listeners=[listener(0)])
+    journal.view("a").replay(made(), listeners=[listener(1)])
+    first, second = ([each for each in some if each["kind"] != "delta"] for some in heard)
     assert [each for each in first if "/tool:" not in each["path"] or each["path"].count("/") == 1] == second
 
 
