@@ -284,6 +284,16 @@ def test_headers_that_arrive_at_once_have_it_too(before: bytes) -> None:
             assert answers.count(b"HTTP/1.1 ") == 1 + bool(before)
 
 
+@pytest.mark.parametrize("token", [TOKEN, "wrong"])
+def test_a_body_of_many_small_chunks_is_refused(token: str) -> None:
+    head = f"POST /chat_completion HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+    small = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + b"1\r\n \r\n" * 150
+    with served(Echo(), connections=ConnectionLimits(body_chunks=100)) as ask:
+        assert b'"limit": "body_chunks", "value": 100' in said_by(connect(ask, small))
+        few = [*(bytes([each]) for each in b'{"message": "hi"}'), *[b" " * 1024] * 200]
+        assert ask.http.post("/chat_completion", content=iter(few)).is_success
+
+
 def test_a_client_that_keeps_its_connection_waits_for_no_part_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[socket.socket] = []
     create = socket.create_server

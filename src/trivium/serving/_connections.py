@@ -49,6 +49,7 @@ class ConnectionLimits:
         per_address: connections from one address (of IPv6, from one network of 64 bits). Raise it behind a proxy, from
             which all come.
         header_bytes: bytes of the headers of a request; more are answered with status 400.
+        body_chunks: chunks of less than 1 KiB in the body of a request; more are answered with status 413.
         header_seconds: time for the headers of a request, then the connection is closed with status 408.
         body_seconds: time for the body of a request, then the connection is closed with status 408.
 
@@ -59,13 +60,14 @@ class ConnectionLimits:
     total: int = 1000
     per_address: int = 200
     header_bytes: int = 32 << 10
+    body_chunks: int = 1000
     header_seconds: float = 10.0
     body_seconds: float = 60.0
 
     def __post_init__(self) -> None:
         positive(
             total=self.total, per_address=self.per_address, header_bytes=self.header_bytes,
-            header_seconds=self.header_seconds, body_seconds=self.body_seconds,
+            body_chunks=self.body_chunks, header_seconds=self.header_seconds, body_seconds=self.body_seconds,
         )  # fmt: skip
 
     def most(self) -> int:
@@ -156,16 +158,25 @@ def _network_of(host: str) -> str:
     return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
 
 
-def make_wire(header_bytes: int) -> type[Any]:
-    """Make the class of h11's connections whose headers are bounded."""
+def make_wire(header_bytes: int, body_chunks: int) -> type[Any]:
+    """Make the class of h11's connections whose headers and chunks are bounded."""
     import h11
 
     class Wire(h11.Connection):
-        """Bounds headers that come at once too: h11 bounds only those that are incomplete."""
+        """Bounds headers that come at once too, and chunks, of which each costs as much as a thousand bytes."""
+
+        is_cut = False
 
         def next_event(self) -> Any:
             event = super().next_event()
+            if isinstance(event, h11.Data):
+                self.chunks += event.chunk_start
+                self.body_bytes += len(event.data)
+                if self.chunks > body_chunks + (self.body_bytes >> 10):
+                    self.is_cut = True
+                    raise h11.RemoteProtocolError(f"the body has more than {body_chunks} small chunks")
             if isinstance(event, h11.Request):
+                self.chunks = self.body_bytes = 0
                 size = len(event.target) + sum(len(name) + len(value) + 4 for name, value in event.headers.raw_items())
                 if size > header_bytes:
                     raise h11.RemoteProtocolError(f"the headers have more than {header_bytes} bytes")
@@ -179,7 +190,7 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
     import h11  # the server has imported uvicorn, whose dependency it is
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    connections, wire = Connections(limits), make_wire(limits.header_bytes)
+    connections, wire = Connections(limits), make_wire(limits.header_bytes, limits.body_chunks)
     late: dict[object, tuple[float, Failure]] = {
         state: (seconds, _too_slow(what, seconds))
         for state, what, seconds in (
@@ -206,6 +217,11 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
             super().data_received(data)
             self.watch()
 
+        def send_400_response(self, msg: str) -> None:
+            if not self.conn.is_cut:
+                return super().send_400_response(msg)
+            return self.refuse(_too_many(limits.body_chunks))
+
         def on_response_complete(self) -> None:
             super().on_response_complete()
             self.watch()
@@ -230,6 +246,11 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
                 self.transport.close()
 
     return Connection
+
+
+def _too_many(chunks: int) -> Failure:
+    text = f"the body has more than {chunks} chunks of less than 1 KiB, the server's body_chunks: "
+    return Failure(413, "TooLarge", f"{text}send larger ones, or raise it there", "body_chunks", chunks)
 
 
 def _too_slow(what: str, seconds: float) -> Failure:

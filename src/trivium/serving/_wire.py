@@ -105,11 +105,13 @@ def parse_body(body: bytes | str) -> Any:
     try:
         value = json.loads(body, parse_constant=refuse)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
+        if not is_deeper(value, MAX_DEPTH):
+            return value
+    except ValueError:
         raise Failure(422, "InvalidRequest", "the body is not JSON") from None
-    if is_deeper(value, MAX_DEPTH):
-        raise Failure(422, "InvalidRequest", f"the body is nested deeper than {MAX_DEPTH} levels", "depth", MAX_DEPTH)
-    return value
+    except RecursionError:
+        pass
+    raise Failure(422, "InvalidRequest", f"the body is nested deeper than {MAX_DEPTH} levels", "depth", MAX_DEPTH)
 
 
 def is_deeper(value: object, most: int) -> bool:
