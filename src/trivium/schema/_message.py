@@ -275,8 +275,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """A copy, deep or shallow, with some of its values replaced."""
-        new = copy.deepcopy(self) if deep else copy_message(self)
-        return new.replace(**update) if update else new
+        return (copy.deepcopy(self) if deep else self).replace(**update or {})
 
     def copy(self, *, deep: bool = False, update: Mapping[str, Any] | None = None) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """A copy, deep or shallow, with some of its values replaced."""
