@@ -119,10 +119,12 @@ def chores(url: str, seconds: float = 0.0) -> Agent:
 
 
 def fragile(url: str) -> Module:
-    """Fails until a file is there."""
+    """Fails until a file is there; ends its process, or would, when it is told "exit"."""
 
     class Fragile(Module):
         def forward(self, message: Message) -> str:
+            if message.content == "exit":
+                raise SystemExit(3)
             return "mended" if Path(message.content).exists() else str(1 / 0)
 
     return Fragile(name="fragile")

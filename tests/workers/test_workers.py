@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,14 +22,17 @@ from trivium import Agent, Message, Module
 from trivium.exceptions import (
     ConfigurationError,
     JournalError,
+    RecordedError,
     RunInputError,
     RunKilledError,
     RunPausedError,
     UnknownRunError,
 )
 from trivium.journal import Journal
+from trivium.journal.lowlevel import queue_of
 from trivium.testing import ScriptedModel
 from trivium.workers import Worker
+from trivium.workers._presence import Presence
 
 from ._fleet import Fleet
 
@@ -127,13 +134,14 @@ def test_the_runs_of_an_older_release_wait_for_a_worker_that_has_it(journal: Jou
     for run in runs:
         next(each for each in run.events() if each.kind == "outcome")
     workers.kill(old)
-    workers.start("newer")
+    workers.start("newer", queues={"default": 2})
     for run in runs:
         until(lambda run=run: journal.info(run.id).status == "failed" and run.status() == "queued")
         assert journal.info(run.id).why.startswith("AgentChangedError: clerk is not the agent with which the run")
     later = journal.submit("clerk", "Go.", run_id="later")
     assert later.result(timeout=30).content == "done"
-    workers.start("slow")
+    workers.start("slow", queues={"default": 2})
+    assert {each.concurrency for each in queue_of(journal).client.list_queues()} == {2}  # those passed on too
     assert [run.result(timeout=30).content for run in runs] == ["done"] * 3
 
 
@@ -160,20 +168,29 @@ def test_a_failed_run_raises_its_error_and_goes_on_when_it_is_submitted_again(
     assert journal.submit("fragile", str(fixed), run_id="a").result(timeout=30).content == "mended"
 
 
+def test_a_run_that_exits_has_failed_and_its_worker_works_on(journal: Journal, workers: Fleet):
+    workers.start("fragile", "echo")
+    with pytest.raises(RecordedError, match="3"):
+        journal.submit("fragile", "exit", run_id="a").result(timeout=30)
+    assert journal.submit("echo", "hi", run_id="b").result(timeout=30).content == "hi"
+
+
 def test_runs_at_a_time_and_again_and_again(journal: Journal, workers: Fleet):
     with pytest.raises(ConfigurationError, match="no time zone"):
         journal.submit("echo", "hi", run_id="a", at=datetime(2030, 1, 1))
-    with pytest.raises(ConfigurationError, match="no schedule"):
-        journal.submit("echo", "hi", run_id="a", every="noon")
     later = journal.submit("echo", "hi", run_id="later", at=datetime.now(UTC) + timedelta(seconds=1))
     assert later.status() == "scheduled"
     schedule = journal.submit("echo", "tick", run_id="clock", every="* * * * * *")
     journal.submit("echo", "tock", run_id="clock", every="* * * * * *")
+    with pytest.raises(ConfigurationError, match="no schedule"):
+        journal.submit("echo", "tick", run_id="clock", every="noon")  # the one that is there stays
+    journal.submit("echo", "tock", run_id="clock-work")  # none of its runs
     workers.start("echo")
     assert later.result(timeout=30).content == "hi"
     until(lambda: len(schedule.runs()) > 1)
     schedule.cancel()
     made = schedule.runs()
+    assert "clock-work" not in [each.id for each in made]
     assert made[0].result(timeout=30).content == "tock"
     assert made[0].id.startswith("clock-20")
 
@@ -187,6 +204,56 @@ def test_priorities_and_limits(journal: Journal, workers: Fleet):
     runs = sorted(journal.runs(), key=lambda each: each.started)
     assert [each.id for each in runs] == ["run-3", "run-2", "run-1", "run-0"]
     assert all((one.ended or 0) <= other.started for one, other in pairwise(runs))  # one at a time
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"program": "ec\0ho"}, "cannot be the name of a program"),
+        ({"run_id": " "}, "cannot be the name of a run"),
+        ({"run_id": "a\ud800"}, "cannot be the name of a run"),
+        ({"queue": ""}, "cannot be the name of a queue"),
+        ({"queue": "night@home"}, "which is for runs that workers pass on"),
+        ({"priority": -1}, "priority=-1 is none"),
+        ({"timeout": math.inf}, "timeout=inf is none"),
+        ({"timeout": math.nan}, "timeout=nan is none"),
+        ({"every": "0 7 * * *", "priority": 2}, "every= goes with neither"),
+    ],
+)
+def test_what_would_be_in_the_way_of_others_is_not_submitted(journal: Journal, given: dict[str, Any], told: str):
+    options: dict[str, Any] = {"program": "echo", "run_id": "a", **given}
+    with pytest.raises(ConfigurationError, match=told):
+        journal.submit(options.pop("program"), "hi", **options)
+    assert journal.waiting() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"at_once": 0}, "at_once=0 takes no runs"),
+        ({"poll": 0}, "give poll above 0"),
+        ({"grace": math.nan}, "grace at least 0"),
+        ({"queues": {"night": 0}}, "the queue night has 0 runs at once"),
+        ({"queues": ["a@b"]}, "which is for runs that workers pass on"),
+    ],
+)
+def test_a_worker_that_would_do_nothing_is_not_made(journal: Journal, given: dict[str, Any], told: str):
+    with pytest.raises(ConfigurationError, match=told):
+        Worker(Agent(ScriptedModel(["hello"])), journal, **given)
+
+
+def test_workers_may_begin_at_once_in_a_new_database(journal: Journal):
+    journal.runs()  # which makes the journal's tables
+    begin = Barrier(8)
+
+    def hold(number: int) -> None:
+        presence = Presence(queue_of(journal), f"worker-{number}", ("host", 1, ["default"], 0.0))
+        begin.wait(30)
+        presence.hold()
+        presence.leave()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert [*pool.map(hold, range(8))] == [None] * 8
 
 
 async def seen_async(journal: Journal) -> list[object]:
@@ -206,6 +273,7 @@ def test_what_cannot_be_queued(tmp_path: Path, url: str, journal: Journal):
     agent = Agent(ScriptedModel(["hello"]), name="echo")
     with pytest.raises(ConfigurationError, match="at least one of each"):
         Worker({}, journal)
+    assert Worker(agent, journal, queues="night").queues == {"night": None}
     worker, errors = Worker(agent, journal), list[str]()
 
     def meanwhile() -> None:

@@ -402,13 +402,15 @@ class Journal:
             The run; with `every` the schedule, which exists once: the same name replaces it.
 
         Raises:
-            ConfigurationError: the journal is no PostgreSQL database.
+            ConfigurationError: the journal is no PostgreSQL database, or one of these cannot be what it is for.
             MissingExtraError: the extra `dbos` is missing.
             RunInputError: a run of this id was submitted with other messages, or for another program.
         """
         name = program if isinstance(program, str) else program.name
         options = {"timeout": timeout}
         if every is not None:
+            if priority or at is not None:
+                raise ConfigurationError("every= goes with neither at= nor priority=: its runs begin at their times")
             return self._queued().schedule(name, message, run_id, queue, options, every)
         return self._queued().submit(name, message, run_id, queue, options, priority, at)
 

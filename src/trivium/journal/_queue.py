@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -30,11 +31,11 @@ from trivium.schema import Message
 from trivium.schema.lowlevel import check_content
 
 if TYPE_CHECKING:
-    from dbos import DBOSClient, EnqueueOptions, WorkflowStatus
+    from dbos import ClientScheduleInput, DBOSClient, EnqueueOptions, WorkflowStatus
 
     from trivium.journal._journal import Journal
 
-__all__ = ["APPLICATION", "RECORDS", "RUN", "SCHEDULED", "Named", "RunQueue", "quiet_log"]
+__all__ = ["APPLICATION", "RECORDS", "RUN", "SCHEDULED", "Named", "RunQueue", "check_queue", "quiet_log"]
 
 T = TypeVar("T")
 APPLICATION: Final = "trivium"
@@ -162,6 +163,9 @@ class RunQueue:
         priority: int, at: datetime | None,
     ) -> QueuedRun:  # fmt: skip
         """Put a run into a queue; see `Journal.submit`."""
+        _check_asked(program, run_id, queue, options)
+        if not (0 <= priority < 2**31 and priority == int(priority)):
+            raise ConfigurationError(f"priority={priority!r} is none: give a whole number from 0 to {2**31 - 1}")
         given: dict[str, Any] = {} if not priority else {"priority": priority}
         if at is not None:
             given["delay_seconds"] = _seconds_until(at)
@@ -178,15 +182,15 @@ class RunQueue:
         """
         from dbos import error as errors
 
+        _check_asked(program, name, queue, options)
         asked = self._asked(messages)
         context = {"name": name, "program": program, "asked": asked, "queue": queue, "options": dict(options)}
+        wanted: ClientScheduleInput = {
+            "schedule_name": name, "workflow_name": SCHEDULED, "schedule": every, "context": context
+        }  # fmt: skip
         with self.typed_errors():
-            if self.client.get_schedule(name) is not None:
-                self.client.delete_schedule(name)
             try:
-                self.client.create_schedule(
-                    schedule_name=name, workflow_name=SCHEDULED, schedule=every, context=context
-                )
+                self.client.apply_schedules([wanted])
             except errors.DBOSException as error:
                 raise ConfigurationError(f"every={every!r} is no schedule ({error}): write it as '0 7 * * *'") from None
         return Schedule(self, name)
@@ -306,6 +310,41 @@ def _seconds_until(at: datetime) -> float:
     if at.tzinfo is None:
         raise ConfigurationError(f"at={at!r} has no time zone: give datetime(…, tzinfo=UTC), or a ZoneInfo")
     return max(0.0, at.timestamp() - time.time())
+
+
+def _check_asked(program: str, run_id: str, queue: str, options: Mapping[str, Any]) -> None:
+    """Check what a run is submitted with.
+
+    Raises:
+        ConfigurationError: one of these cannot be what it is for.
+    """
+    _check_name("program", program)
+    _check_name("run", run_id)
+    check_queue(queue)
+    timeout = options["timeout"]
+    if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
+        raise ConfigurationError(f"timeout={timeout!r} is none: give seconds above 0, or None for no limit")
+
+
+def check_queue(name: str) -> None:
+    """Check the name of a queue; those with "@" have what workers have passed on.
+
+    Raises:
+        ConfigurationError: it cannot be one.
+    """
+    _check_name("queue", name)
+    if "@" in name:
+        raise ConfigurationError(f"the queue {name!r} has an '@', which is for runs that workers pass on: leave it out")
+
+
+def _check_name(kind: str, name: object) -> None:
+    """Check that a name can stand in the tables, where one that cannot be read would be in everybody's way.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
+    if not isinstance(name, str) or not name.strip() or "\0" in name or name != name.encode(errors="replace").decode():
+        raise ConfigurationError(f"{name!r} cannot be the name of a {kind}: give text, without NUL characters")
 
 
 @contextmanager

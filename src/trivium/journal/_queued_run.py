@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import datetime
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
@@ -185,7 +186,14 @@ class Schedule:
             found = self._queue.client.list_workflows(
                 name=RUN, workflow_id_prefix=f"{self.name}-", load_input=False, load_output=False
             )
-        return [QueuedRun(self._queue, each.workflow_id) for each in found]
+        return [QueuedRun(self._queue, each.workflow_id) for each in found if self._is_own(each.workflow_id)]
+
+    def _is_own(self, run_id: str) -> bool:
+        """Return whether what follows its name is a time: another name may begin with this one."""
+        try:
+            return bool(datetime.fromisoformat(run_id.removeprefix(f"{self.name}-")))
+        except ValueError:
+            return False
 
 
 async def _beside_loop(work: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trivium.journal._journal import attempt_of, queue_of
     from trivium.journal._postgres import PostgresRunStore
     from trivium.journal._postgres_connections import PostgresConnections
-    from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, quiet_log
+    from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, check_queue, quiet_log
     from trivium.journal._reads import recorded_read
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Appending, Store, Writing
@@ -31,6 +31,7 @@ __all__ = [
     "Store",
     "Writing",
     "attempt_of",
+    "check_queue",
     "digest_of",
     "fingerprint_chain",
     "queue_of",
@@ -55,6 +56,7 @@ _HOMES = {
     "Store": "_store",
     "Writing": "_store",
     "attempt_of": "_journal",
+    "check_queue": "_queue",
     "digest_of": "_codec",
     "recorded_read": "_reads",
 }

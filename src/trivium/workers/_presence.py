@@ -63,7 +63,9 @@ class Presence:
         if self._connection is None:
             with self._connections.use(is_kept=True) as connection:
                 if connection.execute("SELECT to_regclass(%s) IS NULL", (_MADE,)).fetchone() == (True,):
-                    connection.execute(_TABLE)
+                    with connection.transaction():  # workers may begin at once
+                        connection.execute(f"SELECT pg_advisory_xact_lock({_KEY})", (_MADE,))
+                        connection.execute(_TABLE)
                 connection.execute(f"SELECT pg_advisory_lock({_KEY})", (self.worker,))
                 query = "INSERT INTO trivium_worker VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
                 connection.execute(query, (self.worker, *self._row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import platform
 import time
@@ -24,7 +25,7 @@ from trivium.exceptions import (
     UnknownRunError,
 )
 from trivium.journal import Journal, ask_later
-from trivium.journal.lowlevel import APPLICATION, RECORDS, RUN, SCHEDULED, queue_of, quiet_log
+from trivium.journal.lowlevel import APPLICATION, RECORDS, RUN, SCHEDULED, check_queue, queue_of, quiet_log
 from trivium.module import Module
 from trivium.workers._agents import fingerprints_of
 from trivium.workers._presence import Presence
@@ -61,7 +62,7 @@ class Worker:
         grace: seconds that runs have to end when the worker stops; then they are given to others.
 
     Raises:
-        ConfigurationError: the journal is no PostgreSQL database, or there is nothing to serve.
+        ConfigurationError: the journal is no PostgreSQL database, there is nothing to serve, or a number is none.
     """
 
     def __init__(
@@ -75,9 +76,11 @@ class Worker:
         grace: float = 5.0,
     ) -> None:
         self.served = dict(served) if isinstance(served, Mapping) else {served.name: served}
-        self.queues = dict(queues) if isinstance(queues, Mapping) else dict.fromkeys(queues)
+        named = [queues] if isinstance(queues, str) else queues
+        self.queues = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named)
         if not self.served or not self.queues:
             raise ConfigurationError("a worker serves modules from queues: give it at least one of each")
+        _check(self.queues, at_once, poll, grace)
         self.journal, self.id = journal, f"{platform.node()}-{os.getpid()}-{uuid4().hex[:8]}"
         self._queue, self._at_once, self._poll, self._grace = queue_of(journal), at_once, poll, grace
         self._runs: dict[CallNode, str] = {}
@@ -132,7 +135,7 @@ class Worker:
 
         with quiet_log(), self._queue.typed_errors():
             for name, poll in polls.items():
-                most = self.queues.get(name)
+                most = self.queues[name.partition("@")[0]]
                 here = self._at_once if most is None else min(most, self._at_once)
                 self._queue.client.register_queue(
                     name, global_concurrency=most, worker_concurrency=here, polling_interval_sec=poll
@@ -210,7 +213,7 @@ class Worker:
             await self._call(self.served[program], run_id, asked, options)
         except AgentChangedError as error:
             await self._give(run_id, f"{queue}@{error.recorded}")
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # also what would end the loop of all runs
             if isinstance(error, RunKilledError):
                 if run_id in self._cancelled:
                     raise CancelledError from None
@@ -277,3 +280,21 @@ class Worker:
         for run_id in self._queue.cancelled(nodes):
             self._cancelled.add(run_id)
             nodes[run_id].kill("it was cancelled")
+
+
+def _check(queues: Mapping[str, int | None], at_once: int, poll: float, grace: float) -> None:
+    """Check the numbers of a worker.
+
+    Raises:
+        ConfigurationError: one of them is none with which it would work.
+    """
+    for name, most in queues.items():
+        check_queue(name)
+        if most is not None and not (most > 0 and most == int(most)):
+            raise ConfigurationError(
+                f"the queue {name} has {most!r} runs at once: give at least 1, or None for no limit"
+            )
+    if not (at_once > 0 and at_once == int(at_once)):
+        raise ConfigurationError(f"at_once={at_once!r} takes no runs: give a whole number, at least 1")
+    if not (0 < poll < math.inf and 0 <= grace < math.inf):
+        raise ConfigurationError(f"poll={poll!r} and grace={grace!r} are seconds: give poll above 0, grace at least 0")
