@@ -20,12 +20,16 @@ else:
         """The names of pydantic's first version, as the documents have them, without its warnings."""
 
         dict, json = BaseModel.model_dump, BaseModel.model_dump_json
-        construct = classmethod(lambda cls, *given, **values: cls.model_construct(*given, **values))
         schema = classmethod(BaseModel.model_json_schema.__func__)
         parse_obj = classmethod(BaseModel.model_validate.__func__)
         parse_raw = classmethod(BaseModel.model_validate_json.__func__)
         __fields__ = property(lambda self: type(self).model_fields)
         __fields_set__ = BaseModel.model_fields_set
+
+        @classmethod
+        def construct(cls, *given: Any, **values: Any) -> Any:
+            """Make an object of these values without validation."""
+            return cls.model_construct(*given, **values)
 
         @classmethod
         def schema_json(cls, **options: Any) -> str:

@@ -297,13 +297,11 @@ def _durable(ask: Ask, run_id: str | None, journal: Journal | None) -> Ask:
     from trivium.journal.lowlevel import attempt_of
 
     attempt_of(journal, run_id)  # what is wrong with them is the batch's error
-    return partial(_ask_durably, ask, run_id, journal)
 
+    async def ask_durably(index: int, message: str | Message) -> Any:
+        return await ask(index, message, run_id=f"{run_id}-{index}", journal=journal)
 
-async def _ask_durably(
-    ask: Ask, run_id: str | None, journal: Journal | None, index: int, message: str | Message
-) -> Any:
-    return await ask(index, message, run_id=f"{run_id}-{index}", journal=journal)
+    return ask_durably
 
 
 @contextmanager
