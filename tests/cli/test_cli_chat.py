@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from _signals import press_ctrl_c
+from trivium.agents import Agent
+from trivium.terminal.lowlevel import Conversation
+from trivium.testing import ScriptedModel
 
 from ._chat_server import HOLD, ChatAnswers
 from ._command import Command, Ended
@@ -149,10 +151,24 @@ def test_a_document_that_cannot_be_read_is_one_line(trivium: Command, document: 
 def test_a_session_goes_on_where_it_ended(trivium: Command):
     answers = iter([["Hel", "lo"], ["o", "k"]])
     with ChatAnswers(lambda body: next(answers)) as server:
-        chat(trivium, "hi\n", *server.options, "--session", "s.json")
-        chat(trivium, "more\n", *server.options, "--session", "s.json")
+        chat(trivium, "hi\n", *server.options, "--session", "s.db")
+        chat(trivium, "more\n", *server.options, "--session", "s.db")
     assert server.texts()[1] == [("user", "hi"), ("assistant", "Hello"), ("user", "more")]
-    assert (trivium.folder / "s.json").stat().st_mode & 0o077 == 0
+    assert [each.name for each in trivium.folder.glob("s.db*")] == ["s.db"]
+    assert (trivium.folder / "s.db").stat().st_mode & 0o077 == 0
+    assert trivium("runs", "--journal", "s.db").out.count("done") == 2
+
+
+def test_the_json_of_a_session_is_taken_up(trivium: Command):
+    old = json.dumps({"memory": [{"sender": "user", "content": "hi"}, {"sender": "tiny", "content": "Hello"}]})
+    (trivium.folder / "s.json").write_text(old)
+    with ChatAnswers(lambda body: ["o", "k"]) as server:
+        for _ in range(2):
+            ended = chat(trivium, "more\n", *server.options, "--session", "s.json", "--json")
+            assert [each["event"] for each in ended.records] == ["delta", "delta", "answer"]
+    said = [("user", "hi"), ("assistant", "Hello"), ("user", "more")]
+    assert server.texts() == [said, [*said, ("assistant", "ok"), ("user", "more")]]
+    assert (trivium.folder / "s.json.old").read_text() == old
 
 
 def test_with_a_journal_a_turn_that_was_killed_goes_on_and_later_ones_have_all_that_was_said(trivium: Command):
@@ -175,7 +191,7 @@ def test_with_a_journal_a_turn_that_was_killed_goes_on_and_later_ones_have_all_t
     assert trivium("runs").out.count("done") == 5
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"memory": 3}', '{"memory": [{"content": 1, "nothing": 2}]}', "3"])
+@pytest.mark.parametrize("content", ["[]", "{", '{"memory": 3}', '{"memory": [{"content": 1, "nothing": 2}]}', "3"])
 def test_a_session_file_that_is_none_is_one_line_and_stays_as_it_was(trivium: Command, content: str):
     (trivium.folder / "s.json").write_text(content)
     ended = chat(trivium, "hi\n", "--session", "s.json")
@@ -239,12 +255,12 @@ def test_control_c_on_a_pipe_ends_it_and_keeps_the_session_whole(trivium: Comman
     replies = iter([["o", "k"], [HOLD]])
     (trivium.folder / "typed").write_text("first\nsecond\n")
     with ChatAnswers(lambda body: next(replies)) as server, (trivium.folder / "typed").open() as stdin:
-        process = trivium.start("chat", *server.options, "--session", "s.json", stdin=stdin)
+        process = trivium.start("chat", *server.options, "--session", "s.db", stdin=stdin)
         server.held = lambda: press_ctrl_c(process)
         ended = trivium.end(process)
     assert (ended.status, ended.out, ended.err) == (130, "ok\n", "interrupted\n")
-    saved = json.loads(Path(trivium.folder / "s.json").read_text())["memory"]
-    assert [each["content"] for each in saved] == ["first", "ok"]
+    conversation = Conversation(Agent(ScriptedModel([])), file=trivium.folder / "s.db")
+    assert [each.content for each in conversation.messages()] == ["first", "ok"]
 
 
 def test_help_fits_into_80_columns(trivium: Command):

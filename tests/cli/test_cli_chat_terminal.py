@@ -21,6 +21,7 @@ from trivium.llms import Delta, Request
 from trivium.schema import Usage
 from trivium.terminal import Terminal
 from trivium.terminal.lowlevel import Conversation, run_command
+from trivium.testing import ScriptedModel
 
 from ._chat_server import HOLD, ChatAnswers
 from ._command import Command, Ended
@@ -170,7 +171,7 @@ def test_the_cost_of_all_answers_is_added_up():
 
 
 def test_a_session_that_goes_on_begins_with_its_summary(trivium: Command):
-    options = [*scripted(trivium, "Hello Ada"), "--session", "s.json"]
+    options = [*scripted(trivium, "Hello Ada"), "--session", "s.db"]
     talk(trivium, options, (PROMPT, b"I am Ada\r"), ("Hello Ada", b""), (PROMPT, CTRL_D))
     ended = talk(trivium, options, ("The conversation of 2 messages goes on", b""), (PROMPT, CTRL_D))
     assert "user: I am Ada\nchat: Hello Ada\n" in plain(ended.out)
@@ -181,7 +182,7 @@ def test_an_answer_is_seen_as_it_comes_and_control_c_stops_it(trivium: Command):
     with ChatAnswers(lambda body: next(answers)) as server:
         ended = talk(
             trivium,
-            [*server.options, "--session", "s.json"],
+            [*server.options, "--session", "s.db"],
             (PROMPT, b"count\r"),
             ("tiny: One two ", CTRL_C),  # seen while the server holds the rest back
             ("interrupted", b""),
@@ -193,8 +194,8 @@ def test_an_answer_is_seen_as_it_comes_and_control_c_stops_it(trivium: Command):
     assert ended.status == 0
     assert "never" not in ended.out
     assert server.texts()[1] == [("user", "count"), ("assistant", "One two "), ("user", "go on")]
-    saved = json.loads((trivium.folder / "s.json").read_text())["memory"]
-    assert [each["content"] for each in saved] == ["count", "One two ", "go on", "going on"]
+    saved = Conversation(Agent(ScriptedModel([])), file=trivium.folder / "s.db").messages()
+    assert [each.content for each in saved] == ["count", "One two ", "go on", "going on"]
 
 
 def test_a_question_that_is_stopped_before_its_answer_is_forgotten(trivium: Command):
@@ -332,8 +333,8 @@ def test_the_commands(trivium: Command):
         ("user: I am Ada\nchat: Hello Ada\n", b""),
         (PROMPT, b"/save\r"),
         ("name a file", b""),
-        (PROMPT, b"/save talk.json\r"),
-        ("saved in talk.json", b""),
+        (PROMPT, b"/save talk.db\r"),
+        ("saved in talk.db", b""),
         (PROMPT, b"/save no/such/folder.json\r"),
         ("cannot be written", b""),
         (PROMPT, b"/reset\r"),
@@ -348,8 +349,9 @@ def test_the_commands(trivium: Command):
         (PROMPT, CTRL_D),
     )
     assert ended.status == 0
-    saved = trivium.folder / "talk.json"
-    assert [each["content"] for each in json.loads(saved.read_text())["memory"]] == ["I am Ada", "Hello Ada"]
+    saved = trivium.folder / "talk.db"
+    said = Conversation(Agent(ScriptedModel([])), file=saved).messages()
+    assert [each.content for each in said] == ["I am Ada", "Hello Ada"]
     assert saved.stat().st_mode & 0o077 == 0
 
 

@@ -102,7 +102,7 @@ _CHAT_EXAMPLES = """\b
 Examples:
   trivium chat
   trivium chat --docs handbook/
-  trivium chat --document lease.pdf --session lease.json
+  trivium chat --document lease.pdf --session lease.db
   trivium chat --tool python --tool tools:add --model openai:NAME
   echo "What is the rent?" | trivium chat --document lease.pdf --json
 \b
@@ -349,8 +349,8 @@ def _chat_command(
     ] = None,
     embedding: Annotated[str, _option(f"For --docs: {_EMBEDDING}", "NAME")] = "",
     system: Annotated[str | None, _option("The system message of the model.", "TEXT")] = None,
-    session: Annotated[Path | None, _option("Keep the conversation there, and continue it.", "FILE")] = None,
-    journal: Annotated[str | None, _option("Keep it there, under the name --session; no turn is lost.", "FILE")] = None,
+    session: Annotated[Path | None, _option("Keep the conversation in this journal, and continue it.", "FILE")] = None,
+    journal: Annotated[str | None, _option("Keep it in one with other runs, named by --session.", "FILE")] = None,
     history: Annotated[Path | None, _option(_HISTORY, "FILE", envvar="TRIVIUM_HISTORY")] = None,
     json: Annotated[bool, typer.Option("--json", help="The events as JSON lines on stdout.")] = False,
 ) -> int:

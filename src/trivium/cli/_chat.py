@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
@@ -77,26 +79,30 @@ def run_chat(options: ChatOptions) -> int:
         tools = [find_tool(name) for name in options.tools]
         agent = Agent(model, options.system, tools=tools, name=one_line(model.name))
     if options.journal is None:
-        conversation = Conversation(agent, file=options.session)
+        made = Conversation(agent, file=options.session)
     else:
-        conversation = Conversation(agent, str(options.session or "chat"), journal=Journal(options.journal))
-    if terminal is not None:
-        chat_at_terminal(
-            conversation, terminal, commands={"/model": _model_of(agent, options), "/docs": _docs_of(agent)}
-        )
-        return 0
+        journal = Journal(options.journal, key=os.environ.get("TRIVIUM_JOURNAL_KEY", ""))
+        made = Conversation(agent, str(options.session or "chat"), journal=journal)
+    with closing(made) as conversation:
+        if terminal is not None:
+            commands = {"/model": _model_of(agent, options), "/docs": _docs_of(agent)}
+            chat_at_terminal(conversation, terminal, commands=commands)
+            return 0
+        return FAILED if _chat_on_pipe(conversation, as_json=options.json) else 0
+
+
+def _chat_on_pipe(conversation: Conversation, *, as_json: bool) -> int:
+    """Chat on standard input and output; return the number of turns that failed."""
     if not sys.stdin.isatty() and hasattr(sys.stdin, "reconfigure"):
         cast("Any", sys.stdin).reconfigure(encoding="utf-8", errors="replace")
-    if options.json:
-        failed = chat_on_lines(conversation, (_JSONLines(),), _write_answer, _write_error)
-    else:
-        failed = chat_on_lines(
-            conversation,
-            (),
-            lambda answer: _print(str(answer.content)),
-            lambda error: write_line(f"error: {as_error(error)}"),
-        )
-    return FAILED if failed else 0
+    if as_json:
+        return chat_on_lines(conversation, (_JSONLines(),), _write_answer, _write_error)
+    return chat_on_lines(
+        conversation,
+        (),
+        lambda answer: _print(str(answer.content)),
+        lambda error: write_line(f"error: {as_error(error)}"),
+    )
 
 
 # ---- commands

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import functools
-import json
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from trivium.commander import Event, Listener
-from trivium.exceptions import ConfigurationError, OutputError, RunKilledError, StateError, TriviumError
+from trivium.commander import Listener
+from trivium.exceptions import RunKilledError, TriviumError
 from trivium.module import Module
 from trivium.observers import format_usage
-from trivium.schema import Message, Usage
+from trivium.schema import Message
+from trivium.terminal._conversation import Conversation
 from trivium.terminal._terminal import Terminal, is_terminal
 from trivium.terminal._words import safe_line
 
 if TYPE_CHECKING:
-    from trivium.actions import ApprovalRequest
-    from trivium.journal import Journal, RunInfo
+    from trivium.journal import Journal
 
-__all__ = ["COMMANDS", "Conversation", "chat", "chat_at_terminal", "chat_on_lines", "run_command"]
+__all__ = ["COMMANDS", "chat", "chat_at_terminal", "chat_on_lines", "run_command"]
 
 COMMANDS = {
     "/help": "show this list",
@@ -33,14 +31,12 @@ COMMANDS = {
     "/history": "show the conversation so far",
     "/reset": "forget the conversation",
     "/cost": "show what the answers have cost so far",
-    "/save": "write the conversation to a file: /save FILE",
+    "/save": "copy the conversation into a file, for --session: /save FILE",
     "/quit": "leave, as q, x, exit, bye and Ctrl-D do",
 }
 _COMMAND = re.compile(r"/\w+(\s|$)")
 _QUIT = frozenset({"/quit", "/exit", "q", "x", "quit", "exit", "bye"})
 _KEYS = "Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer"
-_SHOWN = 200
-"""The characters of a message in the summary of a conversation that goes on."""
 
 Commands: TypeAlias = Mapping[str, Callable[[str], str]]
 """Further commands of a program: each gets what follows it, and returns the line to show."""
@@ -63,7 +59,8 @@ def chat(
     Args:
         module: an agent, or any other module; a task is run once for each turn.
         session_id: the session of its memory.
-        session_file: a file that keeps the conversation: read at the start if it exists, written after each turn.
+        session_file: the file of a journal for this conversation alone, readable by its owner only. The JSON of
+            `state_dict` is taken up, and kept as "FILE.old".
         history: as for `Terminal`.
         listeners: further listeners of the runs.
         journal: has each turn as a durable run, "SESSION-1" and so on, where session 0 is called "chat": the
@@ -75,178 +72,27 @@ def chat(
     Raises:
         MissingExtraError: at a terminal, `rich` or `prompt_toolkit` is not installed.
         ConfigurationError: the session or the history cannot be used.
-        OutputError: the session cannot be written.
+        JournalError: the journal cannot be used.
+        OutputError: the session file cannot be written.
 
     Example::
 
         chat(Agent("default", "Answer in one sentence."))
     """
-    conversation = Conversation(module, session_id, session_file, journal)
-    if is_terminal():
-        return chat_at_terminal(conversation, Terminal(commands=COMMANDS, history=history), listeners)
 
     def write(stream: TextIO, line: object) -> None:
         stream.write(f"{line}\n")
         stream.flush()
 
-    return chat_on_lines(
-        conversation,
-        listeners,
-        lambda answer: write(sys.stdout, answer.content),
-        lambda error: write(sys.stderr, f"error: {safe_line(error)}"),
-    )
-
-
-class Conversation:
-    """A module's session in a chat; a question without an answer leaves no trace in it."""
-
-    def __init__(
-        self, module: Module, session_id: Hashable = 0, file: Path | None = None, journal: Journal | None = None
-    ) -> None:
-        self.module, self.file, self.journal = module, file, journal
-        self.session_id = "chat" if journal is not None and session_id == 0 else session_id
-        self.is_broken_off, self._turn = False, 0
-        self.failed = 0
-        self.usage = Usage()
-        if file is not None and file.exists():
-            self._load(file)
-        else:
-            self.save()  # a file that cannot be written is an error before the first question
-        if journal is not None:
-            self._restore(journal)
-
-    def ask(
-        self,
-        text: str,
-        listeners: tuple[Listener, ...],
-        partial: Callable[[], str],
-        approve: Callable[[ApprovalRequest], object] | None = None,
-    ) -> Message:
-        """Call the module for one turn.
-
-        Args:
-            text: the user's input.
-            listeners: the listeners of the call.
-            partial: returns the text so far of an answer that is not complete.
-            approve: decides on calls of tools, unless the module has a function for that.
-        """
-        options: dict[str, Any] = {"session_id": self.session_id}
-        if self.journal is not None:
-            self._turn += 1
-            options |= {"journal": self.journal, "run_id": self._run_of(self._turn)}
-        return self._answer(functools.partial(self.module, text, **options), listeners, partial, approve)
-
-    def go_on(
-        self,
-        listeners: tuple[Listener, ...],
-        partial: Callable[[], str],
-        approve: Callable[[ApprovalRequest], object] | None = None,
-    ) -> Message:
-        """Go on with the turn that was broken off; see `ask`."""
-        assert self.journal is not None, "only a journal has turns that were broken off"
-        self.is_broken_off, run = False, self.journal.view(self._run_of(self._turn))
-        resume = functools.partial(run.resume, self.module, accept_changes=True)
-        return self._answer(resume, listeners, partial, approve)
-
-    def _answer(
-        self,
-        call: Callable[..., Message],
-        listeners: tuple[Listener, ...],
-        partial: Callable[[], str],
-        approve: Callable[[ApprovalRequest], object] | None,
-    ) -> Message:
-        before = len(self.messages())
-        try:
-            answer = call(listeners=listeners, approve=self.module.approve or approve)
-        except BaseException:
-            self._close(before, partial())
-            if self.journal is not None:
-                self.journal.forget(self._run_of(self._turn))
-            raise
-        self.save()
-        return answer
-
-    def messages(self) -> list[Message]:
-        """Return the messages so far."""
-        memory = None if self.module.memory is None else self.module.memory.get(self.session_id)
-        return [] if memory is None else memory.get_memory()
-
-    def summary(self) -> str:
-        """Return a line on a conversation that goes on, with its last question and answer; "" for a new one."""
-        messages = [each for each in self.messages() if each.content and not each.tool_call_id]
-        if not messages:
-            return ""
-        texts = [safe_line(f"{each.sender}: {each.content}") for each in messages[-2:]]
-        shown = "\n".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in texts)
-        return f"The conversation of {len(messages)} messages goes on; the last were\n{shown}"
-
-    def count(self, event: Event) -> None:
-        """Add up the usage of all calls: a listener of the turns."""
-        if event.usage is not None:
-            self.usage += event.usage
-
-    def reset(self) -> None:
-        """Forget the conversation."""
-        self.module.reset(self.session_id, recursive=True)
-        self.save()
-        if self.journal is not None:
-            for each in self._turns(self.journal):
-                self.journal.forget(each.id)
-
-    def _run_of(self, turn: int) -> str:
-        return f"{self.session_id}-{turn}"
-
-    def _turns(self, journal: Journal) -> list[RunInfo]:
-        """Return the runs of the turns, the first one first."""
-        start = f"{self.session_id}-"
-        found = [each for each in journal.runs() if each.id.startswith(start) and each.id[len(start) :].isdecimal()]
-        return sorted(found, key=lambda each: int(each.id[len(start) :]))
-
-    def _restore(self, journal: Journal) -> None:
-        """Remember what was said up to the last turn that is done."""
-        turns = self._turns(journal)
-        done = [each.id for each in turns if each.status == "done"]
-        if done:
-            journal.view(done[-1]).restore(self.module)
-        if turns:
-            self._turn = int(turns[-1].id.rpartition("-")[2])
-            self.is_broken_off = turns[-1].status == "killed"
-
-    def _close(self, before: int, partial: str) -> None:
-        """Leave a history that can be continued: every question has an answer."""
-        memory = None if self.module.memory is None else self.module.memory.get(self.session_id)
-        if memory is None:
-            return
-        if partial.strip():
-            memory.add(Message(content=partial, sender=self.module.name))
-        elif len(memory) == before + 1:
-            memory.delete(-1)
-        self.save()
-
-    def save(self, file: Path | None = None) -> None:
-        """Write the conversation to a file, completely or not at all; only its owner may read it.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
-        file = file or self.file
-        if file is None:
-            return
-        text = json.dumps(self.module.state_dict(self.session_id), ensure_ascii=False, indent=1, default=str)
-        try:
-            with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as made:
-                made.write(text.encode("utf-8", "replace").decode())
-            os.replace(made.name, file)
-        except OSError as error:
-            raise OutputError(f"{file} cannot be written: {error.strerror}; name another file") from None
-
-    def _load(self, file: Path) -> None:
-        try:
-            self.module.load_state_dict(json.loads(file.read_text(encoding="utf-8")), self.session_id)
-        except OSError as error:
-            raise ConfigurationError(f"{file} cannot be read: {error.strerror}; name another file") from None
-        except (ValueError, TypeError, AttributeError, StateError, RecursionError):
-            raise ConfigurationError(f"{file} holds no conversation of this agent: name a new file") from None
+    with closing(Conversation(module, session_id, session_file, journal)) as conversation:
+        if is_terminal():
+            return chat_at_terminal(conversation, Terminal(commands=COMMANDS, history=history), listeners)
+        return chat_on_lines(
+            conversation,
+            listeners,
+            lambda answer: write(sys.stdout, answer.content),
+            lambda error: write(sys.stderr, f"error: {safe_line(error)}"),
+        )
 
 
 def chat_at_terminal(
@@ -332,15 +178,15 @@ def run_command(line: str, conversation: Conversation, terminal: Terminal, comma
         conversation.reset()
         terminal.note("forgotten")
     elif word == "/save":
-        if not rest and conversation.file is None:
+        if not rest:
             terminal.note("name a file: /save FILE", "red")
             return
         try:
-            conversation.save(Path(rest).expanduser() if rest else None)
-        except OutputError as error:
+            conversation.save(Path(rest).expanduser())
+        except TriviumError as error:
             terminal.note(f"error: {safe_line(error)}", "red")
         else:
-            terminal.note(f"saved in {rest or conversation.file}")
+            terminal.note(f"saved in {rest}")
     else:
         terminal.note(f"there is no command {safe_line(word)}; /help lists them", "red")
 
@@ -360,8 +206,6 @@ def chat_on_lines(
             continue
         try:
             answer = conversation.ask(text, listeners, str) if text else conversation.go_on(listeners, str)
-        except OutputError:
-            raise
         except TriviumError as error:
             conversation.failed += 1
             failed(error)

@@ -1,6 +1,7 @@
 """Parts of the terminal for other front ends: conversations, commands, and text that is safe to write."""
 
-from trivium.terminal._chat import COMMANDS, Conversation, chat_at_terminal, chat_on_lines, run_command
+from trivium.terminal._chat import COMMANDS, chat_at_terminal, chat_on_lines, run_command
+from trivium.terminal._conversation import Conversation
 from trivium.terminal._terminal import is_terminal, user_port
 from trivium.terminal._words import safe_line, safe_text
 

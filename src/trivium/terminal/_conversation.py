@@ -1,0 +1,282 @@
+"""A module's session in a chat, and the journal that keeps it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import tempfile
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from trivium.commander import Event, Listener
+from trivium.exceptions import ConfigurationError, OutputError, RunAliveError, RunInputError, StateError
+from trivium.journal import Journal, RunInfo
+from trivium.module import Module
+from trivium.schema import Message, Usage
+from trivium.terminal._words import safe_line
+
+if TYPE_CHECKING:
+    from trivium.actions import ApprovalRequest
+
+__all__ = ["Conversation"]
+
+_SHOWN: Final = 200
+"""The characters of a message in the summary of a conversation that goes on."""
+_UNKNOWN: Final = -1
+"""The number of the last turn where another process has it at work."""
+_SQLITE: Final = b"SQLite format 3\x00"
+"""The first bytes of a journal's file."""
+
+
+class Conversation:
+    """A module's session in a chat; a question without an answer leaves no trace in it.
+
+    With a journal each turn is a run of it, "SESSION-1" and so on, and the conversation goes on from there. Several
+    processes may take turns at one conversation.
+
+    Args:
+        module: an agent, or any other module.
+        session_id: the session of its memory; with a journal "chat" in place of 0.
+        file: the file of a journal for this conversation alone, readable by its owner only. The JSON of `state_dict`
+            is taken up, and kept as "FILE.old".
+        journal: the journal, in place of a file.
+
+    Raises:
+        ConfigurationError: the file holds something else.
+        JournalError: the journal cannot be used.
+        OutputError: the file cannot be written.
+    """
+
+    def __init__(
+        self, module: Module, session_id: Hashable = 0, file: Path | None = None, journal: Journal | None = None
+    ) -> None:
+        self.module, self._name = module, "chat" if session_id == 0 else session_id
+        self.session_id = session_id if file is None and journal is None else self._name
+        self.is_broken_off, self._turn = False, 0
+        self.failed = 0
+        self.usage = Usage()
+        self.journal = journal if file is None else self._open(file)
+        if self.journal is not None and (last := self._catch_up(self.journal)) is not None:
+            self.is_broken_off = last.status == "killed"
+
+    def ask(
+        self,
+        text: str,
+        listeners: tuple[Listener, ...],
+        partial: Callable[[], str],
+        approve: Callable[[ApprovalRequest], object] | None = None,
+    ) -> Message:
+        """Call the module for one turn.
+
+        Args:
+            text: the user's input.
+            listeners: the listeners of the call.
+            partial: returns the text so far of an answer that is not complete.
+            approve: decides on calls of tools, unless the module has a function for that.
+
+        Raises:
+            RunAliveError: another process has a turn of this conversation at work.
+        """
+        call = functools.partial(self.module, text, session_id=self.session_id)
+        if self.journal is None:
+            return self._answer(call, text, listeners, partial, approve)
+        last = self._catch_up(self.journal)
+        if last is not None and last.status == "running":
+            raise _elsewhere(last.id)
+        self._turn += 1
+        run_id = self._run_of(self._turn)
+        call = functools.partial(call, journal=self.journal, run_id=run_id)
+        try:
+            return self._answer(call, text, listeners, partial, approve)
+        except RunInputError:  # another process has begun a turn of this number just now
+            self._turn = _UNKNOWN
+            raise _elsewhere(run_id) from None
+
+    def go_on(
+        self,
+        listeners: tuple[Listener, ...],
+        partial: Callable[[], str],
+        approve: Callable[[ApprovalRequest], object] | None = None,
+    ) -> Message:
+        """Go on with the turn that was broken off; see `ask`."""
+        assert self.journal is not None, "only a journal has turns that were broken off"
+        self.is_broken_off, run = False, self.journal.view(self._run_of(self._turn))
+        text = " ".join(str(each.content) for each in run.input or ())
+        resume = functools.partial(run.resume, self.module, accept_changes=True)
+        return self._answer(resume, text, listeners, partial, approve)
+
+    def _answer(
+        self,
+        call: Callable[..., Message],
+        text: str,
+        listeners: tuple[Listener, ...],
+        partial: Callable[[], str],
+        approve: Callable[[ApprovalRequest], object] | None,
+    ) -> Message:
+        before = len(self.messages())
+        try:
+            return call(listeners=listeners, approve=self.module.approve or approve)
+        except BaseException:
+            self._close(before, text, partial())
+            raise
+
+    def messages(self) -> list[Message]:
+        """Return the messages so far."""
+        memory = None if self.module.memory is None else self.module.memory.get(self.session_id)
+        return [] if memory is None else memory.get_memory()
+
+    def summary(self) -> str:
+        """Return a line on a conversation that goes on, with its last question and answer; "" for a new one."""
+        messages = [each for each in self.messages() if each.content and not each.tool_call_id]
+        if not messages:
+            return ""
+        texts = [safe_line(f"{each.sender}: {each.content}") for each in messages[-2:]]
+        shown = "\n".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in texts)
+        return f"The conversation of {len(messages)} messages goes on; the last were\n{shown}"
+
+    def count(self, event: Event) -> None:
+        """Add up the usage of all calls: a listener of the turns."""
+        if event.usage is not None:
+            self.usage += event.usage
+
+    def reset(self) -> None:
+        """Forget the conversation."""
+        self.module.reset(self.session_id, recursive=True)
+        turns = [] if self.journal is None else self._turns(self.journal)
+        if self.journal is not None and turns:
+            self._turn = self._keep(self.journal, "forgotten")  # first: numbers are not given again
+            for each in turns:
+                self.journal.forget(each.id)
+
+    def save(self, file: Path) -> None:
+        """Copy the conversation into a journal of its own, as the file of a conversation; only its owner may read it.
+
+        Raises:
+            JournalError: the file holds something else.
+            OutputError: it cannot be written.
+        """
+        _make_private(file)
+        journal = Journal(file)
+        self._keep(journal, f"saved in {file.name}")
+        journal.close()
+
+    def close(self) -> None:
+        """Close the journal; the next use opens it again."""
+        if self.journal is not None:
+            self.journal.close()
+
+    # ---- the turns in the journal
+    def _run_of(self, turn: int) -> str:
+        return f"{self._name}-{turn}"
+
+    def _turns(self, journal: Journal) -> list[RunInfo]:
+        """Return the runs of the turns, the first one first."""
+        start = f"{self._name}-"
+        found = [each for each in journal.runs() if each.id.startswith(start) and each.id[len(start) :].isdecimal()]
+        return sorted(found, key=_number_of)
+
+    def _catch_up(self, journal: Journal) -> RunInfo | None:
+        """Remember what was said up to the last turn that is done, in whatever process; return the last turn."""
+        turns = self._turns(journal)
+        last = turns[-1] if turns else None
+        number = 0 if last is None else _number_of(last)
+        if number != self._turn:
+            self._turn = number if last is None or last.status != "running" else _UNKNOWN
+            self.module.reset(self.session_id, recursive=True)
+            for each in [each.id for each in turns if each.status == "done"][-1:]:
+                journal.view(each).restore(self.module)
+        return last
+
+    def _close(self, before: int, text: str, partial: str) -> None:
+        """Leave a history that can be continued: every question has an answer."""
+        memory = None if self.module.memory is None else self.module.memory.get(self.session_id)
+        if memory is None:
+            return
+        if partial.strip():
+            memory.add(Message(content=partial, sender=self.module.name))
+        elif len(memory) == before + 1:
+            memory.delete(-1)
+        if self.journal is not None and len(memory) != before:
+            self._turn = self._keep(self.journal, text, partial)
+
+    def _keep(self, journal: Journal, text: str, answer: str = "") -> int:
+        """Add a run that asks nothing and has what is remembered now; return its number."""
+        turns = self._turns(journal)
+        number = _number_of(turns[-1]) + 1 if turns else 1
+        kept = _Kept(self.module, self.session_id, answer)
+        kept(text, session_id=self._name, run_id=self._run_of(number), journal=journal)
+        return number
+
+    # ---- its file
+    def _open(self, file: Path) -> Journal:
+        _make_private(file)
+        try:
+            with file.open("rb") as opened:
+                start = opened.read(len(_SQLITE))
+                old = b"" if start in (b"", _SQLITE) else start + opened.read()
+        except OSError as error:
+            raise ConfigurationError(f"{file} cannot be read: {error.strerror}; name another file") from None
+        if old:
+            self._take_up(file, old)
+        return Journal(file)
+
+    def _take_up(self, file: Path, old: bytes) -> None:
+        """Make a journal of the JSON of `state_dict`, and keep that beside it: at no moment is neither there."""
+        try:
+            self.module.load_state_dict(json.loads(old), self.session_id)
+        except (ValueError, TypeError, AttributeError, StateError, RecursionError):
+            raise ConfigurationError(f"{file} holds no conversation of this agent: name a new file") from None
+        copy = file.with_name(f"{file.name}.old")
+        try:
+            with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+                made = Path(folder, "journal")
+                self.save(made)
+                with copy.open("xb") as kept:
+                    kept.write(old)
+                os.replace(made, file)
+        except FileExistsError:
+            raise OutputError(
+                f"{file} is taken up as a journal, and kept as {copy.name}, which is there already: move that away"
+            ) from None
+        except OSError as error:
+            raise OutputError(f"{file} cannot be taken up as a journal: {error.strerror}; name a new file") from None
+
+
+class _Kept(Module):
+    """Asks nothing: a run of it has what another module remembers of a session now."""
+
+    def __init__(self, module: Module, session_id: Hashable, answer: str) -> None:
+        super().__init__("conversation")
+        self._of, self._answer_text = (module, session_id), answer
+
+    def forward(self, message: Message) -> str:
+        """Return what was answered."""
+        return self._answer_text
+
+    def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
+        """Return what the other module remembers."""
+        module, own = self._of
+        return module.state_dict(own)
+
+
+def _elsewhere(run_id: str) -> RunAliveError:
+    text = "another process has a turn of this conversation at work: ask again when that is answered"
+    return RunAliveError(text, run_id)
+
+
+def _number_of(turn: RunInfo) -> int:
+    return int(turn.id.rpartition("-")[2])
+
+
+def _make_private(file: Path) -> None:
+    """Create a file that only its owner may read, if there is none.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise OutputError(f"{file} cannot be written: {error.strerror}; name another file") from None

@@ -1,0 +1,101 @@
+"""A conversation in a file: a journal of its own, which several processes may use in turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trivium import Agent
+from trivium.exceptions import JournalDamagedError, OutputError, RunAliveError
+from trivium.journal import Journal
+from trivium.llms import ChatModel, Delta, Request
+from trivium.schema import Message
+from trivium.terminal.lowlevel import Conversation
+from trivium.testing import ScriptedModel
+
+
+def begin(file: Path, *answers: str) -> Conversation:
+    """Begin, or go on, as in another process."""
+    return Conversation(Agent(ScriptedModel([*answers]), name="bot"), file=file)
+
+
+def ask(conversation: Conversation, text: str) -> str:
+    return str(conversation.ask(text, (), str).content)
+
+
+def said(conversation: Conversation) -> list[str]:
+    return [str(each.content) for each in conversation.messages()]
+
+
+def test_two_that_are_open_at_once_take_turns_at_one_conversation(tmp_path: Path) -> None:
+    first, second = begin(tmp_path / "talk.db", "A1", "A2"), begin(tmp_path / "talk.db", "B1")
+    assert [ask(first, "one"), ask(second, "two"), ask(first, "three")] == ["A1", "B1", "A2"]
+    assert said(first) == said(begin(tmp_path / "talk.db")) == ["one", "A1", "two", "B1", "three", "A2"]
+    second.reset()
+    assert ask(begin(tmp_path / "talk.db", *"abc"), "four") == "a"
+    assert (ask(first, "five"), said(first)) == ("A2", ["four", "a", "five", "A2"])
+    assert len(Journal(tmp_path / "talk.db").runs()) == 3
+
+
+class Interrupted(ChatModel):
+    """Has another one ask while it answers, and is stopped in its second answer."""
+
+    def __init__(self, other: Conversation) -> None:
+        self.name, self.gen_params, self.other, self.errors = "bot", {}, other, list[RunAliveError]()
+
+    def stream(self, request: Request) -> Iterator[Delta]:
+        yield "so "
+        with pytest.raises(RunAliveError) as caught:
+            ask(self.other, "me too")
+        self.errors.append(caught.value)
+        if len(self.errors) == 2:
+            raise KeyboardInterrupt
+        yield "far"
+
+
+def test_a_turn_that_is_at_work_elsewhere_is_an_error_and_then_caught_up_with(tmp_path: Path) -> None:
+    other = begin(tmp_path / "talk.db", "yes")
+    model = Interrupted(other)
+    conversation = Conversation(Agent(model, name="bot"), file=tmp_path / "talk.db")
+    assert ask(conversation, "one") == "so far"
+    with pytest.raises(KeyboardInterrupt):
+        conversation.ask("two", (), lambda: "so ")
+    assert [each.run_id for each in model.errors] == ["chat-1", "chat-2"]
+    assert ask(other, "me too") == "yes"
+    assert said(other) == ["one", "so far", "two", "so ", "me too", "yes"]
+    found = {each.id: each.status for each in Journal(tmp_path / "talk.db").runs()}
+    assert found == {"chat-1": "done", "chat-2": "stopped", "chat-3": "done", "chat-4": "done"}
+
+
+def test_a_conversation_is_saved_as_another_one_that_goes_on(tmp_path: Path) -> None:
+    conversation = Conversation(Agent(ScriptedModel(["A1", "A2"]), name="bot"))
+    ask(conversation, "one")
+    for _ in range(2):
+        conversation.save(tmp_path / "copy.db")
+    ask(conversation, "two")
+    again = begin(tmp_path / "copy.db", "B")
+    assert (ask(again, "three"), said(again)) == ("B", ["one", "A1", "three", "B"])
+    (tmp_path / "notes.txt").write_text("something else")
+    with pytest.raises(JournalDamagedError):
+        conversation.save(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "something else"
+
+
+def test_the_json_of_a_state_is_taken_up_once_and_comes_back_from_the_journal(tmp_path: Path) -> None:
+    file, agent = tmp_path / "talk.json", Agent(ScriptedModel([]), name="bot")
+    agent.memory.open(0).add([Message(content="one", sender="user"), Message(content="A1", sender="bot")])
+    old = json.dumps(agent.state_dict(0))
+    file.write_text(old)
+    begin(file).close()
+    assert file.with_name("talk.json.old").read_text() == old
+    restored = Agent(ScriptedModel([]), name="bot")
+    Journal(file).view("chat-1").restore(restored)
+    assert restored.state_dict("chat") == agent.state_dict(0)
+
+    file.write_text(old)  # as one who puts it back
+    with pytest.raises(OutputError, match="move that away"):
+        begin(file)
+    assert file.read_text() == old
