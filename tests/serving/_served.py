@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from trivium.commander import wait
 from trivium.llms import Delta, Request
 from trivium.schema import Usage
 from trivium.serving import AgentServer
-from trivium.testing import call_tool
+from trivium.testing import ScriptedModel, call_tool
 
 __all__ = [
     "GUARD",
@@ -29,11 +30,15 @@ __all__ = [
     "ask",
     "events_of",
     "follow",
+    "make_blocking",
     "make_shop",
     "make_waiting_shop",
+    "outcome",
     "own_process",
     "people",
+    "said",
     "serving",
+    "start",
 ]
 
 GUARD = 30.0
@@ -92,6 +97,34 @@ def make_waiting_shop() -> Agent:
     return make_shop(waits=True)
 
 
+def make_blocking() -> Agent:
+    """An agent that calls the tool it is told to: one blocks its thread twice, the other one the server."""
+    marks = Path(os.environ["TRIVIUM_TEST_MARKS"])
+
+    def block(most: int) -> str:
+        with marks.open("a") as file:
+            file.write("at work\n")
+        if len(marks.read_text().splitlines()) <= most:
+            time.sleep(600)
+        return "free"
+
+    @tool(effect="read")
+    def thread() -> str:
+        """Block the thread, the first two times."""
+        return block(2)
+
+    @tool(effect="read")
+    async def loop() -> str:
+        """Block the loop of the server."""
+        return block(9)
+
+    def answer(request: Request) -> Any:
+        last = request.messages[-1]
+        return last["content"] if last["role"] == "tool" else call_tool(last["content"])
+
+    return Agent(ScriptedModel(answer), name="shop", tools=[thread, loop])
+
+
 @contextmanager
 def serving(agent: Any = None, **options: Any) -> Generator[httpx2.Client]:
     """A server in this process, and a client of it that shows the token."""
@@ -111,6 +144,25 @@ def people(client: httpx2.Client, *tokens: str) -> Generator[list[httpx2.Client]
     """Clients of one server with tokens of their own."""
     with ExitStack() as stack:
         yield [stack.enter_context(ask(str(client.base_url), token)) for token in tokens]
+
+
+def start(client: Any, message: str, **body: Any) -> str:
+    """The id of a new run."""
+    response = client.post("/runs", json={"message": message, **body})
+    assert response.status_code == 202, response.text
+    assert response.headers["location"] == f"/runs/{response.json()['id']}"
+    return response.json()["id"]
+
+
+def said(client: Any, message: str, **body: Any) -> Any:
+    """What a run answers."""
+    return outcome(client, start(client, message, **body))
+
+
+def outcome(client: Any, run: str) -> Any:
+    """What a run answers; else its last event."""
+    *_, last = events_of(client, run)
+    return last["message"]["content"] if last["kind"] == "done" else last
 
 
 def follow(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,9 +21,11 @@ from serving._served import (
     events_of,
     follow,
     make_shop,
-    own_process,
+    outcome,
     people,
+    said,
     serving,
+    start,
 )
 from trivium import Agent, ChatAgent
 from trivium.commander import PASS_WORD, HandlerCoroutine, Job, Limits, handler, tasker
@@ -33,14 +33,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.serving import AgentServer, JobModule, OwnerLimits
 from trivium.tasks import Task
 from trivium.testing import ScriptedModel, call_tool
-
-
-def start(client: Any, message: str, **body: Any) -> str:
-    """The id of a new run."""
-    response = client.post("/runs", json={"message": message, **body})
-    assert response.status_code == 202, response.text
-    assert response.headers["location"] == f"/runs/{response.json()['id']}"
-    return response.json()["id"]
 
 
 def test_a_run_that_asks_goes_on_when_it_is_decided_and_every_event_is_told_once():
@@ -192,41 +184,6 @@ def test_a_run_that_is_over_is_forgotten_whole():
 def test_several_are_served_by_their_names():
     with serving({"a": Agent(ScriptedModel(["from a"])), "b": Agent(ScriptedModel(["from b"]))}) as client:
         assert [said(client, "hi", model=each) for each in ("b", "a")] == ["from b", "from a"]
-
-
-def test_runs_go_on_after_their_server_was_killed_and_clients_get_the_rest(tmp_path: Path):
-    marks, journal = tmp_path / "marks", tmp_path / "runs.db"
-    with own_process(journal, marks=marks) as (server, client):
-        runs = [start(client, "buy", session_id=f"s{at}") for at in range(50)]
-        known = [follow(client, each, until='"paused"') for each in runs]
-        for each, events in zip(runs, known, strict=True):
-            decision = {"digest": json.loads(events[-1][1])["approvals"][0]["digest"], "approved": True}
-            assert client.post(f"/runs/{each}/approvals", json=decision).status_code == 200
-        server.send_signal(signal.SIGKILL)
-        server.wait()
-    with own_process(journal, marks=marks) as (server, client):
-        for run, events in zip(runs, known, strict=True):
-            rest = follow(client, run, len(events))
-            assert json.loads(rest[-1][1])["kind"] == "done"
-            assert [number for number, _ in events + rest] == [*range(1, len(events) + len(rest) + 1)]
-        assert follow(client, runs[0]) == known[0] + follow(client, runs[0], len(known[0]))
-        assert said(client, "hi", session_id="s0") == "You said 2."
-    done = marks.read_text().split()
-    assert done.count("price") == 50
-    assert done.count("pay") <= 50  # one that was broken off is reported to the model, not repeated
-
-
-def test_a_server_that_is_asked_to_end_leaves_its_runs_to_the_next(tmp_path: Path):
-    journal = tmp_path / "runs.db"
-    with own_process(journal) as (server, client):
-        run = start(client, "buy")
-        before = follow(client, run, until='"paused"')
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(30) == -signal.SIGTERM
-    with own_process(journal) as (server, client):
-        approve_all(client, run)
-        assert follow(client, run)[: len(before)] == before
-        assert outcome(client, run) == "You said 1."
 
 
 def test_an_approval_that_comes_too_late_is_refused():
@@ -470,16 +427,6 @@ def test_many_owners_and_sessions_do_not_mix():
         with ThreadPoolExecutor(8) as pool:
             heard = [*pool.map(talk, range(60))]
     assert heard == [["You said 1.", "You said 2.", "You said 3."]] * 60
-
-
-def said(client: Any, message: str, **body: Any) -> Any:
-    """What a run answers."""
-    return outcome(client, start(client, message, **body))
-
-
-def outcome(client: Any, run: str) -> Any:
-    *_, last = events_of(client, run)
-    return last["message"]["content"] if last["kind"] == "done" else last
 
 
 def wait_until_done(client: Any, run: str) -> None:

@@ -30,6 +30,7 @@ from serving._served import (
     make_waiting_shop,
     own_process,
     serving,
+    start,
 )
 from trivium import Agent
 from trivium.actions import tool
@@ -64,12 +65,6 @@ def two_processes(journal: str, *arguments: str, marks: Path | None = None) -> G
         own_process(journal, marks=marks) as (_, second),
     ):
         yield process, first, second
-
-
-def start(client: Any, message: str, **body: Any) -> str:
-    response = client.post("/runs", json={"message": message, **body})
-    assert response.status_code == 202, response.text
-    return response.json()["id"]
 
 
 def outcome(client: Any, run: str) -> Any:

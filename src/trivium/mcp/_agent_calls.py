@@ -79,9 +79,13 @@ class AgentCalls:
         self._runs = self._make()
         await self._runs.recover()
 
-    async def end(self, grace: float) -> None:
-        """End the runs that have not ended after some seconds."""
-        await self._runs.drain(grace)
+    async def end(self, grace: float, last: float | None) -> None:
+        """End the runs that have not ended after some seconds; see `Runs.drain`."""
+        await self._runs.drain(grace, last)
+
+    def left(self) -> list[str]:
+        """Return the runs at work, for a log."""
+        return self._runs.left()
 
     def close(self) -> None:
         """Close the files and connections of the runs."""

@@ -103,10 +103,14 @@ class Offers:
         if self._agents is not None:
             await self._agents.begin()
 
-    async def end(self, grace: float) -> None:
-        """End the runs that have not ended after some seconds."""
+    async def end(self, grace: float, last: float | None) -> None:
+        """End the runs that have not ended after some seconds; see `Runs.drain`."""
         if self._agents is not None:
-            await self._agents.end(grace)
+            await self._agents.end(grace, last)
+
+    def left(self) -> list[str]:
+        """Return the runs at work, for a log."""
+        return [] if self._agents is None else self._agents.left()
 
     def close(self) -> None:
         """Close what the runs have open."""

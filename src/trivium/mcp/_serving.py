@@ -18,7 +18,7 @@ from trivium.mcp._materials import ResourceValue
 from trivium.mcp._offers import Offers
 from trivium.schema.lowlevel import checked, positive
 from trivium.serving import ConnectionLimits, OwnerLimits
-from trivium.serving.lowlevel import Guard, HTTPServing, check_tokens
+from trivium.serving.lowlevel import LAST_SECONDS, Guard, HTTPServing, LastResort, check_tokens
 
 __all__ = ["ToolServer", "serve_mcp"]
 
@@ -113,17 +113,16 @@ class ToolServer(HTTPServing):
         """The headers of each request of a client."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
-    async def serve_async(self, ready: Callable[[], object] = bool) -> None:
-        """Serve until `stop`, SIGINT or SIGTERM, on a loop of yours."""
+    async def _serve(self, ready: Callable[[], object], last_resort: LastResort) -> None:
         failed: Exception | None = None
         async with self._mcp.sessions():
             try:
                 await self._mcp.begin()
-                await super().serve_async(ready)
+                await super()._serve(ready, last_resort)
             except Exception as error:  # the SDK's task group would wrap it
                 failed = error
             finally:
-                self._mcp.close()
+                await self._mcp.close()
         if failed is not None:
             raise failed
 
@@ -161,11 +160,15 @@ class _Service:
         """Begin with the runs of this time."""
         await self._offers.begin()
 
-    async def end_runs(self, grace: float, over: ThreadEvent) -> None:
-        """End the runs that have not ended after that many seconds."""
-        await self._offers.end(grace)
+    async def end_runs(self, grace: float, last: float | None) -> None:
+        """Stop the runs that have not ended after `grace` seconds, and wait for their end, at most `last` seconds."""
+        await self._offers.end(grace, last)
 
-    def close(self) -> None:
+    def left(self) -> list[str]:
+        """Return the runs at work, for the log."""
+        return self._offers.left()
+
+    async def close(self) -> None:
         """Close what the runs have open."""
         self._offers.close()
 
@@ -228,7 +231,7 @@ async def serve_stdio(offers: Offers, name: str) -> None:
                 with redirect_stdout(sys.stderr):
                     await server.run(reader, writer, server.create_initialization_options())
     finally:
-        await offers.end(0.0)
+        await offers.end(0.0, LAST_SECONDS)
         offers.close()
 
 

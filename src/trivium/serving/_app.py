@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from trivium.commander import Limits, ThreadEvent
+from trivium.commander import Limits
 from trivium.exceptions import ConfigurationError, JournalError, MissingExtraError
 from trivium.journal import Journal
 from trivium.module import Module
@@ -21,6 +21,7 @@ from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
 from trivium.serving._guard import LOOPBACK, Guard, check_tokens
 from trivium.serving._http import refuse, refuse_route
+from trivium.serving._last_resort import LAST_SECONDS
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._responses import ResponseRoutes
 from trivium.serving._routes import Endpoint
@@ -223,7 +224,7 @@ class Service:
     async def _lifespan(self, app: object) -> AsyncGenerator[None]:
         await self.begin()
         yield
-        await self.runs.drain(0.0)
+        await self.runs.drain(0.0, LAST_SECONDS)
         await self.close()
 
     async def begin(self) -> None:
@@ -236,6 +237,10 @@ class Service:
             await each.close()
         self.runs.close()
 
-    async def end_runs(self, grace: float, over: ThreadEvent) -> None:
+    async def end_runs(self, grace: float, last: float | None) -> None:
         """Let runs end for that many seconds; those that have not go on after the restart."""
-        await self.runs.drain(grace)
+        await self.runs.drain(grace, last)
+
+    def left(self) -> list[str]:
+        """Return the runs at work, for the log."""
+        return self.runs.left()

@@ -457,17 +457,22 @@ class Runs:
                         await self._work.forget(each.id)
             await wait(SWEEP_SECONDS)
 
-    async def drain(self, grace: float) -> None:
-        """Start no further runs; those that have not ended after some seconds go on after the restart.
+    async def drain(self, grace: float, last: float | None) -> None:
+        """Start no further runs; those that have not ended after some seconds are stopped, and go on after the restart.
 
         Args:
             grace: the seconds.
+            last: further seconds for what cannot be stopped, as a sync tool; None: as long as that takes.
         """
         self._work.is_draining = True
         for each in self._upkeep:
             each.cancel("the server is shutting down")
             await each.ended()
-        await self._work.drain(grace)
+        await self._work.drain(grace, last)
+
+    def left(self) -> list[str]:
+        """Return the runs at work, each with what it is at, for a log."""
+        return self._work.left()
 
     def close(self) -> None:
         """Close the files and connections; the next use opens them again."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from trivium.commander import TaskNode
+from trivium.commander.lowlevel import node_name
 from trivium.events import JSONObject
 from trivium.exceptions import RunKilledError
 from trivium.schema import Usage
@@ -31,6 +33,7 @@ class ServedRun:
         self.request, self.log = request, log
         self.kill: Callable[[str], object] = str
         self.work: Background | None = None
+        self.node: TaskNode | None = None
         self.cancelled, self.is_lost = "", False
         self.used = Usage()
 
@@ -38,6 +41,14 @@ class ServedRun:
     def id(self) -> str:
         """The id of the run."""
         return self.request.id
+
+    def place(self) -> str:
+        """Return where it is at work, for a log: the names from its root to a node that has none below it."""
+        names, node = list[str](), self.node
+        while node is not None:
+            names.append(node_name(node))
+            node = next(iter(node.children), None)
+        return f" in {'/'.join(names)}" if names else ""
 
 
 def done(event: JSONObject) -> JSONObject:

@@ -18,6 +18,7 @@ from trivium.serving._accepting import accept_in_turn
 from trivium.serving._app import ServeOptions, Service
 from trivium.serving._connections import LEAST_WAITING, MOST_WAITING, ConnectionLimits, bounded_log, make_protocol
 from trivium.serving._guard import LOOPBACK, is_loopback
+from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._tasks import Background
 
 __all__ = ["AgentServer", "HTTPServing"]
@@ -31,8 +32,15 @@ class Served(Protocol):
         """The application."""
         ...
 
-    async def end_runs(self, grace: float, over: ThreadEvent) -> None:
-        """Kill the runs that have not ended after that many seconds."""
+    async def end_runs(self, grace: float, last: float | None) -> None:
+        """Stop the runs that have not ended after `grace` seconds, and wait for their end, at most `last` seconds."""
+
+    def left(self) -> list[str]:
+        """Return the runs at work, each with what it is at, for the log."""
+        ...
+
+    async def close(self) -> None:
+        """Close what the service has open; its next use opens it again."""
 
 
 class HTTPServing:
@@ -42,7 +50,7 @@ class HTTPServing:
         host: where to listen.
         port: 0: any free port.
         token: the token that clients send, as for `AgentServer`.
-        grace: seconds that runs have to end.
+        grace: seconds that runs have to end; see `AgentServer`.
         connections: the limits of its connections.
 
     Raises:
@@ -82,20 +90,28 @@ class HTTPServing:
     def serve(self, ready: Callable[[], object] = bool) -> None:
         """Serve until `stop`, SIGINT or SIGTERM; the signal is raised again after the shutdown.
 
+        Where the shutdown takes longer than `grace` and ten seconds, since a tool blocks the loop or a thread, the
+        process ends as it is, and at a second signal at once; its status is 128 and the number of the signal.
+
         Args:
             ready: called when the server listens.
 
         Raises:
             ConfigurationError: the address cannot be used.
         """
-        run_on_loop(partial(self.serve_async, ready))
+        with LastResort(self.grace, self._service.left) as last_resort:
+            run_on_loop(partial(self._serve, ready, last_resort))
 
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
         """Serve as `serve` does, on the running loop."""
+        with LastResort(self.grace, self._service.left) as last_resort:
+            await self._serve(ready, last_resort)
+
+    async def _serve(self, ready: Callable[[], object], last_resort: LastResort) -> None:
         listener = self._listen()
         with listener, bounded_log():
             self.port = listener.getsockname()[1]
-            self._server = make_uvicorn(self._service, self.grace, self.connections, ready)
+            self._server = make_uvicorn(self._service, self.grace, self.connections, ready, last_resort)
             if not self._stopped:
                 await self._server.serve(sockets=[listener])
 
@@ -175,7 +191,8 @@ class AgentServer(HTTPServing):
         port: 0: any free port.
         token: the token that clients send; default `$TRIVIUM_SERVE_TOKEN`, else one is made. `""` admits everybody, on
             this machine only. A dict gives each user, by name, a token and sessions of their own.
-        grace: seconds that runs have to end when the server stops; then they are killed.
+        grace: seconds that runs have to end when the server stops; then they are stopped, and go on after the restart.
+            A sync tool cannot be: `close` waits for it, and after a signal it ends with the process.
         connections: the limits of its connections; default `ConnectionLimits()`.
         **options: see `ServeOptions`.
 
@@ -214,11 +231,10 @@ class AgentServer(HTTPServing):
         self.agent = agent
         self._service = self._runs = Service(agent, self._chosen, self._hosts, options)
 
-    async def serve_async(self, ready: Callable[[], object] = bool) -> None:
-        """Serve as `serve` does, on the running loop; go on with the runs of a server before this one."""
-        await self._runs.begin()
+    async def _serve(self, ready: Callable[[], object], last_resort: LastResort) -> None:
+        await self._runs.begin()  # goes on with the runs of a server before this one
         try:
-            await super().serve_async(ready)
+            await super()._serve(ready, last_resort)
         finally:
             await self._runs.close()
 
@@ -226,8 +242,10 @@ class AgentServer(HTTPServing):
         return f"AgentServer({', '.join(self._runs.runs.served)}, {self.url!r})"
 
 
-def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready: Callable[[], object]) -> Any:
-    """Make a uvicorn server that calls `ready` when it listens, and kills runs that outlive `grace` after its stop."""
+def make_uvicorn(
+    service: Served, grace: float, limits: ConnectionLimits, ready: Callable[[], object], last_resort: LastResort
+) -> Any:
+    """Make a uvicorn server that calls `ready` when it listens, and stops runs that outlive `grace` after its stop."""
     try:
         import uvicorn
     except ImportError:
@@ -245,17 +263,17 @@ def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready:
             ready()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            over = ThreadEvent()
-            await gather(partial(self._close, sockets, over), partial(service.end_runs, grace, over))
+            last = LAST_SECONDS if self._captured_signals else None  # else the process goes on, and its threads too
+            await gather(partial(self._close, sockets), partial(service.end_runs, grace, last))
+            if self._captured_signals:  # one of which may end the process as it is raised again
+                await service.close()
+                last_resort.hasten()
 
-        async def _close(self, sockets: list[socket.socket] | None, over: ThreadEvent) -> None:
-            try:
-                for each in self._accepting:
-                    each.cancel("the server stops")
-                    await each.ended()
-                await super().shutdown(sockets)
-            finally:
-                over.set()
+        async def _close(self, sockets: list[socket.socket] | None) -> None:
+            for each in self._accepting:
+                each.cancel("the server stops")
+                await each.ended()
+            await super().shutdown(sockets)
 
     http = make_protocol(limits)
     config = uvicorn.Config(
@@ -268,6 +286,6 @@ def make_uvicorn(service: Served, grace: float, limits: ConnectionLimits, ready:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=int(grace) + 10,  # the last resort: the runs themselves are killed before
+        timeout_graceful_shutdown=int(grace) + 6,  # the runs themselves are stopped before
     )
     return Server(config)

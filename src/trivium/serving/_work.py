@@ -165,7 +165,7 @@ class Work:
             await self._claims.give_back(run.id)
             self._admission.budgets.end(request.owner, run.id)
             self._admission.release(request.owner)
-            run.work, run.kill = None, str
+            run.work, run.node, run.kill = None, None, str
             self.at_work.pop(run.id, None)
             if not run.log.is_over:
                 self.watch.add(run)
@@ -187,7 +187,7 @@ class Work:
                 timeout=self._timeout, approve=approve, **body.get("options", {}),
             )  # fmt: skip
             await budgets.begin(request.owner, run.id, call.node)
-            run.kill = call.node.kill
+            run.kill, run.node = call.node.kill, call.node
             if run.cancelled:
                 raise RunKilledError("it was cancelled before it began")
             run.request, run.used = replace(run.request, state="running"), Usage()
@@ -246,15 +246,21 @@ class Work:
         run.request = replace(run.request, state=state)
         run.log.add(state, run.request.ended or time.time(), run.request, **fields)
 
-    async def drain(self, grace: float) -> None:
-        """End the work on all runs; those that have not ended after some seconds may be gone on with elsewhere."""
+    def left(self) -> list[str]:
+        """Return the runs at work, each with what it is at, for a log."""
+        return [f"the run {each.id}{each.place()}" for each in [*self.at_work.values()]]
+
+    async def drain(self, grace: float, last: float | None) -> None:
+        """End the work on all runs; see `Runs.drain`."""
         self.is_draining = True
         runs = [*self.at_work.values()]
         works = [run.work for run in runs if run.work is not None]
         await gather(*(partial(each.ended, grace) for each in works))
         for run in runs:
             run.kill("the server is shutting down")
-        await gather(*(each.ended for each in works))
-        await self._writer.flush()
+        await gather(*(partial(each.ended, last) for each in works))
+        for each in self.left():
+            _log.warning("what is at work cannot be stopped: left to the next start is %s", each)
+        await Background(self._writer.flush).ended(last)
         for run in (*runs, *self.watch.runs):
             run.log.close()

@@ -6,6 +6,7 @@
 
 from trivium.serving._approvals import Verdict
 from trivium.serving._guard import Guard, check_tokens, is_loopback
+from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._log import ENDS, STOPS
 from trivium.serving._routes import Endpoint
 from trivium.serving._runs import Runs
@@ -17,12 +18,14 @@ from trivium.serving._wire import Failure, forward_event, parse_answer, to_failu
 
 __all__ = [
     "ENDS",
+    "LAST_SECONDS",
     "STOPS",
     "Background",
     "Endpoint",
     "Failure",
     "Guard",
     "HTTPServing",
+    "LastResort",
     "RunStore",
     "Runs",
     "Served",

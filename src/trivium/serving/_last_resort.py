@@ -1,0 +1,75 @@
+"""The end of a server's process after a signal: within a bounded time, whatever is at work in it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from typing import Final, Self
+
+from trivium.commander.lowlevel import submit
+
+__all__ = ["LAST_SECONDS", "LastResort"]
+
+LAST_SECONDS: Final = 2.0
+"""The wait for what was stopped, and cannot be: a sync tool has a thread, which goes on until the process ends."""
+_SHUTDOWN_SECONDS: Final = 8.0
+"""The time of a shutdown beside that of its runs, at most."""
+_HASTEN: Final = b"\0"
+_log = logging.getLogger("trivium.serve")
+
+
+class LastResort:
+    """Ends this process some seconds after a signal, and at once at a second one, unless the block has ended before.
+
+    What is at work then is as after a crash: the journal has what was recorded, and the next start goes on from there.
+    A thread is told of signals by the system itself, so that a main thread that does not come back is none in its way.
+
+    Args:
+        grace: seconds that runs have to end.
+        left: returns what is at work, for the log.
+    """
+
+    def __init__(self, grace: float, left: Callable[[], Collection[str]]) -> None:
+        self._seconds, self._left = grace + LAST_SECONDS + _SHUTDOWN_SECONDS, left
+        self._ending = ExitStack()
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # others get no signals
+            told, self._teller = socket.socketpair()
+            self._teller.setblocking(False)
+            before = signal.set_wakeup_fd(self._teller.fileno(), warn_on_full_buffer=False)
+            self._ending.callback(self._teller.close)  # which ends the watch
+            self._ending.callback(signal.set_wakeup_fd, before)
+            submit(lambda: self._watch(told))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._ending.close()
+
+    def hasten(self) -> None:
+        """Leave little time to what is left to do after a signal: all is written and closed."""
+        self._teller.send(_HASTEN)
+
+    def _watch(self, told: socket.socket) -> None:
+        signals = (signal.SIGINT, signal.SIGTERM, *((signal.SIGBREAK,) if sys.platform == "win32" else ()))
+        number = 0
+        with told:
+            try:
+                while news := told.recv(1):
+                    if news == _HASTEN:
+                        told.settimeout(LAST_SECONDS)
+                    elif news[0] in signals and number:
+                        os._exit(128 + news[0])
+                    elif news[0] in signals:
+                        number = news[0]
+                        told.settimeout(self._seconds)
+            except TimeoutError:
+                what = ", ".join(self._left()) or "a thread or a connection"
+                _log.warning("the shutdown was over its time: the process ends, and leaves at work %s", what)
+                os._exit(128 + number)

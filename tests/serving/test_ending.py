@@ -1,0 +1,81 @@
+"""The end of a server's process, by a signal or a crash: its runs go on after the restart."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from serving._served import GUARD, approve_all, follow, outcome, own_process, said, start
+
+
+def test_runs_go_on_after_their_server_was_killed_and_clients_get_the_rest(tmp_path: Path):
+    marks, journal = tmp_path / "marks", tmp_path / "runs.db"
+    with own_process(journal, marks=marks) as (server, client):
+        runs = [start(client, "buy", session_id=f"s{at}") for at in range(50)]
+        known = [follow(client, each, until='"paused"') for each in runs]
+        for each, events in zip(runs, known, strict=True):
+            decision = {"digest": json.loads(events[-1][1])["approvals"][0]["digest"], "approved": True}
+            assert client.post(f"/runs/{each}/approvals", json=decision).status_code == 200
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    with own_process(journal, marks=marks) as (server, client):
+        for run, events in zip(runs, known, strict=True):
+            rest = follow(client, run, len(events))
+            assert json.loads(rest[-1][1])["kind"] == "done"
+            assert [number for number, _ in events + rest] == [*range(1, len(events) + len(rest) + 1)]
+        assert follow(client, runs[0]) == known[0] + follow(client, runs[0], len(known[0]))
+        assert said(client, "hi", session_id="s0") == "You said 2."
+    done = marks.read_text().split()
+    assert done.count("price") == 50
+    assert done.count("pay") <= 50  # one that was broken off is reported to the model, not repeated
+
+
+def test_a_server_that_is_asked_to_end_leaves_its_runs_to_the_next(tmp_path: Path):
+    journal = tmp_path / "runs.db"
+    with own_process(journal) as (server, client):
+        run = start(client, "buy")
+        before = follow(client, run, until='"paused"')
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == -signal.SIGTERM
+    with own_process(journal) as (server, client):
+        approve_all(client, run)
+        assert follow(client, run)[: len(before)] == before
+        assert outcome(client, run) == "You said 1."
+
+
+def test_a_server_ends_whatever_its_tools_do_and_their_runs_go_on_after_the_restart(tmp_path: Path):
+    journal, marks = tmp_path / "runs.db", tmp_path / "marks"
+
+    def at_work(times: int) -> None:
+        """Wait until a tool has begun that often."""
+        end = time.monotonic() + GUARD
+        while not marks.exists() or len(marks.read_text().splitlines()) < times:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    def ended_by(server: Any, *numbers: int) -> int:
+        for each in numbers:
+            server.send_signal(each)
+        return server.wait(GUARD)
+
+    def server(grace: str = "0.1") -> Any:
+        return own_process(journal, "--grace", grace, marks=marks, made_by="make_blocking")
+
+    with server() as (process, client):
+        run = start(client, "thread")
+        at_work(1)
+        before = follow(client, run, until="tool_call")
+        assert ended_by(process, signal.SIGTERM) == -signal.SIGTERM
+        assert f"the run {run} in shop/tool:thread" in process.stdout.read()
+    with server() as (process, client):
+        at_work(2)
+        assert ended_by(process, signal.SIGINT) == 128 + signal.SIGINT  # Python would wait for the thread
+    with server("600") as (process, client):
+        assert follow(client, run)[: len(before)] == before
+        assert outcome(client, run) == "free"
+        start(client, "loop")
+        at_work(4)
+        assert ended_by(process, signal.SIGINT, signal.SIGTERM) in (130, 143)  # the second one does not wait
