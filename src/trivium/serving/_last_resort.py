@@ -7,9 +7,8 @@ import os
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Final, Self
 
 from trivium.commander.lowlevel import submit
@@ -40,13 +39,13 @@ class LastResort:
         self._ending = ExitStack()
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # others get no signals
-            told, self._teller = socket.socketpair()
-            self._teller.setblocking(False)
+        told, self._teller = socket.socketpair()
+        self._teller.setblocking(False)
+        self._ending.callback(self._teller.close)  # which ends the watch
+        submit(lambda: self._watch(told))
+        with suppress(ValueError):  # other threads than the main one get no signals
             before = signal.set_wakeup_fd(self._teller.fileno(), warn_on_full_buffer=False)
-            self._ending.callback(self._teller.close)  # which ends the watch
             self._ending.callback(signal.set_wakeup_fd, before)
-            submit(lambda: self._watch(told))
         return self
 
     def __exit__(self, *exc: object) -> None:
