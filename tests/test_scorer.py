@@ -14,8 +14,8 @@ import pytest
 PATH = Path(__file__).resolve().parents[1] / "benchmarks" / "extract" / "score.py"
 
 
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("extract_score", PATH)
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"extract_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -24,7 +24,8 @@ def load() -> ModuleType:
     return module
 
 
-score: Any = load()
+score: Any = load(PATH)
+truth: Any = load(PATH.parent / "zugferd" / "truth.py")
 
 TEXT = (
     "The work is called Trumpet.\nIt came from <https://example.org/t/> on 3 March 2020.\n"
@@ -47,6 +48,8 @@ TEXT = (
         (["a", "B"], ["b", "a"]),
         ("3.10", "3.10"),
         ("DE88200800000970375700", "DE88 2008 0000 0970 3757 00"),
+        ("Au bon moulin", "Au bon moulin SARL"),
+        ("Muster GmbH & Co. KG", "MUSTER"),
     ],
 )
 def test_same_values(wanted: Any, got: Any) -> None:
@@ -56,6 +59,7 @@ def test_same_values(wanted: Any, got: Any) -> None:
 @pytest.mark.parametrize(
     ("wanted", "got"),
     [
+        ("Muster GmbH", "Muster AG"),
         ("GPL-2+", "GPL-2"),
         ("https://example.org/t", "https://example.org/u"),
         ("2020-03-03", "2020-03-04"),
@@ -218,3 +222,31 @@ def test_line_items_are_counted_by_value(tmp_path: Path, given: Any, counts: tup
     rows = found.rows
     assert (rows.wanted, rows.given, rows.right, rows.items, rows.whole) == counts
     assert found.total.present == 0
+
+
+EUROS = {"currency": "EUR"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "stated"),
+    [
+        ({"amount": 1234.5, **EUROS}, "Total 1.234,50 €", {"amount": 1234.5, **EUROS}),
+        ({"amount": 100.0, **EUROS}, "1 pc at 100,0000", {"amount": 100.0, **EUROS}),
+        ({"amount": 3.3333, **EUROS}, "3 m at 3,33", {"amount": 3.33, **EUROS}),
+        ({"amount": 9.07, **EUROS}, "Abschläge -9,07", {"amount": -9.07, **EUROS}),
+        ({"amount": 9.07, **EUROS}, "-9,07, that is 9,07", {"amount": 9.07, **EUROS}),
+        ({"amount": 67.22, **EUROS}, "67,2244", None),
+        ({"amount": 0.0, **EUROS}, "0,00", None),
+        ("2017-11-16", "16/11/2017", "2017-11-16"),
+        ("2017-11-16", "11/16/2017", "2017-11-16"),
+        ("2017-11-16", "16. November 2017", "2017-11-16"),
+        ("2017-11-16", "16.12.2017", None),
+        ("EUR", "5 €", "EUR"),
+        ("EUR", "5 DEM", None),
+        ("Seller Inc.", "Acme GmbH", None),
+        (10.0, "10 Stk", 10.0),
+        (1.0, "10 Stk", None),
+    ],
+)
+def test_the_truth_of_an_invoice_is_what_its_pages_have(value: Any, text: str, stated: Any) -> None:
+    assert truth.as_stated(value, text) == stated

@@ -17,7 +17,8 @@ How a field counts:
   code of a currency may be quoted by a sign.
 
 Two values are the same after Unicode NFC, collapse of spaces, case folding and
-stripping of surrounding quotes and punctuation.  URLs may differ by surrounding
+stripping of surrounding quotes and punctuation; one of two names may lack the legal
+form at its end ("Muster" and "Muster GmbH").  URLs may differ by surrounding
 ``<>`` and a closing slash, IBANs by spaces; dates count by ISO value, numbers by value.
 
 Line items, a list of objects, are counted apart, value by value: each item is compared
@@ -51,6 +52,10 @@ URL = re.compile(r"^[a-z][a-z0-9+.-]*://\S+$", re.IGNORECASE)
 IBAN = re.compile(r"^[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}$")
 CURRENCY = re.compile(r"^[A-Z]{3}$")
 NOT_PLAIN = {".pdf", ".docx", ".html", ".htm", ".eml"}
+LEGAL_FORM = re.compile(
+    r",?\s+(?:gmbh(?:\s?&\s?co\.?\s?kg)?|ag|kg|ohg|se|e\.?\s?k|s\.?a\.?r\.?l|s\.?a\.?s|s\.?a|s\.?r\.?l|s\.?p\.?a"
+    r"|b\.?v|n\.?v|ltd|limited|inc|llc|corp|plc)\.?$"
+)
 NUMBER = re.compile(r"^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$|^[+-]?\d+(?:\.\d+)?$")
 
 
@@ -108,7 +113,8 @@ def same(wanted: Any, got: Any) -> bool:
     day = as_date(wanted)
     if day is not None:
         return as_date(got) == day
-    return normal_value(wanted) == normal_value(got)
+    one, other = normal_value(wanted), normal_value(got)
+    return one == other or LEGAL_FORM.sub("", one) == other or one == LEGAL_FORM.sub("", other)
 
 
 def same_list(wanted: list[Any], got: Any) -> bool:

@@ -104,7 +104,10 @@ _ABSENT = {
 
 
 def fields_of(data: bytes, text: str) -> dict[str, Any] | None:
-    """Return the values of the fields of `fields.txt`; None: the document does not state it; left out: not known."""
+    """Return the values of the fields of `fields.txt`; None: the document does not state it; left out: not known.
+
+    A value of the XML that is not on the pages is left out: some XML is that of another invoice.
+    """
     root = _invoice_of(data)
     if root is None:
         return None
@@ -128,8 +131,8 @@ def fields_of(data: bytes, text: str) -> dict[str, Any] | None:
     }
     stated: dict[str, Any] = {"items": rows} if (rows := _rows(root, currency, text)) else {}
     for name, value in found.items():
-        if value and (name not in _ABSENT or _stands(value, text)):
-            stated[name] = value
+        if value and (seen := as_stated(value, text)) is not None:
+            stated[name] = seen
     for name, words in _ABSENT.items():
         if not found.get(name) and not re.search(words, text, 0 if name == "iban" else re.IGNORECASE):
             stated[name] = None
@@ -148,24 +151,56 @@ def _rows(root: ElementTree.Element, currency: str, text: str) -> list[dict[str,
             "quantity": float(quantity) if quantity else None,
             "price": _money(_text(line, "NetPriceProductTradePrice/ChargeAmount"), currency),
         }
-        if stated := {name: value for name, value in row.items() if value and _stands(value, text)}:
+        seen = {name: as_stated(value, text) for name, value in row.items() if value}
+        if stated := {name: value for name, value in seen.items() if value is not None}:
             rows.append(stated)
     return rows
 
 
-def _stands(value: Any, text: str) -> bool:
-    """Tell whether a value that programs seldom print in full stands in a text, however it is spaced."""
+_SIGNS = {"EUR": "€|euro", "USD": r"\$", "GBP": "£", "CHF": r"s?fr\.", "DEM": r"\bDM\b"}
+"""What else than its code names a currency."""
+
+
+def as_stated(value: Any, text: str) -> Any:
+    """Return a value of the XML as the pages have it; None if they do not, or have another one.
+
+    An amount may stand there with fewer digits, or with a minus sign (discounts, credit notes); a date in any order.
+
+    >>> as_stated({"amount": 3.3333, "currency": "EUR"}, "3 m  3,33"), as_stated("2017-11-16", "on 11/16/2017")
+    ({'amount': 3.33, 'currency': 'EUR'}, '2017-11-16')
+    """
     if isinstance(value, dict):
-        amount = float(cast("dict[str, Any]", value)["amount"])
-        return amount != 0 and any(form in text for form in money_forms(str(amount)))
+        return _amount_stated(cast("dict[str, Any]", value), text)
     if isinstance(value, float):
         digits = f"{value:g}".replace(".", "[.,]")
-        return re.search(rf"(?<![\d.,]){digits}(?:[.,]0+)?(?![\d.,]*\d)", text) is not None
-    day = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", str(value))
-    if day:
-        year, month, date = day.groups()
-        return re.search(rf"\b0?{int(date)}\.\s?0?{int(month)}\.\s?(?:{year}|{year[2:]})|{value}", text) is not None
-    return "".join(str(value).split()).casefold() in "".join(text.split()).casefold()
+        return value if re.search(rf"(?<![\d.,]){digits}(?:[.,]0+)?(?![\d.,]*\d)", text) else None
+    if day := re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", str(value)):
+        return value if re.search(_day_pattern(*day.groups()), text) else None
+    if re.fullmatch("[A-Z]{3}", str(value)):
+        return value if re.search(rf"\b{value}\b|{_SIGNS.get(value, value)}", text, re.IGNORECASE) else None
+    return value if "".join(str(value).split()).casefold() in "".join(text.split()).casefold() else None
+
+
+def _day_pattern(year: str, month: str, day: str) -> str:
+    d, m, y, gap = f"0?{int(day)}", f"0?{int(month)}", f"(?:{year}|{year[2:]})", r"[./-]\s?"
+    orders = [f"{d}{gap}{m}{gap}{y}", f"{m}/{d}/{y}", f"{year}{gap}{m}{gap}{d}"]
+    words = [rf"{d}\.?\s+[^\W\d]+\.?\s+{year}", rf"[^\W\d]+\.?\s+{d},?\s+{year}"]
+    return rf"(?<!\d)(?:{'|'.join([*orders, *words])})(?!\d)"
+
+
+def _amount_stated(money: dict[str, Any], text: str) -> dict[str, Any] | None:
+    exact = f"{abs(float(money['amount'])):.6f}".rstrip("0")
+    sizes = dict.fromkeys([len(exact.partition(".")[2]), 2])
+    for size in sizes if float(exact) else ():
+        amount = round(float(money["amount"]), size)
+        whole, _, rest = f"{abs(amount):,.{size}f}".partition(".")
+        tail = rf"(?:[.,]{rest}0*)" + ("?" if not rest.strip("0") else "")
+        grouped = whole.replace(",", "[.,' ]?")
+        pattern = rf"(?<![\w.,])(?P<minus>[-−]\s?)?{grouped}{tail}(?![.,]?\d)"
+        signs = {bool(found["minus"]) for found in re.finditer(pattern, text)}
+        if signs:
+            return {**money, "amount": amount if (amount < 0) in signs else -amount}
+    return None
 
 
 def _money(amount: str, currency: str) -> dict[str, Any] | None:
