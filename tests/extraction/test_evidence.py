@@ -151,6 +151,8 @@ def test_a_document_that_writes_months_first_is_read_so() -> None:
         ("language", "fr", "The text is in French.", "FR", "French"),
         ("language", "French", "Langue : Français", "Français", "Français"),
         ("currency", "EUR", "90 €", "EUR", "€"),
+        ("currency", "€", "90 €", "EUR", "€"),
+        ("currency", "US$", "90 US$", "USD", "US$"),
     ],
 )
 def test_codes_are_supported_by_names_of_what_they_mean(
@@ -167,6 +169,9 @@ def test_codes_are_supported_by_names_of_what_they_mean(
         ("total: money", "529,87", "Betrag in EUR\nSumme 529,87", {"amount": 529.87, "currency": "EUR"}),
         ("total: money", "529,87", "EUR oder CHF\nSumme 529,87", {"amount": 529.87, "currency": None}),
         ("total: money", "30", "Netto 20 EUR\nMenge 30", {"amount": 30, "currency": None}),
+        ("total: money", "18,08", "2,00 Euro je km\nSumme 18,08", {"amount": 18.08, "currency": "EUR"}),
+        ("total: money", "18,08 EUR", "2,00 Euro je km\nSumme 18,08", {"amount": 18.08, "currency": "EUR"}),
+        ("total: money", "18,08", "2,00 Euro je km, 3 CHF\nSumme 18,08", {"amount": 18.08, "currency": None}),
         ("number", "Rechnung 181301674", "Rechnung 181301674 vom 3.", "181301674"),
         ("order_number", "Bestellung Nr. A-17", "Ihre Bestellung Nr. A-17", "A-17"),
         ("number", "RE 2017/05", "Rechnung RE 2017/05", "RE 2017/05"),

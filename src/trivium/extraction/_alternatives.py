@@ -47,11 +47,10 @@ def _places(field: Field, source: SourceText) -> dict[Span, Any]:
         return {span: plain_number(value) for value in values for span in source.numbers_equal(value)}
     if field.kind == "money":
         amounts = source.money.items()
-        bare = not source.writes_currencies
         return {
-            span: Money(amount, codes).normal_form()
+            span: Money(amount, codes or source.implied_currencies(span)).normal_form()
             for amount, found in amounts
             for span, codes in found
-            if codes or bare
+            if codes or not source.writes_currencies or source.implied_currencies(span)
         }
     return dict[Span, Any]()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-from trivium.extraction._currencies import CODES
+from trivium.extraction._currencies import CODES, currencies_of
 from trivium.extraction._dates import parse_dates
 from trivium.extraction._fields import MAX_ITEMS, Field, Kind
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, GroupEvidence, ListEvidence, Refusal
@@ -144,7 +144,7 @@ def _is_absent(field: Field, proposed: object) -> bool:
     if not isinstance(proposed, str):
         return False
     text = normalise(proposed).strip(_WRAPPING)
-    if field.kind == "choice" and _choice_of(field, proposed):
+    if (field.kind == "choice" and _choice_of(field, proposed)) or (asks_currency(field) and currencies_of(proposed)):
         return False
     name = _with_spaces(normalise(field.name))
     return not any(map(str.isalnum, text)) or text in _ABSENT or _with_spaces(text) == name
@@ -191,6 +191,8 @@ def verify_text(search: _Search, proposed: object) -> Finding:
 def _by_meaning(search: _Search, words: str) -> Evidence | None:
     """Return evidence of a code by a sign or a name of the same, and of a name by one in another language."""
     field, source, code = search.field, search.source, words.strip().upper()
+    if asks_currency(field) and code not in CODES:  # a sign, such as "€"
+        code = next(iter(currencies_of(words)), "") or code
     names = names_asked(field, words)
     is_code = code in names[:1] or (code in CODES and asks_currency(field))
     if not is_code and (not names or search.find(words)):
@@ -235,7 +237,8 @@ def verify_date(search: _Search, proposed: object) -> Finding:
 def verify_money(search: _Search, proposed: object) -> Finding:
     """Verify an amount of money in its currency.
 
-    A bare number is evidence of an amount in a currency only in a document that writes none beside its amounts.
+    A bare number is evidence of an amount in a currency only in a document that writes none beside its amounts, or,
+    with cents, in one that has no other currency.
     """
     source, other = search.source, ""
     candidates = proposed_money(proposed)
@@ -247,13 +250,15 @@ def verify_money(search: _Search, proposed: object) -> Finding:
         found = dict(source.money.get(amount, ()))
         known = {code for code in wanted if code}
         agreed = {
-            span: stated
+            span: stated or source.implied_currencies(span)
             for span, stated in found.items()
-            if not wanted or (known.intersection(stated) if stated else not source.writes_currencies)
+            if not wanted
+            or known.intersection(stated or source.implied_currencies(span))
+            or not (stated or source.writes_currencies)
         }
         if agreed:
             # A bare number is weaker evidence than the same amount with its currency.
-            span = search.nearest([span for span, stated in agreed.items() if stated] or list(agreed))
+            span = search.nearest([span for span in agreed if found[span]] or list(agreed))
             currencies = _settle_currency(wanted, agreed[span], source)
             return search.evidence(Money(amount, currencies).normal_form(), span)
         if found and not other:
@@ -263,13 +268,8 @@ def verify_money(search: _Search, proposed: object) -> Finding:
 
 
 def _settle_currency(wanted: Sequence[str], stated: Sequence[str], source: SourceText) -> tuple[str, ...]:
-    """Return the codes beside an amount; the model may choose or add a code that is written anywhere.
-
-    A text that writes one currency, and none beside its amounts, has its amounts in that.
-    """
+    """Return the codes of an amount; the model may choose or add a code that is written anywhere."""
     wanted = [code for code in wanted if code in source.currencies]
-    if not stated and not wanted and not source.writes_currencies and len(source.currencies) == 1:
-        return tuple(source.currencies)
     is_settled = len(stated) == 1 or (stated and not wanted)
     if not is_settled and len(wanted) == 1:
         return tuple(wanted)

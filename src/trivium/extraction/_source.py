@@ -21,6 +21,7 @@ from trivium.extraction._numbers import number_spans
 __all__ = ["SourceText"]
 
 _HYPHEN_IN_WORD = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_CENTS = re.compile(r"\d[.,]\d\d\Z")
 _ENOUGH = 10_000
 """Occurrences of one value, or of one word of a name, that are compared; the rest are ignored."""
 
@@ -215,6 +216,19 @@ class SourceText:
         """True if any amount has a currency beside it, on its line; then a number without one is in none."""
         stated = (span for found in self.money.values() for span, codes in found if codes)
         return any(not LINE_BREAK.search(self.text, *span) for span in stated)
+
+    def implied_currencies(self, span: Span) -> tuple[str, ...]:
+        """Return the currency of an amount that has none beside it: the only one of the text.
+
+        Where other amounts have theirs beside them, a number is an amount only if it is written with cents.
+
+        >>> source = SourceText("2,00 Euro per km. 6 km, 12,00")
+        >>> source.implied_currencies((24, 29)), source.implied_currencies((18, 19))
+        (('EUR',), ())
+        """
+        if len(self.currencies) != 1 or (self.writes_currencies and not _CENTS.search(self.text[slice(*span)])):
+            return ()
+        return tuple(self.currencies)
 
     def _occurrences(self, needle: str) -> list[Span]:
         """Return the spans of a text, only separate ones if there are any."""
