@@ -39,11 +39,13 @@ quickstart: env ## fetch a model, then extract records from the sample documents
 	$(TRIVIUM) extract $(SAMPLES) --fields "$$(cat samples/fields.txt)" \
 		--model $(QUICKSTART_MODEL) --output out/records.jsonl
 
+# Where Python may not write what it compiles, each of a thousand processes would compile the package, and each worker
+# of the tests all of them, anew.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready .peers/inspect-ai/.ready .peers/npm/.ready ## run every test
 	@scripts/install-debian-packages run
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small
-	@# Where Python may not write what it compiles, each of a thousand processes would compile the package anew.
 	@$(PYTHON_BIN) -m compileall -q src
 	$(PYTHON_BIN) -m pytest -n 3 --dist worksteal --ignore tests/test_costs.py
 	@# What things cost is measured with nothing beside it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -23,6 +24,7 @@ def links_in(text: str) -> list[tuple[int, str]]:
     return [(plain.count("\n", 0, link.start()) + 1, link["inline"] or link["below"]) for link in _LINK.finditer(plain)]
 
 
+@cache  # most links of a page lead to itself
 def anchors_of(text: str) -> set[str]:
     """The anchors of the headings, as GitHub makes them."""
     found: dict[str, int] = {}

@@ -9,7 +9,8 @@ from types import ModuleType
 from ._source import ROOT
 
 
-def _load(name: str) -> ModuleType:
+def load(name: str) -> ModuleType:
+    """Load a script, as a module of its name."""
     spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -18,6 +19,6 @@ def _load(name: str) -> ModuleType:
     return module
 
 
-used_names = _load("used_names")  # which the next imports, and that the last
-shown_tests = _load("shown_tests")
-langroid_names = _load("langroid_names")
+used_names = load("used_names")  # which the next imports, and that the last
+shown_tests = load("shown_tests")
+langroid_names = load("langroid_names")

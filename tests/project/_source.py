@@ -7,7 +7,7 @@ import io
 import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -79,6 +79,7 @@ def lines_of(node: ast.AST) -> range:
     return range(first, (last or first) + 1)
 
 
+@cache  # and so is the tree of each file
 def read(folder: str) -> list[Source]:
     """Every Python file below a folder of the repository; a folder that is not there holds none."""
     base = ROOT / folder

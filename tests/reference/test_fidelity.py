@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import io
 import json
-import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from _once import made_once
-from project._scripts import shown_tests
-from project._source import ROOT
+from project._scripts import load, shown_tests
 from trivium import Agent, ChatAgent, Task
 from trivium.commander import PASS_WORD, CommanderAsync, Job, handler, tasker
 from trivium.memory import Memory
@@ -22,15 +24,35 @@ from ._resolved import holders, is_there
 from ._sentences import CHECKED, Said
 
 
+@pytest.fixture(scope="module", autouse=True)
+def uses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What each test uses: all tests are read for that, once for all workers."""
+
+    def read() -> str:
+        gc.disable()  # nothing of what is parsed is garbage
+        try:
+            return json.dumps({test: sorted(used) for test, used in _counted.tests().items()})
+        finally:
+            gc.enable()
+
+    used_by = json.loads(made_once(tmp_path_factory, "uses", read))
+    found = {test: frozenset(used) for test, used in used_by.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_counted, "tests", lambda: found)
+        yield
+
+
 @pytest.fixture(scope="module")
 def items(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     """What the command counts."""
-    command = [sys.executable, ROOT / "scripts/fidelity.py", "--json"]
 
     def count() -> str:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
-        assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr
-        return ended.stdout
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
+            patch.setattr(sys, "path", [*sys.path])
+            patch.setattr(sys, "argv", ["fidelity.py", "--json"])
+            status = load("fidelity").main()
+        assert status == 0, printed.getvalue()[-2000:]
+        return printed.getvalue()
 
     found: list[dict[str, str]] = json.loads(made_once(tmp_path_factory, "fidelity", count))
     return found
