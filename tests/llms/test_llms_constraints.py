@@ -102,7 +102,8 @@ def test_definitions_of_two_tools_do_not_meet() -> None:
     form = constraint(Request(USER, [ToolSpec("a", "", nested("null")), ToolSpec("b", "", nested("boolean"))]))
     assert form.schema is not None
     assert form.schema["$defs"] == {"a.T": {"type": "null"}, "b.T": {"type": "boolean"}}
-    first = form.schema["anyOf"][0]["properties"]["arguments"]
+    reply, first, _ = (option["properties"]["arguments"] for option in form.schema["anyOf"])
+    assert list(reply["properties"]) == ["text"]
     assert first["properties"]["x"]["$ref"] == "#/$defs/a.T"
     assert "$defs" not in first
 

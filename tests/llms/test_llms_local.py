@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -115,6 +116,17 @@ def test_calls_a_tool(small: LocalModel, choice: str) -> None:
     assert call_of(deltas) == ("weather", {"city": "Paris"})
     assert text_of(deltas) == ""
     assert deltas[-1] == Finish("tool_calls")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("question", ["Who wrote Hamlet?", "How many days has a leap year?"])
+def test_answers_in_words_what_no_tool_can(small: LocalModel, question: str) -> None:
+    places = {"origin": {"type": "string"}, "destination": {"type": "string"}}
+    schema = {"type": "object", "properties": places, "required": ["origin", "destination"]}
+    flights = ToolSpec("find_flights", "Find flights between two airports.", schema)
+    deltas = list(small.stream(asked(question, tools=[flights])))
+    assert re.search("Shakespeare|366", text_of(deltas))
+    assert deltas[-1] == Finish("stop")
 
 
 @pytest.mark.model

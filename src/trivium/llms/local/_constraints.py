@@ -91,7 +91,8 @@ def _envelope(request: Request, reply: str | None, several: bool) -> Constraint:
             reply += "_"
         text = {"type": "object", "properties": {"text": {"type": "string", "maxLength": MAX_REPLY}}}
         parameters = {**text, "required": ["text"]} if request.output_schema is None else request.output_schema
-        tools.append(ToolSpec(reply, "Answer in words, when no tool is needed.", dict(parameters)))
+        # First, and not last: small models then call a tool that does not fit in 2 of 10 cases instead of 8 (BFCL).
+        tools.insert(0, ToolSpec(reply, "Answer in words, when no other tool fits.", dict(parameters)))
     definitions: Schema = {}
     options: list[Schema] = []
     for tool in tools:
@@ -103,7 +104,7 @@ def _envelope(request: Request, reply: str | None, several: bool) -> Constraint:
         _describe(tools, several),
         reply=reply or "",
         plain=request.output_schema is None,
-        calls=_root({"anyOf": options[: len(request.tools)], "$defs": definitions}) if several else None,
+        calls=_root({"anyOf": options[-len(request.tools) :], "$defs": definitions}) if several else None,
     )
 
 
