@@ -20,6 +20,7 @@ def exact(case, message, run):
 
 
 dataset = Dataset([Case(f"n{number:02}", f"Say {number}.", str(number)) for number in range(20)], [exact])
+unscored = Dataset(dataset)
 """
 
 AGENTS = """
@@ -99,6 +100,18 @@ WRONG = {
     "cases:exact() failed: TypeError": ("cases:exact", "agents:good"),
     "no runs of the experiment 'never'": ("cases:dataset", "--experiment", "never"),
     "no scorer 'other'": ("cases:dataset", "--experiment", "monday", "--against", "monday", "--scorer", "other"),
+    "no scorer 'exakt'": (
+        "cases:dataset",
+        "agents:good",
+        "--experiment",
+        "new",
+        "--fail-under",
+        "0",
+        "--scorer",
+        "exakt",
+    ),
+    "--fail-under needs scorers": ("cases:unscored", "agents:good", "--experiment", "new", "--fail-under", "0.9"),
+    "runs of the experiment 'never'": ("cases:dataset", "agents:good", "--experiment", "new", "--against", "never"),
 }
 
 

@@ -181,6 +181,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: Agent(model(), 3)("x"), "a system instruction is text or chat messages, not int"),  # type: ignore[arg-type]
     (lambda: Agent(42), "int is no model: give an object"),  # type: ignore[arg-type]
     (lambda: Agent(config=3), "AgentConfig or None as config, not int"),  # type: ignore[arg-type]
+    (lambda: ChatAgent(model(), handle_llm_no_tool="done"), r"config. ChatAgentConfig\(…\) takes it: give that"),  # type: ignore[call-overload]
     (lambda: ChatAgent(model(), 3), "text or None as task, not int"),  # type: ignore[arg-type]
     (lambda: task(max_stalled_steps=0), "max_stalled_steps is a number above 0, not 0"),
     (lambda: task(done_if_response=["LLMM"]).run("x"), "no responder of the task is called LLMM: did you mean LLM?"),

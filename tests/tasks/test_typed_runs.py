@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task, ToolMessage
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, StatusCode, Task, ToolMessage
 from trivium.agents._answer_format import AnswerFormat, value_in
 from trivium.commander import Limits
 from trivium.events import Event
@@ -127,7 +127,10 @@ def test_a_negative_number_of_repairs_is_refused():
 def test_a_stalled_run_says_how_a_task_ends():
     task = Task(ChatAgent(ScriptedModel(["hi"])), interactive=False)
     assert task.run("x") is None
-    assert "by the word DONE, by a done tool, or with Task(single_round=True)" in task.why
+    assert "by the word DONE, a done tool, single_round=True, or its config's handle_llm_no_tool='done'" in task.why
+    ending = Task(ChatAgent(ChatAgentConfig(llm=ScriptedModel(["hi"]), handle_llm_no_tool="done")), interactive=False)
+    answer = ending("x")
+    assert (answer.content, answer.status) == ("hi", StatusCode.DONE)
 
 
 def test_a_negative_limit_is_an_error():

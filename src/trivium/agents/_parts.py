@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from trivium.actions import ActionExecutor, OnToolError, Tool, ToolMessage
 from trivium.actions.lowlevel import list_actions
 from trivium.agents._answer_format import answer_format, is_class
-from trivium.agents._config import is_model
+from trivium.agents._config import ChatAgentConfig, is_model
 from trivium.agents.aggregator import DefaultAggregator
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, NoModelError
 from trivium.llms import ModelProtocol
@@ -43,10 +43,8 @@ class AnswerParser(Protocol):
 
 FormatOption: TypeAlias = AnswerParser | UnionType | Mapping[str, Any] | None
 
-_RARE: Final = (
-    "aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel", "approve",
-    "policy", "read_more",
-)  # fmt: skip
+_RARE: Final = ("aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel",
+    "approve", "policy", "read_more")  # fmt: skip
 _USUAL: Final = (None, None, "", None, None, 50, 2, False, None, None, False)
 _AS_THEY_ARE: Final = frozenset({FunctionType, Tool})
 
@@ -90,7 +88,8 @@ def check_rare(
 ) -> None:
     """Refuse an agent's arguments that cannot be; most agents, which are made often, are given none of these."""
     for name in unknown:
-        check_name(name, list(signature(constructor).parameters)[1:-1], f"{type(agent).__name__} takes no")
+        advice = "ChatAgentConfig(…) takes it: give that" if name in ChatAgentConfig.model_fields else ""
+        check_name(name, list(signature(constructor).parameters)[1:-1], f"{type(agent).__name__} takes no", advice)
     if given != _USUAL:
         by_name = dict(zip(_RARE, given, strict=True))
         check_arguments(constructor, agent, by_name.items())

@@ -60,7 +60,7 @@ class SQLiteConnections:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # to close a file that is open elsewhere here drops the locks of SQLite on it
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        database = sqlite3.connect(self.path, self._busy_seconds, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False)
         try:
             self._write_ahead(database)
             database.execute("PRAGMA synchronous = NORMAL")

@@ -61,19 +61,34 @@ def evaluate_agent(dataset_reference: str, agent: str | None, options: EvalOptio
         ConfigurationError: there is no such dataset or agent; or the agent was changed since the experiment began.
     """
     dataset = _dataset_at(dataset_reference)
+    _check_scorers(dataset, options)
     is_file = "://" not in options.journal and ":" not in options.journal
     journal = Journal(options.journal) if is_file and agent is not None else open_journal(options.journal)
+    earlier = None if options.against is None else rescore(dataset, options.against, journal)
     report = rescore(dataset, options.experiment, journal) if agent is None else _run(dataset, agent, journal, options)
-    comparison = None
-    if options.against is not None:
-        earlier = rescore(dataset, options.against, journal)
-        comparison = compare(earlier, report, options.scorer)
+    comparison = None if earlier is None else compare(earlier, report, options.scorer)
     if options.report is not None:
         write_html(report, options.report, comparison)
     if options.inspect is not None:
         write_inspect_log(report, options.inspect)
     _show_json(report, comparison) if options.json else _show(report, comparison)
     return _status(report, comparison, options)
+
+
+def _check_scorers(dataset: Dataset, options: EvalOptions) -> None:
+    """Refuse, before a model is asked, an evaluation that could not be judged as wanted.
+
+    Raises:
+        ConfigurationError: there is no such scorer, or none, or it is not said which.
+    """
+    names = dataset.scorer_names
+    known = f"the dataset {dataset.name} has {', '.join(names) or 'none'}"
+    if options.scorer is not None and options.scorer not in names:
+        raise ConfigurationError(f"there is no scorer {options.scorer!r}: {known}")
+    if options.fail_under is not None and not names:
+        raise ConfigurationError(f"--fail-under needs scorers: {known}")
+    if options.against is not None and options.scorer is None and len(names) != 1:
+        raise ConfigurationError(f"name by --scorer which scorer compares: {known}")
 
 
 def _dataset_at(reference: str) -> Dataset:
@@ -137,7 +152,8 @@ def _show(report: EvaluationReport, comparison: Comparison | None) -> None:
         rates = [f"{rate[most]:.3f} (k={most})" if most > 1 else "" for rate in (each.pass_at, each.pass_hat)]
         cells = (f"{each.mean:.3f}", f"{each.low:.3f} to {each.high:.3f}", str(each.cases), *rates)
         table.add_row(_text(each.name), *cells, _text(report.notes.get(each.name, "")))
-    screen.print(table)
+    if report.metrics:
+        screen.print(table)
     if comparison is not None:
         first, *_ = str(comparison).splitlines()
         screen.print(_text(first))
@@ -149,7 +165,8 @@ def _show(report: EvaluationReport, comparison: Comparison | None) -> None:
     for run_id, name, text in errors[:_MOST_ROWS]:
         screen.print(Text.assemble((one_line(run_id), "bold"), f" {one_line(name)}: ", (one_line(text), "red")))
     usage = report.usage
-    said = f"{len(report.results)} runs of {one_line(report.experiment)}, {usage.total:,} tokens, ${usage.usd:.4f}"
+    runs = f"{len(report.results)} run{'s' * (len(report.results) != 1)} of {one_line(report.experiment)}"
+    said = f"{runs}, {usage.total:,} tokens, ${usage.usd:.4f}"
     write_line(f"{said}; {len(errors)} errors: these are not scored, and tried again next time" if errors else said)
 
 

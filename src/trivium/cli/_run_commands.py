@@ -194,7 +194,7 @@ def eval_command(
         str | None, typer.Option(metavar="NAME", help="Compare with this earlier experiment.", show_default=False)
     ] = None,
     scorer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compare by this scorer.", show_default=False)
+        str | None, typer.Option(metavar="NAME", help="Compare, and --fail-under, by this scorer.", show_default=False)
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each case.")] = 1,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at the same time.")] = 8,
@@ -202,7 +202,7 @@ def eval_command(
         float | None, typer.Option(min=0.0, metavar="USD", help="Dollars that all runs may cost.", show_default=False)
     ] = None,
     fail_under: Annotated[
-        float | None, typer.Option(metavar="MEAN", help="End with status 3 below this mean.", show_default=False)
+        float | None, typer.Option(metavar="MEAN", help="End with status 3 below this mean score.", show_default=False)
     ] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.", show_default=False)] = None,
     inspect: Annotated[

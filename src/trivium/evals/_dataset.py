@@ -100,11 +100,16 @@ class Dataset(Sequence[Case[I, E]]):
         for each in self.scorers:
             if not callable(each):
                 raise ArgumentTypeError(f"a scorer is a function of (case, message, run), not {each!r}", "scorers")
-        _check_distinct([each.id for each in self.cases], "cases", "id")
-        _check_distinct([scorer_name(each) for each in self.scorers], "scorers", "name")
+        _check_distinct([each.id for each in self.cases], "cases", "id", "a text")
+        _check_distinct(self.scorer_names, "scorers", "name", "one, as a function made by `def` has")
+
+    @property
+    def scorer_names(self) -> tuple[str, ...]:
+        """The names of the scorers, which are those of the scores."""
+        return tuple(map(scorer_name, self.scorers))
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, cases={len(self)}, scorers={[scorer_name(each) for each in self.scorers]})"
+        return f"Dataset({self.name!r}, cases={len(self)}, scorers={list(self.scorer_names)})"
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -148,9 +153,7 @@ class Dataset(Sequence[Case[I, E]]):
             try:
                 cases.append(line_type.validate_json(line))
             except ValidationError as error:
-                wrong = "; ".join(
-                    f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in error.errors()
-                )
+                wrong = "; ".join(": ".join((*map(str, each["loc"]), each["msg"])) for each in error.errors())
                 raise ConfigurationError(f"line {number} of {path} is no case: {wrong}") from error
         return Dataset(cases, scorers, name=Path(path).stem)
 
@@ -215,10 +218,10 @@ def write_text(path: str | PathLike[str], text: str) -> None:
         raise OutputError(f"cannot write {path}: {error}") from error
 
 
-def _check_distinct(names: Sequence[str], what: str, attribute: str) -> None:
+def _check_distinct(names: Sequence[str], what: str, attribute: str, advice: str) -> None:
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise ConfigurationError(f"two {what} have the {attribute} {twice[0]!r}: give each one of its own")
     for name in names:
         if not isinstance(name, str) or not name.strip() or name == "<lambda>":  # type: ignore[unnecessary]
-            raise ConfigurationError(f"{name!r} is no {attribute} of {what}: give each a text, a function by `def`")
+            raise ConfigurationError(f"{name!r} is no {attribute} of {what}: give each {advice}")

@@ -214,8 +214,7 @@ def _report(
     from trivium.evals._judge import Judge
 
     notes = {scorer_name(each): each.note for each in dataset.scorers if isinstance(each, Judge)}
-    names = tuple(map(scorer_name, dataset.scorers))
-    return EvaluationReport(experiment, dataset.name, names, tuple(results), journal, notes)
+    return EvaluationReport(experiment, dataset.name, dataset.scorer_names, tuple(results), journal, notes)
 
 
 evaluate = sync_function(evaluate_async)

@@ -168,7 +168,7 @@ class SQLiteRateStore:
         import sqlite3
 
         try:
-            with closing(sqlite3.connect(self._path, BUSY_SECONDS, isolation_level=None)) as database:
+            with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)) as database:
                 database.execute("PRAGMA synchronous = OFF")  # losing the counts at a power cut does no harm
                 database.execute("BEGIN IMMEDIATE")
                 database.execute(self.table)

@@ -164,7 +164,7 @@ class _SQLite:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             place = self._path.with_name(f"{self._path.name}-server")
-            connection = sqlite3.connect(place, 0.0, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(place, timeout=0.0, isolation_level=None, check_same_thread=False)
             connection.execute("PRAGMA journal_mode = MEMORY")  # nothing is ever written
             connection.execute("BEGIN EXCLUSIVE")
         except (sqlite3.Error, OSError) as error:

@@ -25,6 +25,9 @@ __all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of
 _logger = getLogger("trivium.tasks")
 _USER = Entity.USER  # a member is slow to look up
 BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
+_ENDS = (
+    ". A model ends a task by the word DONE, a done tool, single_round=True, or its config's handle_llm_no_tool='done'"
+)
 NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
 
 
@@ -170,11 +173,9 @@ def reason_for(run: TaskRun, status: StatusCode) -> str:
     if run.why:
         return run.why
     if status is StatusCode.STALLED:
-        reasons = [responder.explain(run) for responder in responders_of(run)]
-        why = f"nobody answered in {run.n_stalled_steps} steps: {'; '.join(dict.fromkeys(reasons))}"
-        if run.pending_sender is Entity.LLM:
-            why += ". A model's answer ends a task by the word DONE, by a done tool, or with Task(single_round=True)"
-        return why
+        reasons = dict.fromkeys(each.explain(run) for each in responders_of(run))
+        ends = _ENDS if run.pending_sender is Entity.LLM else ""
+        return f"nobody answered in {run.n_stalled_steps} steps: {'; '.join(reasons)}{ends}"
     if status in (StatusCode.FIXED_TURNS, StatusCode.MAX_TURNS) and not run.task.single_round:
         return f"the run was not done after {run.steps} turns{run.last_error()}"
     return ""
