@@ -28,10 +28,10 @@ def in_form(scenario: dict[str, Any], is_async: bool) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::pydantic.warnings.PydanticDeprecatedSince20")
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("scenario", [parameter(each) for each in SCENARIOS])
-def test_a_script_comes_to_what_lagent_makes_of_it(scenario: dict[str, Any], is_async: bool) -> None:
-    assert outcome(trivium, scenario, is_async=is_async) == promised(in_form(scenario, is_async))
+def test_a_script_comes_to_what_lagent_makes_of_it(scenario: dict[str, Any]) -> None:
+    for is_async in (False, True):
+        assert outcome(trivium, scenario, is_async=is_async) == promised(in_form(scenario, is_async)), f"{is_async=}"
 
 
 def test_the_scenarios_are_all_scripts_and_what_differs_says_why() -> None:
