@@ -185,9 +185,11 @@ def try_out(
     case, wire = trial.case, trial.wire
     server.play(script_of(wire, case.said, trial.streamed, case), then=script_of(wire, Said(text=GOOD), trial.streamed))
     tools = _Tools()
-    agent: Module = Agent(model, "Be exact.", tools=[tools.add, tools.half, tools.now, tools.say])
+    agent: Module
     if in_task:
         agent = Task(_Handling(model, tools), interactive=False, restart=False)
+    else:
+        agent = Agent(model, "Be exact.", tools=[tools.add, tools.half, tools.now, tools.say])
     answer = asked(agent, "1 + 2?", in_loop)
     bodies = list(server.bodies)
     if case.next_call:
