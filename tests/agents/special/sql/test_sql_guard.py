@@ -30,14 +30,18 @@ def test_the_corpus_is_as_large_as_it_has_to_be() -> None:
     assert sum(map(len, LEGAL.values())) >= 60
 
 
-@pytest.mark.parametrize(("dialect", "name"), CASES)
-def test_an_attack_is_refused_and_the_error_says_why_and_what_is_allowed(dialect: str, name: str) -> None:
-    sql = ATTACKS[dialect][name].format(folder="/x")
-    with pytest.raises(QueryRefusedError) as caught:
-        check_query(sql, dialect, tables=KNOWN[dialect])
-    assert caught.value.reason
-    assert caught.value.allowed
-    assert caught.value.query == sql
+@pytest.mark.parametrize("dialect", ATTACKS)
+def test_an_attack_is_refused_and_the_error_says_why_and_what_is_allowed(dialect: str) -> None:
+    passed: dict[str, str] = {}
+    for name, attack in ATTACKS[dialect].items():
+        sql = attack.format(folder="/x")
+        try:
+            passed[name] = check_query(sql, dialect, tables=KNOWN[dialect])
+        except QueryRefusedError as error:
+            assert error.reason, name
+            assert error.allowed, name
+            assert error.query == sql, name
+    assert passed == {}
 
 
 @st.composite
