@@ -30,18 +30,19 @@ def test_the_corpus_is_as_large_as_it_has_to_be() -> None:
     assert sum(map(len, LEGAL.values())) >= 60
 
 
+def _refused(sql: str, dialect: str) -> QueryRefusedError | None:
+    """The error with which a query is refused, if it is."""
+    try:
+        check_query(sql, dialect, tables=KNOWN[dialect])
+    except QueryRefusedError as error:
+        return error if error.query == sql else None
+    return None
+
+
 @pytest.mark.parametrize("dialect", ATTACKS)
 def test_an_attack_is_refused_and_the_error_says_why_and_what_is_allowed(dialect: str) -> None:
-    passed: dict[str, str] = {}
-    for name, attack in ATTACKS[dialect].items():
-        sql = attack.format(folder="/x")
-        try:
-            passed[name] = check_query(sql, dialect, tables=KNOWN[dialect])
-        except QueryRefusedError as error:
-            assert error.reason, name
-            assert error.allowed, name
-            assert error.query == sql, name
-    assert passed == {}
+    refused = {name: _refused(sql.format(folder="/x"), dialect) for name, sql in ATTACKS[dialect].items()}
+    assert [name for name, error in refused.items() if not (error and error.reason and error.allowed)] == []
 
 
 @st.composite
