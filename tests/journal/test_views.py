@@ -477,7 +477,7 @@ def test_a_failed_run_becomes_a_test(journal: Journal, tmp_path: Path):
     assert any("unknown" in str(each.messages[-1]["content"]) for each in model.requests)
     with pytest.raises(CassetteError, match="no answer left"):
         shop(model, [mended])("Go.")
-    for text in ("{}", "[", '{"trivium_run": 2}'):
+    for text in ("{}", "[", '{"trivium_run": 2}', '{"trivium_records": 1, "records": [{"name": "http"}]}'):
         (tmp_path / "b.json").write_text(text)
         with pytest.raises(CassetteError, match="save it again"):
             RecordedModel(tmp_path / "b.json")

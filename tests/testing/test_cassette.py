@@ -39,7 +39,8 @@ from trivium.exceptions import (
 )
 from trivium.llms import OpenAIModel
 from trivium.testing import Cassette, FaultyTransport, Reset, Status, cassette
-from trivium.testing._interactions import layout, pieces_of, stored_body
+from trivium.testing._interactions import pieces_of, stored_body
+from trivium.testing._records import layout
 
 from ._asking import HI, KEY, ask, echoed, recorded, whole
 from ._echo import Asked, Given, Server
@@ -318,6 +319,8 @@ def test_a_request_after_the_end_is_an_error_and_no_traffic(file: Path):
         "{}",
         "[]",
         '{"trivium_cassette": 9, "interactions": []}',
+        '{"trivium_records": 1, "records": [{"name": "model", "kind": "outcome", "digest": "", "body": 1}]}',
+        '{"trivium_records": 1}',
         '{"trivium_cassette": 1, "interactions": [1]}',
         '{"trivium_cassette": 1, "interactions": [{"request": {"method": "", "url": ""}, "response": {"status": 7}}]}',
     ],
@@ -368,7 +371,7 @@ def test_processes_that_record_one_file_leave_a_whole_one(file: Path):
         command = [sys.executable, "-c", RECORDING, file, server.url]
         processes = [subprocess.Popen([*command, text]) for text in ("a", "b")]
         assert [process.wait(30) for process in processes] == [0, 0]
-    last = json.loads(file.read_text())["interactions"][0]["request"]["json"]["messages"][0]["content"][0]
+    last = json.loads(file.read_text())["records"][0]["asked"]["json"]["messages"][0]["content"][0]
     with cassette(file):
         for n in range(5):
             assert ask(server.url, f"{last} {n}") == f"you said {last} {n}"

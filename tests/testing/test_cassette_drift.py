@@ -94,7 +94,7 @@ def test_what_must_match_can_be_said(file: Path):
 def test_the_order_of_keys_in_json_does_not_matter(file: Path):
     url = recorded(file)
     stored = json.loads(file.read_text())
-    request = stored["interactions"][0]["request"]
+    request = stored["records"][0]["asked"]
     request["json"] = dict(reversed(request["json"].items()))
     file.write_text(json.dumps(stored))
     with cassette(file):

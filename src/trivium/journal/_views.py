@@ -337,18 +337,19 @@ class RunView:
             return Divergence(f"{self.info.root}#0", "input", *said)
         return first_divergence(self.tree(), other.tree())
 
-    def as_cassette(self) -> JSONObject:
-        """Return the answers of the models as JSON values, for a test: see `trivium.testing.RecordedModel`.
+    def as_cassette(self) -> list[JSONObject]:
+        """Return the records of the models' answers as JSON values, for a test: see `trivium.testing.RecordedModel`.
 
-        They hold what the models said, and the errors that they failed with.
+        They hold what the models said, and the errors that they failed with. `parent` names the agent that asked.
         """
         found: dict[str, JSONObject] = {}
         names = {each.node: each.name for each in self._entries}
         for entry in self._entries:
             if entry.name == "model" and entry.kind in ("outcome", "error"):
-                caller, answer = names.get(entry.parent, self.info.root), json.loads(entry.body)
-                found[entry.node] = {"caller": caller, "digest": entry.digest, "kind": entry.kind, "answer": answer}
-        return {"trivium_run": 1, "run_id": self.id, "answers": [*found.values()]}
+                parent, body = names.get(entry.parent, self.info.root), json.loads(entry.body)
+                record = {"name": "model", "kind": entry.kind, "parent": parent, "digest": entry.digest, "body": body}
+                found[entry.node] = record
+        return [*found.values()]
 
     def digest(self) -> str:
         """Return the digest of the input; "" for a run of other code."""

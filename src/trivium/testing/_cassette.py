@@ -6,10 +6,9 @@ import json
 import os
 import re
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from difflib import SequenceMatcher, unified_diff
 from pathlib import Path
-from secrets import token_hex
 from threading import Lock
 from typing import Any, Final, Literal
 
@@ -26,12 +25,12 @@ from trivium.http import (
     add_layer,
 )
 from trivium.schema.lowlevel import checked
-from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, layout, pieces_of
+from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, pieces_of
+from trivium.testing._records import read_records, write_records
 from trivium.testing._responses import replace_body
 
 __all__ = ["Cassette", "cassette"]
 
-FORMAT: Final = 1
 MODES: Final = ("once", "none", "all", "new")
 DIFF_LINES: Final = 60
 ANEW: Final = "if that is right, record it anew: delete the file, or give record='all'"
@@ -224,10 +223,7 @@ class Cassette(Layer):
     # ---- the file
     def _load(self, mode: str) -> list[Recording] | None:
         try:
-            stored = json.loads(self.path.read_text(encoding="utf-8"))
-            if stored["trivium_cassette"] != FORMAT:
-                raise ValueError(f"its form is {stored['trivium_cassette']!r}, not {FORMAT}")
-            return [Recording.loaded(each) for each in stored["interactions"]]
+            return [Recording.loaded(each) for each in read_records(self.path, "http")]
         except FileNotFoundError:
             if mode == "none":
                 text = f"there is no recording {self.path}: record it without record='none', and keep the file"
@@ -254,24 +250,7 @@ class Cassette(Layer):
             count = f"{len(self._unused)} of {len(self._old)}"
             raise self._error(f"{count} recorded requests were not made ({names}); {ANEW}, or allow_unused=True")
         if self.is_new or self._new:
-            self._write([each.stored(self._scrubber) for each in (*self._old, *self._new)])
-
-    def _write(self, interactions: list[Any]) -> None:
-        """Write the file atomically, so that it is always complete, also with several writers."""
-        text = layout({"trivium_cassette": FORMAT, "interactions": interactions}, name="file") + "\n"
-        part = self.path.with_name(f".{self.path.name}.{token_hex(4)}.part")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                part.write_text(text, encoding="utf-8", newline="\n")
-                os.replace(part, self.path)
-            except BaseException:
-                with suppress(OSError):
-                    part.unlink()
-                raise
-        except OSError as error:
-            text = f"cannot write {self.path}: {error.strerror or error}; choose another place"
-            raise CassetteError(text, str(self.path)) from error
+            write_records(self.path, [each.stored(self._scrubber) for each in (*self._old, *self._new)])
 
 
 async def _record(request: HTTPRequest, send: Send, recording: Recording) -> HTTPResponse:

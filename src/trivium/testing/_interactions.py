@@ -1,4 +1,4 @@
-"""The content of a cassette: requests and answers as readable JSON, without secrets."""
+"""The records of a cassette: requests and answers as readable JSON, without secrets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from trivium.exceptions import ConfigurationError
 from trivium.http import HTTPRequest
 from trivium.llms.http import HIDDEN, redact_url, secrets_of
 
-__all__ = ["RecordedRequest", "Recording", "Scrubber", "body_of", "layout", "pieces_of", "stored_body"]
+__all__ = ["RecordedRequest", "Recording", "Scrubber", "body_of", "pieces_of", "stored_body"]
 
 MIN_SECRET: Final = 8
 """Shorter texts are placeholders such as "EMPTY", not secrets; hiding them everywhere would damage the recording."""
 MAX_DEPTH: Final = 100
-_WIDTH: Final = 100
 _KEPT_HEADERS: Final = frozenset(
     {"content-type", "location", "mcp-session-id", "retry-after", "retry-after-ms", "x-should-retry"}
 )
@@ -123,7 +122,7 @@ class Recording:
         self.headers = {name: low[name] for name in sorted(low) if name in _KEPT_HEADERS or "ratelimit" in name}
 
     def stored(self, scrubber: Scrubber) -> dict[str, Any]:
-        """Return the JSON form in the file."""
+        """Return the record in the file: what was asked, and the answer."""
         request = {"method": self.request.method, "url": self.request.url, **_body_form(self.request.body)}
         body = self.body
         if self.pieces:
@@ -134,16 +133,17 @@ class Recording:
             answer["error"] = list(self.error)
         if self.is_cut:
             answer["is_cut"] = True
-        return scrubber.value({"request": request, "response": answer})
+        kind = "outcome" if self.error is None else "error"
+        return {"name": "http", "kind": kind, **scrubber.value({"asked": request, "body": answer})}
 
     @classmethod
     def loaded(cls, stored: Mapping[str, Any]) -> Recording:
-        """Read the JSON form in the file.
+        """Read a record of the file.
 
         Raises:
             ValueError, LookupError, TypeError: it is malformed.
         """
-        request, answer = stored["request"], stored["response"]
+        request, answer = stored["asked"], stored["body"]
         data = b"".join(pieces_of(request))
         asked = RecordedRequest(str(request["method"]), str(request["url"]), body_of(data) if data else None)
         kind, text = answer.get("error") or ("", "")
@@ -242,29 +242,3 @@ def _is_flat(value: object, depth: int = MAX_DEPTH) -> bool:
         return True
     parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
     return depth > 0 and all(_is_flat(each, depth - 1) for each in parts)
-
-
-# ---- the file
-def layout(value: object, indent: int = 0, name: str = "") -> str:
-    """Render readable JSON: short values on one line, and each event of a stream on its own line."""
-    line = _line(value)
-    if not value or not isinstance(value, dict | list) or name == "event" or indent + len(line) <= _WIDTH:
-        return line
-    inner = " " * (indent + 2)
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        parts = [f"{inner}{_line(key)}: {layout(each, indent + 2, key)}" for key, each in items]
-    else:
-        below = "event" if name == "events" else ""
-        parts = [inner + layout(each, indent + 2, below) for each in cast("list[Any]", value)]
-    begin, end = "{}" if isinstance(value, dict) else "[]"
-    return begin + "\n" + ",\n".join(parts) + "\n" + " " * indent + end
-
-
-def _line(value: object) -> str:
-    line = json.dumps(value, ensure_ascii=False)
-    try:
-        line.encode()
-    except UnicodeEncodeError:  # an unpaired surrogate, which UTF-8 cannot encode
-        return json.dumps(value)
-    return line

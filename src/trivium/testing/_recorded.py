@@ -14,13 +14,12 @@ from trivium.exceptions import CassetteError
 from trivium.journal.lowlevel import Codec, digest_of
 from trivium.llms import ChatModel, Delta, Reasoning, Reply, Request, ToolCallPart
 from trivium.llms.lowlevel import REPLY_TYPES, asked_of
+from trivium.testing._records import read_records, write_records
 
 if TYPE_CHECKING:
     from trivium.journal import RunView
 
 __all__ = ["RecordedModel"]
-
-FORMAT = 1
 
 
 class RecordedModel(ChatModel):
@@ -53,15 +52,17 @@ class RecordedModel(ChatModel):
         self.gen_params = {}
         self.requests: list[Request] = []
         self._path = str(source) if isinstance(source, str | os.PathLike) else ""
-        self._data = _read(source) if isinstance(source, str | os.PathLike) else source.as_cassette()
+        self._records = _read(Path(source)) if isinstance(source, str | os.PathLike) else source.as_cassette()
         self._codec, self._lock = Codec(*REPLY_TYPES), Lock()
-        answers: Any = self._data["answers"]
-        self._left: list[Mapping[str, Any]] = list(answers)
+        self._left = [*self._records]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the answers to a file, for tests; it holds what the models said."""
-        text = json.dumps(self._data, indent=1, ensure_ascii=False, sort_keys=True)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        """Write the answers to a file, for tests; it holds what the models said.
+
+        Raises:
+            CassetteError: it cannot be written.
+        """
+        write_records(Path(path), self._records)
 
     def stream(self, request: Request) -> Iterator[Delta]:
         """Yield the deltas of the recorded answer.
@@ -70,7 +71,7 @@ class RecordedModel(ChatModel):
             CassetteError: the run has no answer left.
         """
         answer = self._next(request)
-        body = json.dumps(answer["answer"])
+        body = json.dumps(answer["body"])
         if answer["kind"] == "error":
             raise self._codec.load_error(body)
         reply: Reply = self._codec.load(body)
@@ -89,13 +90,13 @@ class RecordedModel(ChatModel):
         with self._lock:
             self.requests.append(request)
             same = [each for each in self._left if each["digest"] == digest]
-            found = same or [each for each in self._left if each["caller"] == caller] or self._left
+            found = same or [each for each in self._left if each["parent"] == caller] or self._left
             if found:
                 self._left.remove(first := found[0])
                 return first
         raise CassetteError(
-            f"the run {self._data['run_id']!r} has no answer left for request {len(self.requests)}: the program asks "
-            "more than it did; record a new run",
+            f"the recorded run has no answer left for request {len(self.requests)}: the program asks more than it did; "
+            "record a new run",
             self._path,
         )
 
@@ -107,11 +108,8 @@ def _caller() -> str:
     return "" if above is None else node_name(above)
 
 
-def _read(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+def _read(path: Path) -> list[Mapping[str, Any]]:
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        if found["trivium_run"] != FORMAT:
-            raise ValueError(f"its form is {found['trivium_run']!r}, not {FORMAT}")
-        return found
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        return read_records(path, "model")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise CassetteError(f"{path} holds no answers of a run ({error}); save it again", str(path)) from error
