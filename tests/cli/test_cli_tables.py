@@ -1,4 +1,4 @@
-"""Line items as plain columns: CSV, spreadsheets and Parquet, continued from the records beside them."""
+"""Line items as plain columns: CSV, spreadsheets and Parquet, continued from the journal beside them."""
 
 from __future__ import annotations
 
@@ -70,6 +70,37 @@ def test_each_line_item_is_a_row_of_plain_columns(invoice: Command, output: str)
     assert again.err.startswith("nothing is left to do")
     assert as_rows(invoice, output) == rows
     assert "<mark" in (invoice.folder / "out.html").read_text()
+    beside = sorted(each.name for each in invoice.folder.glob(f"{output}*"))
+    assert beside == [output, f"{output}.journal"]
+    assert (invoice.folder / f"{output}.journal").stat().st_mode & 0o077 == 0
+
+
+def test_a_table_goes_on_from_its_runs_and_asks_for_nothing_twice(invoice: Command):
+    def rows() -> list[tuple[str, str]]:
+        return [(row["source"], row["number"]) for row in as_rows(invoice, "out.csv") if row["row"] == 1]
+
+    (invoice.folder / "late.txt").touch()
+    command = ["extract", "bill.txt", "late.txt", "--model", "scripted:answers.json", "--output", "out.csv"]
+    ended = invoice(*command, "--fields", FIELDS)
+    assert (ended.status, rows()) == (1, [("bill.txt", "7")])
+    other = invoice(*command, "--fields", FIELDS.replace("due: date", "due"))
+    assert (other.status, other.error[:39]) == (2, "out.csv was begun with other fields; gi")
+    (invoice.folder / "late.txt").write_bytes((invoice.folder / "bill.txt").read_bytes())
+    (invoice.folder / "out.csv").unlink()  # it is made of the record
+    ended = invoice(*command, "--fields", FIELDS)
+    assert (ended.status, sorted(rows())) == (0, [("bill.txt", "7"), ("late.txt", "7")])
+    assert "1 file finished before" in ended.err
+    assert invoice("runs", "--journal", "out.csv.journal").out.count("done") == 2
+    ended = invoice(*command, "--fields", FIELDS, "--journal", "runs.db", "--restart")
+    assert (ended.status, sorted(rows())) == (0, [("bill.txt", "7"), ("late.txt", "7")])
+    assert invoice("runs").out.count("done") == 2
+
+
+def test_a_document_whose_model_repeats_itself_is_finished_too(invoice: Command):
+    wrong = {"number": "8", "due": "2024-05-01", "items": ITEMS, "seller": {"name": "Acme"}}
+    (invoice.folder / "answers.json").write_text(script_of(*[wrong] * 12))
+    extract(invoice, "--output", "out.csv", "--tries", "9")
+    assert extract(invoice, "--output", "out.csv").err.startswith("nothing is left to do")
 
 
 def test_line_items_on_a_pipe(invoice: Command):
@@ -84,8 +115,9 @@ def test_a_table_that_is_not_ours_stays(invoice: Command):
     arguments = ["extract", "bill.txt", "--fields", FIELDS, "--model", "scripted:answers.json", "--output", "out.xlsx"]
     ended = invoice(*arguments)
     assert ended.status == 2
-    assert "out.xlsx exists without out.xlsx.jsonl" in ended.error
+    assert "out.xlsx exists, and out.xlsx.journal has no records of it" in ended.error
     assert (invoice.folder / "out.xlsx").read_text() == "mine"
+    assert not (invoice.folder / "out.xlsx.journal").exists()
     assert invoice(*arguments, "--restart").status == 0
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from journal._places import Place
 from trivium import Agent, Message, llms
-from trivium.exceptions import JournalDamagedError, LimitExceededError, ToolError
+from trivium.exceptions import JournalDamagedError, JournalError, LimitExceededError, ToolError
 from trivium.journal import Journal, step, step_async
 from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes, without_notes
 from trivium.journal._digests import Digests
@@ -89,6 +89,22 @@ def test_errors_come_back_with_what_they_carry_and_others_by_their_name():
             raise LookupError
 
     assert str(codec.load_error(codec.dump_error(Mute()))) == "Mute"
+
+
+def test_a_name_that_is_no_text_is_an_error_of_its_own_and_an_error_with_it_stays_itself(place: Place):
+    half, journal = "a\ud800", place.journal()
+    with pytest.raises(JournalError, match="is no valid text"), journal.run(half):
+        pass
+    with pytest.raises(JournalError, match="is no valid text"):
+        journal.info(half)
+
+    def fail() -> None:
+        raise ValueError(half)
+
+    for name, error in ((half, JournalError), ("fail", ValueError)):
+        with pytest.raises(error), journal.run("a"):
+            step(name, fail)
+    assert (journal.info("a").status, journal.view("a").why) == ("failed", "run#0/fail#0: ValueError: a?")
 
 
 def test_what_has_no_json_is_recorded_all_the_same(place: Place):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from trivium.cli._durable import ExtractionRuns, check_known, journal_files
 from trivium.cli._model import choose_model
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
 from trivium.cli._report import Report
@@ -20,7 +21,6 @@ from trivium.cli._views import records_view, run_tree
 from trivium.commander import Limits, run_sync
 from trivium.exceptions import ConfigurationError, DocumentError, RunKilledError, TriviumError
 from trivium.extraction import Case, Field, Outcome, extract_files, extraction_task, load_fields, parse_fields
-from trivium.journal import Journal
 from trivium.llms import LocalModel, ModelProtocol
 from trivium.observers import RunRecord
 from trivium.parsing import PagedDocument, ReadLimits
@@ -82,8 +82,8 @@ def run_extraction(files: Sequence[Path], options: ExtractOptions) -> int:
         TriviumError: the run could not begin, or had to stop; the finished records were shown.
     """
     run = _Run(options, _fields_of(options))
-    kept = run.target.path if run.target is not None else None
-    documents, errors = find_documents(files, [options.output, options.report, kept])
+    runs = journal_files(run.runs.place) if run.runs is not None else []
+    documents, errors = find_documents(files, [options.output, options.report, *runs])
     for error in errors:
         run.fail(error, error.source)
     stopped: BaseException | None = None
@@ -96,6 +96,8 @@ def run_extraction(files: Sequence[Path], options: ExtractOptions) -> int:
             raise
         stopped = error
     run.show(documents, stopped)
+    if run.runs is not None:
+        run.runs.journal.close()
     if isinstance(stopped, TriviumError) and not isinstance(stopped, RunKilledError):
         raise stopped
     return INTERRUPTED if stopped else FAILED if run.tally.counts["failed"] else 0
@@ -111,7 +113,7 @@ def _fields_of(options: ExtractOptions) -> tuple[Field, ...]:
     raise ConfigurationError("no fields are named: give --fields 'tenant, rent: money, starts: date', or --schema FILE")
 
 
-def _target(options: ExtractOptions, fields: Sequence[Field], confidence: bool) -> RecordFile | None:
+def _target(options: ExtractOptions, fields: Sequence[Field], confidence: bool) -> RecordFile | TableFile | None:
     if options.json and options.output is None and options.format in ("csv", "table"):
         raise ConfigurationError(f"--json writes JSON lines: leave out --format {options.format}, or --json")
     if options.output is None:
@@ -123,7 +125,7 @@ def _target(options: ExtractOptions, fields: Sequence[Field], confidence: bool) 
             "jsonl or csv"
         )
     if shape not in ("jsonl", "csv") or (shape == "csv" and any(field.columns for field in fields)):
-        return TableFile(options.output, fields, shape=shape, restart=options.restart, confidence=confidence)
+        return TableFile(options.output, fields, shape=shape, confidence=confidence)
     return RecordFile(options.output, fields, as_csv=shape == "csv", restart=options.restart, confidence=confidence)
 
 
@@ -141,6 +143,7 @@ class _Run:
                 "out, or use the embedded model (--model default)"
             )
         self.target = _target(options, fields, confidence)
+        self.runs = self._runs()
         self.report = Report(options.report, self.names) if options.report is not None else None
         self.cases: dict[str, Case] = {}
         self.tally, self.patience, self.record = Tally(), Patience(), RunRecord()
@@ -189,15 +192,26 @@ class _Run:
                 listeners=[self.tally.receive, self.record] if options.tree else [self.tally.receive],
             )
 
+    def _runs(self) -> ExtractionRuns | None:
+        """Return the runs of the documents: in the user's journal, or in that of a table, which is made of them."""
+        place, target = self.options.journal, self.target
+        if not isinstance(target, TableFile):
+            return None if place is None else ExtractionRuns(place, f"extract {one_line(self.model.name)}")
+        own = target.path.with_name(f"{target.path.name}.journal")
+        if place is None and not self.options.restart:
+            check_known(target.path, own.name, own.exists())
+        runs = ExtractionRuns(own) if place is None else ExtractionRuns(place, f"extract {target.path}")
+        for record in () if self.options.restart else runs.records(runs.run_id(self.fields), target.path):
+            target.append(record)
+        return runs
+
     def durable(self) -> dict[str, Any]:
         """Return the options of durable runs, if there is a journal: each document is one."""
-        if self.options.journal is None:
+        if self.runs is None:
             return {}
-        journal, name = Journal(self.options.journal).accepting_changes(), f"extract {one_line(self.model.name)}"
-        for each in journal.runs() if self.options.restart else ():
-            if each.id.startswith(f"{name} "):
-                journal.forget(each.id)
-        return {"journal": journal, "run_id": name}
+        if self.options.restart:
+            self.runs.forget()
+        return {"journal": self.runs.journal, "run_id": self.runs.run_id(self.fields)}
 
     def warn_of_unread(self, document: Document) -> None:
         """Report pages that are images, and were not read."""
@@ -289,7 +303,7 @@ class _Run:
         if stopped is not None:
             parts.insert(0, "interrupted" if isinstance(stopped, KeyboardInterrupt) else "stopped")
         if self.target is not None and self.target.finished:
-            parts.append(f"records in {self.target.result}")
+            parts.append(f"records in {self.target.path}")
             if stopped is not None:
                 parts.append("the same command continues there")
         write_line("; ".join(parts))

@@ -7,7 +7,7 @@ import errno
 import io
 import json
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from trivium.cli._kinds import is_value_of, kind_text, read_cell
 from trivium.exceptions import ConfigurationError, OutputError
 from trivium.extraction import Field
 
-__all__ = ["CSV", "JSONLines", "Record", "RecordFile"]
+__all__ = ["CSV", "JSONLines", "Record", "RecordFile", "storage"]
 
 
 class JSONLines:
@@ -157,7 +157,6 @@ class RecordFile:
 
     Attributes:
         finished: the records in the file, by source.
-        result: the file that the user named.
 
     Raises:
         ConfigurationError: the file holds records with other fields or kinds of values, or something else.
@@ -174,10 +173,9 @@ class RecordFile:
         confidence: bool = False,
     ) -> None:
         self.path, self._fields = path, tuple(fields)
-        self.result = path
         self._form = CSV(fields, confidence=confidence) if as_csv else JSONLines(fields)
         self.finished: dict[str, Record] = {}
-        with self.storage():
+        with storage(self.path, self.finished):
             with path.open("ab"):
                 pass  # a file that cannot be written is an error before the first document is read
             if not restart:
@@ -217,7 +215,7 @@ class RecordFile:
 
     def append(self, record: Record) -> None:
         """Write one record, completely or not at all."""
-        with self.storage():
+        with storage(self.path, self.finished):
             if not self._has_begun:
                 self.path.write_bytes(self._form.header.encode())
                 self._has_begun = True
@@ -234,14 +232,15 @@ class RecordFile:
     def finish(self) -> None:
         """Write what is written at the end; of a file that is appended to nothing."""
 
-    @contextmanager
-    def storage(self) -> Generator[None]:
-        """Turn errors of the file into `OutputError`."""
-        try:
-            yield
-        except OSError as error:
-            kept = "; the finished records in it are kept" if self.finished else ""
-            raise OutputError(f"cannot write {self.path}: {advice_for(error, self.path)}{kept}") from None
+
+@contextmanager
+def storage(path: Path, finished: Mapping[str, Record]) -> Generator[None]:
+    """Turn errors of a file of records into `OutputError`."""
+    try:
+        yield
+    except OSError as error:
+        kept = "; the finished records in it are kept" if finished else ""
+        raise OutputError(f"cannot write {path}: {advice_for(error, path)}{kept}") from None
 
 
 def advice_for(error: OSError, path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Records as a spreadsheet, a Parquet file, or CSV with line items: written at the end, from records that are kept."""
+"""Records as a spreadsheet, a Parquet file, or CSV with line items: written at the end."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from trivium.cli._columns import Columns
-from trivium.cli._records import CSV, RecordFile
-from trivium.exceptions import ConfigurationError, MissingExtraError
+from trivium.cli._columns import Columns, Record
+from trivium.cli._records import CSV, storage
+from trivium.exceptions import MissingExtraError
 from trivium.extraction import Field
 
 __all__ = ["TableFile"]
@@ -23,40 +23,39 @@ _LONGEST = 32_767
 _NEEDS = {"xlsx": ("openpyxl", "table"), "parquet": ("pyarrow", "lancedb")}
 
 
-class TableFile(RecordFile):
-    """A table of records; the records are kept beside it in `NAME.jsonl`, from which a later run continues.
+class TableFile:
+    """A table of records, written at the end.
 
     Args:
         path: the table.
         fields: the fields of each record.
         shape: "xlsx", "parquet" or "csv".
-        restart: start again instead of continuing.
         confidence: a column with the confidence of each value, too.
 
+    Attributes:
+        finished: the records of the table, by source.
+
     Raises:
-        ConfigurationError: there is such a file, and not the records of which it was made.
         MissingExtraError: the package that writes the form is not installed.
-        OutputError: a file cannot be read or written.
     """
 
-    def __init__(
-        self, path: Path, fields: Sequence[Field], *, shape: str, restart: bool = False, confidence: bool = False
-    ) -> None:
+    def __init__(self, path: Path, fields: Sequence[Field], *, shape: str, confidence: bool = False) -> None:
         package, extra = _NEEDS.get(shape, ("", ""))
         if package and importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, extra)
-        records = path.with_name(f"{path.name}.jsonl")
-        if path.exists() and path.stat().st_size and not records.exists() and not restart:
-            raise ConfigurationError(
-                f"{path} exists without {records.name}, its records; give another --output, or --restart"
-            )
-        super().__init__(records, fields, restart=restart)
-        self.result, self._shape, self._confidence = path, shape, confidence
+        self.path, self._fields, self._shape, self._confidence = path, tuple(fields), shape, confidence
+        self.finished: dict[str, Record] = {}
+
+    def append(self, record: Record) -> None:
+        """Add a record."""
+        self.finished[record["source"]] = record
 
     def finish(self) -> None:
-        """Write the table, completely or not at all."""
-        part = self.result.with_name(f"{self.result.name}.part")
-        with self.storage():
+        """Write the table, completely or not at all; one of no records is not written."""
+        if not self.finished:
+            return
+        part = self.path.with_name(f"{self.path.name}.part")
+        with storage(self.path, {}):
             if self._shape == "csv":
                 form = CSV(self._fields, confidence=self._confidence)
                 text = form.header + "".join(map(form.write, self.finished.values()))
@@ -65,7 +64,7 @@ class TableFile(RecordFile):
                 columns = Columns(self._fields, confidence=self._confidence)
                 rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
                 (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
-            os.replace(part, self.result)
+            os.replace(part, self.path)
 
 
 def _plain(cell: object) -> Any:

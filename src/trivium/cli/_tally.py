@@ -12,6 +12,7 @@ from trivium.exceptions import (
     ConfigurationError,
     DownloadError,
     EngineError,
+    JournalError,
     MissingExtraError,
     ModelError,
     ModelNotFoundError,
@@ -126,4 +127,4 @@ def is_fatal(error: TriviumError) -> bool:
         return error.extra == "local"  # a missing reader concerns only the documents of its format
     if isinstance(error, ProviderStatusError):
         return error.status < 500 and error.status not in _OF_THE_QUESTION | _OF_THE_MOMENT
-    return isinstance(error, _FATAL)
+    return isinstance(error, _FATAL) or type(error) is JournalError  # the journal, and not one run of it

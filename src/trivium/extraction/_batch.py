@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from trivium.commander import ThreadEvent, driver_neutral, gather, invoke, run_sync, wait
+from trivium.commander import ThreadEvent, driver_neutral, gather, invoke, run_sync, this_call, wait
 from trivium.commander.lowlevel import Outcome as Read
 from trivium.commander.lowlevel import capture, is_blocking, running_loop, submit, value_or_raise
 from trivium.exceptions import InfiniteLoopError, MalformedAnswerError, TriviumError
 from trivium.extraction._case import Case
 from trivium.journal.lowlevel import digest_of
+from trivium.module import Module, overridable
+from trivium.schema import Message
 from trivium.tasks import Task
 
 __all__ = ["Outcome", "extract_file", "extract_files"]
@@ -51,21 +53,40 @@ async def extract_file(task: Task, path: Path, open_case: Callable[[Path], Case]
 @driver_neutral
 async def _ask(task: Task, path: Path, case: Case, call: dict[str, Any]) -> dict[str, Any]:
     question = case.question()
+    name = str(path).encode("utf-8", "backslashreplace").decode()
     if "run_id" in call:
-        name = str(path).encode("utf-8", "backslashreplace").decode()
         call = {**call, "run_id": f"{call['run_id']} {name} {digest_of(question)[:12]}"}
     try:
-        result = await task.run_async(question, session_id=str(path), context=case, **call)
-    except InfiniteLoopError:  # the model repeats the same wrong answer: its right values stay
-        result = None
-    task.reset(str(path), recursive=True)  # a session is over with its document
-    if result is None and case.questions:
-        return case.result()
-    record: Any = None if result is None else result.content_any
-    if not isinstance(record, dict):
-        raw = "" if result is None else str(result.content)
-        raise MalformedAnswerError(f"{path}: the model gave no record; try another model, or fewer fields", raw)
-    return cast("dict[str, Any]", record)
+        record = await _Extraction(task, path).acall(question, session_id=name, context=case, **call)
+    finally:
+        task.reset(name, recursive=True)  # a session is over with its document
+    return cast("dict[str, Any]", record.content)
+
+
+class _Extraction(Module):
+    """Has a document's fields extracted by a task; its answer, and that of its durable run, is the record."""
+
+    def __init__(self, task: Task, path: Path) -> None:
+        super().__init__("extract")
+        self.task, self._path = task, path
+
+    @overridable
+    async def forward(self, question: Message) -> dict[str, Any]:
+        """Return the record; the context is the document's case."""
+        case: Case = this_call().context
+        try:
+            result = await self.task.run_async(question)
+        except InfiniteLoopError:  # the model repeats the same wrong answer: its right values stay
+            result = None
+        if result is None and case.questions:
+            return case.result()
+        record: Any = None if result is None else result.content_any
+        if not isinstance(record, dict):
+            raw = "" if result is None else str(result.content)
+            raise MalformedAnswerError(
+                f"{self._path}: the model gave no record; try another model, or fewer fields", raw
+            )
+        return cast("dict[str, Any]", record)
 
 
 @driver_neutral

@@ -22,7 +22,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import DivergedError
 from trivium.journal._codec import notes_in
 from trivium.journal._fingerprints import changed_lines
-from trivium.journal._store import Entry, EntryKind
+from trivium.journal._store import Entry, EntryKind, check_text
 
 __all__ = ["NOT_STOPPED", "Claims", "Record"]
 
@@ -139,7 +139,9 @@ class Claims:
 
         Raises:
             DivergedError: the record of its key is that of something else.
+            JournalError: its name is no valid text.
         """
+        check_text(self._run_id, node_name(node))
         with self._lock:
             record = self._find(node, digest, asked)
             if record is not None:

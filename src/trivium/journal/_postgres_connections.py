@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium.exceptions import ConfigurationError, JournalDamagedError, JournalError, MissingExtraError
+from trivium.journal._store import no_text
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -130,6 +131,8 @@ class PostgresConnections:
 
         try:
             yield
+        except UnicodeEncodeError as error:
+            raise no_text(error, run_id) from None
         except psycopg.Error as error:
             said = self.said(error)
             state = error.sqlstate or ""

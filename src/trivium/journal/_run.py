@@ -45,7 +45,7 @@ from trivium.journal._owners import Caller
 from trivium.journal._records import Records
 from trivium.journal._seals import Decided
 from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again
-from trivium.journal._store import Entry, EntryKind, RunStatus, Store, Writing
+from trivium.journal._store import Entry, EntryKind, RunStatus, Store, Writing, check_text
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
 
@@ -199,6 +199,7 @@ class DurableRun:
             RunAliveError: the caller is at work on it, and would wait for itself.
         """
         self._root = node_name(node)
+        check_text(self.id, self.id, self._root)
         claim_key(node, self._root)  # wherever it is called from
         self._claims.start(node)
         self._located.add(self._root)

@@ -41,6 +41,7 @@ from trivium.journal._store import (
     damaged,
     missing_parts,
     newer_version,
+    no_text,
     taken_over,
     unknown_run,
 )
@@ -349,6 +350,8 @@ def _typed_errors(path: Path, run_id: str) -> Generator[None]:
     """Turn the errors of SQLite and of the system into `JournalError`."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise no_text(error, run_id) from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter is of text that is not
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in _DAMAGED:

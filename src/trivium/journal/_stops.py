@@ -65,7 +65,8 @@ def ending_of(node: CallNode, error: BaseException) -> str:
     """Return the error that ends a run, on one line; `node` is its root."""
     if isinstance(error, Cancellation) and (stop := stopped_by(node)) is not None:
         error = error_of_stop(*stop)
-    return f"{type(error).__name__}: {error}"[:1000].removesuffix(": ")
+    text = f"{type(error).__name__}: {error}"[:1000].removesuffix(": ")
+    return text.encode("utf-8", "replace").decode()  # of names with half of a character, too
 
 
 def stop_again(node: TaskNode, error: Exception) -> None:

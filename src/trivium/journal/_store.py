@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Typ
 
 from trivium.exceptions import (
     JournalDamagedError,
+    JournalError,
     JournalVersionError,
     RunInputError,
     RunTakenOverError,
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BRIEF", "VERSION", "Appending", "Entry", "EntryKind", "Part", "RunInfo", "RunStatus",
-    "Store", "UndoneError", "Writing", "chain_of", "check_input", "checked_entries", "checked_parts", "damaged",
-    "missing_parts", "newer_version", "taken_over", "unknown_run",
+    "Store", "UndoneError", "Writing", "chain_of", "check_input", "check_text", "checked_entries", "checked_parts",
+    "damaged", "missing_parts", "newer_version", "no_text", "taken_over", "unknown_run",
 ]  # fmt: skip
 
 VERSION: Final = 2
@@ -383,6 +384,21 @@ def newer_version(version: int) -> JournalVersionError:
     return JournalVersionError(
         f"the journal has version {version}, and this trivium reads {VERSION}: install the version that wrote it"
     )
+
+
+def no_text(error: UnicodeEncodeError, run_id: str) -> JournalError:
+    """Return the error of a name with half of a character (a lone surrogate), which no store can hold."""
+    return JournalError(f"{error.object!r} is no valid text: give the run, agent or step another name", run_id)
+
+
+def check_text(run_id: str, *names: str) -> None:
+    """Raise the error of `no_text` for a name that cannot be stored, before others fail with it in one transaction."""
+    for name in names:
+        if not name.isascii():
+            try:
+                name.encode()
+            except UnicodeEncodeError as error:
+                raise no_text(error, run_id) from None
 
 
 def unknown_run(place: str, run_id: str) -> UnknownRunError:
