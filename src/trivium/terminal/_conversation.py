@@ -184,9 +184,10 @@ class Conversation:
         number = 0 if last is None else _number_of(last)
         if number != self._turn:
             self._turn = number if last is None or last.status != "running" else _UNKNOWN
-            self.module.reset(self.session_id, recursive=True)
-            for each in [each.id for each in turns if each.status == "done"][-1:]:
-                journal.view(each).restore(self.module)
+            if done := [each.id for each in turns if each.status == "done"]:
+                journal.view(done[-1]).restore(self.module)
+            else:
+                self.module.reset(self.session_id, recursive=True)
         return last
 
     def _close(self, before: int, text: str, partial: str) -> None:
