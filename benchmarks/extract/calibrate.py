@@ -176,9 +176,11 @@ class Figures(NamedTuple):
 def summary(given: Sequence[Place], places: Sequence[Place], model: str, threshold: float) -> Figures:
     """Count what a threshold does to the values of a model."""
     own = [place for place in places if place.model == model]
-    kept = [place.outcome for place in given if place.confidence >= threshold]
     absent = sum(place.outcome in ("empty", "invented") for place in own)
-    before = [place.outcome for place in given]
+    # A value that a sum of the document told has no confidence, and is given.
+    told = [place.outcome for place in own if not place.signs and place.outcome in ("exact", "wrong", "invented")]
+    kept = told + [place.outcome for place in given if place.confidence >= threshold]
+    before = told + [place.outcome for place in given]
     return Figures(
         len(own) - absent,
         kept.count("exact"),

@@ -1,11 +1,14 @@
 """Extract fields from documents whose answers are known, and score them: run it with `make bench-extract`.
 
 ``python run.py [--model default] [--set labelled|prose|python|perl|open|reserved|all] [--limit N] [--every N]
-[--output DIR] [--corpus CLONE] [--keep]``
+[--output DIR] [--corpus CLONE] [--scans] [--plain] [--minutes N] [--keep]``
 
 "open" and "reserved" are the two parts of the invoices of the ZUGFeRD corpus, CLONE of github.com/ZUGFeRD/corpus; "all"
-has them where CLONE is given. A document that has its line in DIR is not read again, so a run that was stopped goes on
-where it was. The lines also have the tokens of the model's answers, from which `calibrate.py` learns the confidence.
+has them where CLONE is given, and with ``--scans`` an invoice is also read from images of its pages. With ``--plain``
+one plain call of the same model is measured too, on the old text of a PDF and on the new one (`plain.py`). Each
+document is read in all of these ways before the next, so that a run that ``--minutes`` ends compares the same ones.
+A document that has its line in DIR is not read again: a run that was stopped goes on where it was. The lines also have
+the tokens of the model's answers, from which `calibrate.py` learns the confidence.
 The figures of all that lies in DIR are written to `FIGURES.md` there, and with `--keep` to the one beside this file.
 """
 
@@ -17,10 +20,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from plain import PlainCall, new_text, old_text
 
 from trivium import Document, RunRecord, Task
 from trivium.exceptions import InfiniteLoopError
@@ -50,6 +56,15 @@ SETS = {
 }
 INVOICES = ("open", "reserved")
 Line = dict[str, Any]
+Reader = Callable[[Path], Line]
+
+
+class Way(NamedTuple):
+    """One way in which the documents of a set are read: with its reader, from a folder, into a file of lines."""
+
+    read: Reader
+    texts: Path
+    results: Path
 
 
 class RecordingCase(Case):
@@ -72,6 +87,9 @@ def main() -> int:
     parser.add_argument("--model", default="default", help="model of the store, or any that an agent takes")
     parser.add_argument("--set", choices=[*SETS, *INVOICES, "all"], default="all")
     parser.add_argument("--corpus", type=Path, help="a clone of github.com/ZUGFeRD/corpus")
+    parser.add_argument("--scans", action="store_true", help="invoices as images of their pages, too")
+    parser.add_argument("--plain", action="store_true", help="one plain call of the model, too")
+    parser.add_argument("--minutes", type=float, default=inf, help="begin no document after N minutes")
     parser.add_argument("--limit", type=int, help="the first N documents of each set only")
     parser.add_argument("--every", type=int, default=1, help="each Nth document only")
     parser.add_argument(
@@ -81,11 +99,12 @@ def main() -> int:
     options = parser.parse_args()
     sets = dict(SETS)
     for part in INVOICES if options.corpus else ():
-        sets[part] = write_invoices(options.corpus, part, options.output / part)
-    chosen = slice(None, options.limit, options.every)
+        sets[part] = write_invoices(options.corpus, part, options.output / part, options.scans)
+    end = time.monotonic() + 60 * options.minutes
     summary = [
-        run_set(name, sets[name], options.model, options.output, chosen)
+        line
         for name in (sets if options.set == "all" else [options.set])
+        for line in run_set(name, sets[name], options, end)
     ]
     print("\n" + "\n".join(summary))
     figures = "\n".join(figures_of(options.output)) + "\n"
@@ -128,47 +147,81 @@ def score(truth: Path, results: Path, texts: Path, *options: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def write_invoices(corpus: Path, part: str, folder: Path) -> Set:
+def write_invoices(corpus: Path, part: str, folder: Path, scans: bool) -> Set:
     """Write the invoices of a part and their truth into a folder, if they are not there."""
-    if not (folder / "truth.json").exists():
+    asked = folder.with_name(f"{part}-scans") if scans else folder
+    if not (asked / "truth.json").exists():
         command = [sys.executable, str(HERE / "zugferd" / "corpus.py"), str(corpus), part, str(folder)]
-        subprocess.run(command, check=True)
+        subprocess.run([*command, *(["--scans"] if scans else [])], check=True)
     return Set(folder / "truth.json", HERE / "zugferd" / "fields.txt", folder)
 
 
-def run_set(name: str, texts_and_truth: Set, model: str, output: Path, chosen: slice) -> str:
-    """Read the documents of one set, print its tables, and sum them up in a line."""
-    truth_file, fields_file, texts = texts_and_truth
+def run_set(name: str, texts_and_truth: Set, options: argparse.Namespace, end: float) -> list[str]:
+    """Read the documents of one set in each way, print the tables, and sum each up in a line."""
+    truth_file, fields_file, _ = texts_and_truth
     truth = json.loads(truth_file.read_text(encoding="utf-8"))
-    names = sorted(truth)[chosen]
-    target = output / Path(model).stem.replace(":", "_")
-    target.mkdir(parents=True, exist_ok=True)
-    results, part = target / f"{name}.jsonl", target / f"{name}.truth.json"
-    fields = parse_fields(fields_file.read_text(encoding="utf-8"))
-    extract(fields, model, [texts / each for each in names], results)
-    part.write_text(json.dumps({each: truth[each] for each in names}), encoding="utf-8")
-    report = score(part, results, texts)
-    lines = [line for line in known(results).values() if Path(line["source"]).name in names]
+    names = sorted(truth)[slice(None, options.limit, options.every)]
+    ways = ways_of(name, texts_and_truth, parse_fields(fields_file.read_text(encoding="utf-8")), options)
+    for number, file in enumerate(names, 1):
+        for way in ways if time.monotonic() < end else ():
+            extend(way, file, f"{number}/{len(names)}")
+    return [report(way, truth, options.model) for way in ways]
+
+
+def ways_of(name: str, own: Set, fields: tuple[Field, ...], options: argparse.Namespace) -> list[Way]:
+    """Return the ways in which a set is read: as trivium does, from scans, and by a plain call."""
+    model, output = options.model, options.output
+    task = extraction_task(fields, model)
+    short = Path(model).stem.replace(":", "_")
+
+    def extraction(file: Path) -> Line:
+        return read_one(task, fields, file)
+
+    found = [Way(extraction, own.texts, output / short / f"{name}.jsonl")]
+    if name in INVOICES and options.scans:
+        scans = own.texts.with_name(f"{name}-scans")
+        found.append(Way(extraction, scans, output / short / f"{name}-scans.jsonl"))
+    if name in INVOICES and options.plain:
+        for text, reader in (("old", old_text), ("new", new_text)):
+            target = output / f"{short}, plain call on the {text} text"
+            found.append(Way(PlainCall(fields, model, reader), own.texts, target / f"{name}.jsonl"))
+    for way in found:
+        way.results.parent.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def extend(way: Way, name: str, count: str) -> None:
+    """Write the line of a document, if it has none."""
+    if name in known(way.results):
+        return
+    line = way.read(way.texts / name)
+    with way.results.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(line, ensure_ascii=False) + "\n")
+    where = f"{way.results.parent.name}, {way.results.stem}"
+    print(f"{count} {name}, {where}: {line['seconds']} s, {line['tokens']} tokens", flush=True)
+
+
+def report(way: Way, truth: Mapping[str, Any], model: str) -> str:
+    """Print the tables of the documents that were read, and return their sum."""
+    lines = list(known(way.results).values())
+    part, name = way.results.with_suffix(".truth.json"), f"{way.results.parent.name}, {way.results.stem}"
+    part.write_text(json.dumps({line["source"]: truth[line["source"]] for line in lines}), encoding="utf-8")
+    told = score(part, way.results, way.texts)
     cost = {key: sum(line[key] for line in lines) for key in ("seconds", "tokens", "questions")}
-    print(f"\n{name}, {model}\n{report}")
+    shown = (
+        told
+        if not way.results.stem.startswith("reserved")
+        else "\n".join(
+            line
+            for line in told.splitlines()
+            if not line.startswith("  ")  # nobody is to see what was missed
+        )
+    )
+    print(f"\n{name}, {model}\n{shown}")
     return (
-        f"{name}, {model}, {len(lines)} documents: {report.strip().splitlines()[-1]}; "
+        f"{name}, {len(lines)} documents: {told.strip().splitlines()[-1]}; "
         f"{cost['seconds']:.0f} s, {cost['tokens']} tokens, {cost['questions']} questions"
     )
-
-
-def extract(fields: tuple[Field, ...], model: str, files: list[Path], results: Path) -> None:
-    """Write a line for each document that has none."""
-    task = extraction_task(fields, model)
-    done = known(results)
-    with results.open("a", encoding="utf-8") as out:
-        for number, file in enumerate(files, 1):
-            if file.name in done:
-                continue
-            line = read_one(task, fields, file)
-            out.write(json.dumps(line, ensure_ascii=False) + "\n")
-            out.flush()
-            print(f"{number}/{len(files)} {file.name}: {line['seconds']} s, {line['tokens']} tokens", flush=True)
 
 
 def read_one(task: Task, fields: tuple[Field, ...], file: Path) -> Line:

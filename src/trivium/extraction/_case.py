@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from trivium.extraction._alternatives import alternatives
 from trivium.extraction._confidence import Certainty, calibration, certainties, confidence, signs
+from trivium.extraction._currencies import CODES
 from trivium.extraction._evidence import find_evidence
 from trivium.extraction._fields import Field
 from trivium.extraction._findings import (
@@ -18,7 +20,9 @@ from trivium.extraction._findings import (
     Refusal,
     evidence_in,
 )
+from trivium.extraction._shapes import asks_currency
 from trivium.extraction._source import SourceText
+from trivium.extraction._sums import corrections
 from trivium.llms import TokenLogprob
 from trivium.parsing import Locator, PagedDocument, PassageIndex, split
 from trivium.schema import Document
@@ -138,11 +142,31 @@ class Case:
                 self._findings[field.name] = find_evidence(field, proposed.get(field.name), self._source)
                 if field.name in certain:
                     self._certain[field.name] = certain[field.name]
+        self._correct()
         return [
             f"{name}: {finding.reason}"
             for name, finding in self._findings.items()
             if isinstance(finding, Refusal) and finding.reason != NOT_STATED
         ]
+
+    def _correct(self) -> None:
+        """Replace a total and a tax by those of the largest sum of the document, of which the model told nothing.
+
+        An amount that has no currency in the document is in the one that the record itself has.
+        """
+        for name, amount in corrections(self.fields, self._findings, self._source).items():
+            field = next(field for field in self.fields if field.name == name)
+            found = find_evidence(field, amount, self._source)
+            if isinstance(found, Evidence):
+                self._findings[name] = found
+                self._certain.pop(name, None)
+        asked = [field.name for field in self.fields if field.kind == "text" and asks_currency(field)]
+        texts = [each.value for text in asked if isinstance(each := self._findings.get(text), Evidence)]
+        codes = [code for code in texts if code in CODES]
+        for field in self.fields:
+            bare = self._findings.get(field.name)
+            if codes and field.kind == "money" and isinstance(bare, Evidence) and not bare.value["currency"]:
+                self._findings[field.name] = replace(bare, value={**bare.value, "currency": codes[0]})
 
     def result(self) -> dict[str, Any]:
         """Return the record: the value of each field with page, line and quote, or the reason for which it has none.

@@ -1,0 +1,103 @@
+"""Sums that a document states: net, tax and total of an invoice, by which the amounts of a record are checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from trivium.extraction._fields import Field
+from trivium.extraction._findings import NOT_STATED, Evidence, Finding, Refusal
+from trivium.extraction._source import SourceText
+
+__all__ = ["Sum", "corrections", "sums"]
+
+_MOST = 400
+"""Distinct amounts of a document beyond which its sums are not searched."""
+
+_LEAST_RATE, _MOST_RATE = Decimal("0.01"), Decimal("0.3")
+_CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
+_TAX = re.compile(r"\btax(?:es)?\b|\bvat\b|\bmwst\b|\bust\b|steuer|\btva\b|\biva\b|\bgst\b", re.IGNORECASE)
+_TOTAL = re.compile(r"\btotal\b|\bgross\b|gesamt|brutto|\bttc\b", re.IGNORECASE)
+_OTHER = re.compile(
+    r"\bnet\b|netto|without|excl|\bht\b|before tax|\bto pay\b|\bpayable\b|\bdue\b|zahlbetrag", re.IGNORECASE
+)
+
+
+class Sum(NamedTuple):
+    """Three amounts of a document of which the last is the sum of the others."""
+
+    net: Decimal
+    tax: Decimal
+    total: Decimal
+
+
+def sums(source: SourceText) -> list[Sum]:
+    """Return the sums of an amount and a tax of 1 to 30 % of it that a text states, the largest total first.
+
+    >>> sums(SourceText("Net 100,00  VAT 19,00  Total 119,00"))
+    [Sum(net=Decimal('100.00'), tax=Decimal('19.00'), total=Decimal('119.00'))]
+    """
+    amounts = {
+        amount
+        for amount, places in source.money.items()
+        if amount and any(codes or _CENTS.search(source.text, *span) for span, codes in places)
+    }
+    if len(amounts) > _MOST:
+        return []
+    found = [
+        Sum(total - tax, tax, total)
+        for total in amounts
+        for tax in amounts
+        if total - tax in amounts and _LEAST_RATE <= tax / (total - tax) <= _MOST_RATE
+    ]
+    return sorted(found, key=lambda each: (abs(each.total), abs(each.tax)), reverse=True)
+
+
+def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source: SourceText) -> dict[str, str]:
+    """Return other values for a total with tax and for its tax where those found are not of the largest sum.
+
+    A model takes a row of one tax rate for all of them, the rate for the tax, or the net amount for the total.
+
+    Args:
+        fields: the fields of the record; one of them asks for a total, and another one may ask for the tax.
+        findings: what was found of them.
+        source: the document.
+
+    Returns:
+        Amounts as texts, by field name; empty if all agrees, or nothing can be said.
+    """
+    total, tax = _only(fields, _TOTAL, _TAX), _only(fields, _TAX, None)
+    given, taken = _amount(findings, total), _amount(findings, tax)
+    largest = next(iter(sums(source) if total and given is not None else ()), None)
+    if largest is None or total is None or given is None or abs(given) > abs(largest.total):
+        return {}
+    if tax is not None and taken == 0 and isinstance(findings[tax.name], Evidence):
+        return {}  # a document without tax has other sums, as of net amount and shipping
+    if tax is None and given not in (largest.net, largest.tax):
+        return {}
+    found = {} if given == largest.total else {total.name: str(largest.total)}
+    if tax is not None and taken is not None:
+        taxes = [each.tax for each in sums(source) if each.total == largest.total]
+        found |= {} if taken in taxes else {tax.name: str(taxes[0])}
+    return found
+
+
+def _only(fields: Sequence[Field], asks: re.Pattern[str], never: re.Pattern[str] | None) -> Field | None:
+    """Return the only amount of money whose name asks for something; None if there is none, or several."""
+    found: list[Field] = []
+    for field in fields:
+        name = field.name.replace("_", " ").replace("-", " ")
+        other = _OTHER.search(f"{name} {field.description}") or (never is not None and never.search(name))
+        if field.kind == "money" and asks.search(name) and not other:
+            found.append(field)
+    return found[0] if len(found) == 1 else None
+
+
+def _amount(findings: Mapping[str, Finding], field: Field | None) -> Decimal | None:
+    """Return the amount found; 0 for one that is not in the document, None for none."""
+    finding = findings.get(field.name) if field else None
+    if isinstance(finding, Evidence):
+        return Decimal(str(finding.value["amount"]))
+    return Decimal(0) if isinstance(finding, Refusal) and finding.reason != NOT_STATED else None

@@ -1,0 +1,74 @@
+"""Sums that a document states, by which the total and the tax of a record are checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trivium import Document
+from trivium.extraction import Case, parse_fields
+
+FIELDS = "total: money (with tax), tax: money, currency"
+
+TWO_RATES = """Rechnung 17, alle Beträge in EUR
+Warenwert   Nettobetrag   MwSt-Betrag   MwSt-%   Endbetrag
+326,50   321,40   61,07   19,0   382,47
+130,70   127,59   8,93   7,0   136,52
+457,20   448,99   70,00   518,99
+"""
+PAID = "Netto 858,75\nSteuer 163,16\nBrutto 1021,91\nAnzahlung -500,00\nZahlbetrag 521,91\nWährung GBP (EUR 183,14)"
+CREDIT = "Total HT -218,48 €\nTotal taxes -14,99 €\nTotal TTC -233,47 €"
+DISCOUNT = "Net 496.00\nVAT 75.04\nTotal 571.04\n3 % off: 17.13, pay 553.91"
+EXEMPT = "Net 100.00\nShipping 10.00\nTax 0.00\nTotal 110.00\n"
+
+
+def found(text: str, fields: str = FIELDS, **proposed: Any) -> dict[str, Any]:
+    case = Case(Document(content=text), parse_fields(fields))
+    case.check(proposed)
+    entries = case.result()["fields"]
+    for entry in entries.values():
+        assert entry["value"] is None or entry["quote"] in text
+    amounts = {name: entry["value"] for name, entry in entries.items() if name != "currency"}
+    return {name: value and value["amount"] for name, value in amounts.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "total", "tax", "right"),
+    [
+        (TWO_RATES, "382,47", "61,07", (518.99, 70)),  # the row of one rate
+        (TWO_RATES, "448,99", "19,0", (518.99, 70)),  # net, and the rate
+        (TWO_RATES, "518,99 EUR", "70,00", (518.99, 70)),
+        (TWO_RATES, "518,00", "70,00", (518.99, 70)),  # not in the text
+        (TWO_RATES, None, "70,00", (None, 70)),
+        (TWO_RATES, "518,99", None, (518.99, None)),
+        (PAID, "163,16", "183,14", (1021.91, 163.16)),
+        (CREDIT, "-218,48 €", "-14,99 €", (-233.47, -14.99)),
+        (DISCOUNT, "553.91", "75.04", (571.04, 75.04)),
+        (DISCOUNT, "571.04", "571.04", (571.04, 75.04)),
+        (EXEMPT, "110.00", "0.00", (110, 0)),
+        (EXEMPT, "100.00", "0.00", (100, 0)),
+        (TWO_RATES + "Saldo 5.000,00", "5.000,00", "70,00", (5000, 70)),
+    ],
+)
+def test_a_total_and_its_tax_are_those_of_the_largest_sum(
+    text: str, total: str | None, tax: str | None, right: tuple[float | None, ...]
+) -> None:
+    assert tuple(found(text, total=total, tax=tax).values()) == right
+
+
+def test_what_is_asked_otherwise_is_left_as_it_is() -> None:
+    assert found(PAID, "total_to_pay: money, tax: money", total_to_pay="521,91", tax="163,16") == {
+        "total_to_pay": 521.91,
+        "tax": 163.16,
+    }
+    assert found(PAID, "total: money", total="521,91") == {"total": 521.91}
+    assert found(PAID, "total: money", total="858,75") == {"total": 1021.91}  # net
+    assert found(PAID, "total: money (without tax), tax: money", total="858,75", tax="163,16")["total"] == 858.75
+
+
+def test_an_amount_without_a_currency_is_in_that_of_the_record() -> None:
+    for fields, currency in ((FIELDS, "GBP"), ("total: money, tax: money", None)):
+        case = Case(Document(content=PAID), parse_fields(fields))
+        case.check({"total": "1021,91", "tax": "163,16", "currency": "GBP"})
+        assert case.result()["fields"]["total"]["value"] == {"amount": 1021.91, "currency": currency}
