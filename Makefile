@@ -65,8 +65,8 @@ check: dev .peers/npm/.ready ## lint, types, layers, dependencies, and whether t
 wheel: .venv/.ready-docs ## build the package into dist/, to install it elsewhere
 	$(PYTHON_BIN) -m hatchling build -t wheel -d dist
 
-docs: .venv/.ready-docs ## build the documentation into site/
-	$(PYTHON_BIN) scripts/build_site.py
+docs: .venv/.ready-docs ## build the documentation into site/, with screenshots of its own where `make dev` and Chromium are
+	$(PYTHON_BIN) scripts/build_site.py --screenshots
 
 check-docs: dev docs .peers/npm/.ready ## open the documentation in Chromium: accessibility, search, no network
 	@scripts/install-debian-packages test
@@ -124,9 +124,8 @@ bench-queues: dev ## measure queued runs, and kill, cut off and restart what the
 bench-web-ui: dev ## measure the web UI with a run of 100,000 nodes: docs/web-ui.md
 	$(PYTHON_BIN) benchmarks/web_ui.py $(BENCH_ARGS)
 
-screenshots: dev .peers/npm/.ready ## write the pictures of docs/web-ui.md
-	@mkdir -p docs/web-ui
-	TRIVIUM_SCREENSHOTS=1 $(PYTHON_BIN) -m pytest -q tests/ui/test_conduct.py
+screenshots: dev .peers/npm/.ready ## write the pictures of docs/web-ui.md anew, as the repository has them
+	TRIVIUM_SCREENSHOTS=$(CURDIR)/docs/web-ui $(PYTHON_BIN) -m pytest -q tests/ui/test_conduct.py
 
 clean: ## remove what make made here; fetched models stay in the user's cache
 	rm -rf .venv .tools .peers out build dist site .coverage* htmlcov .hypothesis .ruff_cache .import_linter_cache

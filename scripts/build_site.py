@@ -1,7 +1,8 @@
 """Build the documentation site: the pages of docs/, the examples, and a page for each public module, into site/.
 
-    .venv/bin/python scripts/build_site.py            builds it
-    .venv/bin/python scripts/build_site.py --pages    writes build/docs only, which Zensical reads
+    .venv/bin/python scripts/build_site.py                  builds it
+    .venv/bin/python scripts/build_site.py --pages          writes build/docs only, which Zensical reads
+    .venv/bin/python scripts/build_site.py --screenshots    builds it with the web UI as it looks now
 
 The site needs no network: it is read from its files or from any server, with its search.
 """
@@ -9,18 +10,21 @@ The site needs no network: it is read from its files or from any server, with it
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import griffe
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES, SITE = ROOT / "build/docs", ROOT / "site"
+AXE = ROOT / ".peers/npm/node_modules/axe-core/axe.min.js"
 # Files beside docs/ that pages link to, and their pages.
 BESIDE = {
     "README.md": "readme.md",
@@ -47,6 +51,8 @@ def main() -> None:
     names = write_reference()
     if "--pages" in sys.argv:
         return
+    if "--screenshots" in sys.argv:
+        write_screenshots()
     shutil.rmtree(SITE, ignore_errors=True)
     # With --strict, a link that leads nowhere ends the build.
     zensical = [Path(sys.executable).with_name("zensical"), "build", "--clean", "--strict"]
@@ -61,6 +67,21 @@ def main() -> None:
             text.replace('class="md-path" aria-label="Navigation"', 'class="md-path" aria-label="Path"'), "utf-8"
         )
     check(names)
+
+
+def write_screenshots() -> None:
+    """Write pictures of the web UI as it is now; where something is missing, those of the repository are shown."""
+    needs = {
+        "playwright: make dev": find_spec("playwright"),
+        "chromium: apt-get install chromium": shutil.which("chromium"),
+        "axe: make .peers/npm/.ready": AXE.is_file(),
+    }
+    if missing := "; ".join(need for need, found in needs.items() if not found):
+        sys.stdout.write(f"The screenshots are those of the repository. To make them anew here: {missing}\n")
+        return
+    variables = {**os.environ, "TRIVIUM_SCREENSHOTS": str(PAGES / "web-ui")}
+    command = [sys.executable, "-m", "pytest", "-q", "tests/ui/test_conduct.py", "-k", "each_view_is_accessible"]
+    subprocess.run(command, cwd=ROOT, env=variables, check=True)  # noqa: S603 - our own
 
 
 def page(text: str, name: str) -> str:

@@ -98,11 +98,11 @@ def views(server: AgentServer, open_page: OpenPage) -> Iterator[tuple[str, Page]
 
 
 def write_screenshot(page: Page, view: str) -> None:
-    """Write what the documentation shows of a view, where that is wanted: `make screenshots`."""
-    if os.environ.get("TRIVIUM_SCREENSHOTS") and view in SHOWN:
+    """Write what the documentation shows of a view, into the folder that `make docs` or `make screenshots` names."""
+    if (folder := os.environ.get("TRIVIUM_SCREENSHOTS")) and view in SHOWN:
         page.set_viewport_size({"width": 1100, "height": SHOWN[view]})
         image = Image.open(BytesIO(page.screenshot())).convert("P", palette=Image.Palette.ADAPTIVE, colors=128)
-        image.save(DOCS / f"{view}.png", optimize=True)
+        image.save(Path(folder) / f"{view}.png", optimize=True)
         page.set_viewport_size({"width": 1280, "height": 800})
 
 
