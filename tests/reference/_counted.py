@@ -37,7 +37,6 @@ from . import test_agere_sentences, test_lagent_sentences, test_lagent_sentences
 from ._documents import REFERENCE, blocks_of
 from ._resolved import is_there
 from ._sentences import CHECKED, LISTS, sentences
-from .test_documented_attributes import DIFFERENT
 from .test_lagent_documents import WORDS
 
 SENTENCES = (test_agere_sentences, test_lagent_sentences, test_lagent_sentences_texts)  # they fill `CHECKED`
@@ -105,7 +104,7 @@ def _langroid() -> Iterator[Item]:
         found = item("langroid", kind, key, by[key])
         if not is_there(key):
             found = found._replace(state="missing", by="the product has no such name")
-        yield found._replace(state="different") if key in DIFFERENT else found
+        yield found
 
 
 def forms_of(key: str) -> set[str]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from trivium import ChatDocument, Entity, StatusCode, Task, TaskConfig
+from trivium import ChatAgent, ChatDocument, Entity, StatusCode, Task, TaskConfig
 from trivium.agent.task import Responder
+from trivium.exceptions import UnknownResponderError
 from trivium.schema import ChatDocMetaData
 
 from ._documented import Saying, content, document, history, saying, scripted
@@ -330,6 +331,26 @@ def test_sub_tasks_are_added_alone_in_lists_and_with_their_own_config():
     entities = [Entity.AGENT, Entity.LLM, Entity.USER]
     assert task.responders == task.responders_async == [*entities, *task.sub_tasks]
     assert task.non_human_responders == task.non_human_responders_async == [*entities[:2], *task.sub_tasks]
+    task.responders_async, task.non_human_responders_async = [Entity.LLM, two], [two, Entity.LLM]
+    assert (task.responders, task.non_human_responders) == ([Entity.LLM, two], [two, Entity.LLM])
+    clone = task.clone(1)
+    assert (
+        [each.name for each in clone.sub_tasks]
+        == list(clone.name_sub_task_map)
+        == ["one-1", "two-1", "three-1", "four-1"]
+    )
+    assert clone.responders == [Entity.LLM, clone.sub_tasks[1]]
+    clone.non_human_responders.clear()
+    assert task.non_human_responders == [two, Entity.LLM]
+
+
+@pytest.mark.parametrize("responder", [Entity.SYSTEM, "LLM", ChatAgent()])
+def test_what_an_agent_does_not_respond_as_is_told(responder: Any):
+    task = saying("A")
+    task.non_human_responders.append(responder)
+    with pytest.raises(UnknownResponderError, match=r"A does not respond as .*, but as Agent, LLM, User") as caught:
+        task.run("go")
+    assert isinstance(caught.value, KeyError)
 
 
 @pytest.mark.shows("TaskConfig.restart_as_subtask", "Task.add_sub_task(task)", "semantic 6")

@@ -14,6 +14,7 @@
     │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name
     │   ├── MissingEntryError (KeyError)        a dict lacks an entry
     │   ├── InvalidSourcesError                 the sources of a message are none that there are
+    │   ├── UnknownResponderError (KeyError)    an agent does not respond as this in a task
     │   ├── UnknownRoleError (KeyError)         the role of a message or a reader is not known
     │   ├── NotAgentError (TypeError)           what was put among agents is none
     │   ├── AgentNameError (KeyError, IndexError)  a name cannot be that of an agent
@@ -226,6 +227,7 @@ from trivium.exceptions._root import (
     PromptTemplateError,
     StateError,
     TriviumError,
+    UnknownResponderError,
     UnknownRoleError,
     UnsupportedParameterError,
 )
@@ -425,6 +427,7 @@ __all__ = [
     "ToolkitError",
     "TriviumError",
     "UnknownNodeError",
+    "UnknownResponderError",
     "UnknownRoleError",
     "UnknownRunError",
     "UnknownToolError",

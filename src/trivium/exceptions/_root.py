@@ -29,6 +29,7 @@ __all__ = [
     "PromptTemplateError",
     "StateError",
     "TriviumError",
+    "UnknownResponderError",
     "UnknownRoleError",
     "UnsupportedParameterError",
 ]
@@ -86,6 +87,10 @@ class MissingExtraError(TriviumError, ImportError):
 
 class ConfigurationError(TriviumError, ValueError):
     """An argument, an option or a configuration cannot be used as it is."""
+
+
+class UnknownResponderError(ConfigurationError, KeyError):
+    """A responder of a task is neither a task nor an entity as which its agent responds."""
 
 
 class ArgumentTypeError(ConfigurationError, TypeError):

@@ -1,7 +1,8 @@
-"""Attributes of a task that belong to one of its runs."""
+"""Attributes of a task that belong to one of its runs, and other names of attributes."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from trivium.tasks._run import TaskRun, loops_of, run_of
@@ -10,9 +11,14 @@ from trivium.tasks._signals import LoopDetector
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["RunAttributes"]
+__all__ = ["RunAttributes", "alias"]
 
 V = TypeVar("V")
+
+
+def alias(name: str) -> Any:
+    """Return another name of an attribute, by which it is read and set."""
+    return property(attrgetter(name), lambda task, value: setattr(task, name, value))
 
 
 class RunAttribute(Generic[V]):

@@ -99,8 +99,7 @@ async def run_batch_tasks_async(
         ['A', 'B']
     """
     check_arguments(run_batch_tasks_async, None, [("task", task)])
-    limits, each = _limits(shared_limits, max_cost, max_tokens)
-    ask = partial(_ask, _copies(task), "run", {"turns": turns, **each})
+    limits, ask = _runs(_copies(task), turns, shared_limits, max_cost, max_tokens)
     with _elsewhere(on, _durable(ask, run_id, journal), journal) as ask:
         work = _asking(ask, input_map, output_map)
         return await Batch(task.name, items, work, sequential, batch_size, keywords, limits=limits).run()
@@ -142,8 +141,7 @@ async def run_batch_task_gen_async(
         >>> run_batch_task_gen(make, ["a", "b"], output_map=lambda result: result.content)
         ['0', '1']
     """
-    limits, each = _limits(shared_limits, max_cost, max_tokens)
-    ask = partial(_ask, gen_task, "run", {"turns": turns, **each})
+    limits, ask = _runs(gen_task, turns, shared_limits, max_cost, max_tokens)
     with _elsewhere(on, _durable(ask, run_id, journal), journal) as ask:
         work = _asking(ask, input_map, output_map)
         return await Batch("item", items, work, sequential, batch_size, keywords, message or "", limits).run()
@@ -327,11 +325,13 @@ def _copies(module: Any) -> Callable[[int], Any]:
     return module.clone if "clone" in written or "_clone_extra_state" in written else lambda index: module
 
 
-def _limits(is_shared: bool, max_cost: float, max_tokens: int) -> tuple[Limits | None, dict[str, Any]]:
-    """Return the limits of the whole batch, and the options of each run."""
-    if is_shared:
-        return Limits(tokens=max_tokens or None, usd=max_cost or None), {}
-    return None, {name: value for name, value in (("max_cost", max_cost), ("max_tokens", max_tokens)) if value}
+def _runs(
+    copies: Callable[[int], Any], turns: int, is_shared: bool, max_cost: float, max_tokens: int
+) -> tuple[Limits | None, Ask]:
+    """Return the limits of the whole batch, and what runs the task of an item within those of its own."""
+    limits = Limits(tokens=max_tokens or None, usd=max_cost or None) if is_shared else None
+    own = {name: value for name, value in (("max_cost", max_cost), ("max_tokens", max_tokens)) if value}
+    return limits, partial(_ask, copies, "run", {"turns": turns, **({} if is_shared else own)})
 
 
 agent_response_batch = sync_function(agent_response_batch_async)

@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import trivium.agents.lowlevel as agents
 from trivium.agents import UserInputEvent
 from trivium.commander.lowlevel import emit, invoke, is_blocking, step
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, UnknownResponderError
 from trivium.module import Module
 from trivium.schema import Entity, Message, ToolCall
 
 if TYPE_CHECKING:
     from trivium.actions import ToolMessage
+    from trivium.agents import Agent
     from trivium.tasks._run import Responder, TaskRun
     from trivium.tasks._task import Task
 
 __all__ = [
-    "EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "check_sub_tasks", "name_of",
-    "responder_of", "responders_of",
+    "EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "check_sub_tasks", "methods_of",
+    "name_of", "responder_of", "responders_of",
 ]  # fmt: skip
 
 _USER = Entity.USER  # a member is slow to look up
@@ -50,7 +51,7 @@ class TaskResponder:
 
     __slots__ = ("author", "failed", "key", "names")
     order: ClassVar[int] = 1
-    """The place among the responders: the user has 0, the agent and its model 1, sub-tasks 2."""
+    """The place among the responders: the user has 0, all others 1; these come as in `task.non_human_responders`."""
 
     def __init__(self, run: TaskRun, key: Responder) -> None:
         self.key, self.author = key, key if isinstance(key, Entity) else _USER
@@ -98,18 +99,13 @@ class TaskResponder:
 
 
 class EntityResponder(TaskResponder):
-    """A responder method of the agent: its own, its model's or, as `UserResponder`, its user's.
+    """A responder method of the agent: its own, its model's or, as `UserResponder`, its user's."""
 
-    Attributes:
-        method: the responder method of the agent, sync or async.
-    """
-
-    __slots__ = ("method",)
-    method: Callable[..., Any]
+    __slots__ = ()
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the answer of the agent's responder method."""
-        return await invoke(self.method, run.pending_message)
+        return await invoke(run.methods[cast("Entity", self.key)], run.pending_message)
 
     def explain(self, run: TaskRun) -> str:
         """Name the tool that the agent does not handle, or the model that it does not have."""
@@ -162,7 +158,6 @@ class SubTaskResponder(TaskResponder):
 
     __slots__ = ()
     key: Task[Any]
-    order = 2
 
     @property
     def title(self) -> str:
@@ -203,33 +198,39 @@ class SubTaskResponder(TaskResponder):
         return f"{reason} ({why})" if why and pending is not None and pending is self.failed else reason
 
 
+def methods_of(agent: Agent) -> dict[Entity, Callable[..., Any]]:
+    """Return the agent's responder methods: of the form that is written, and of two those of the driver."""
+    is_async = agents.overrides(agent, "entity_responders_async")
+    is_async = is_async and not (is_blocking() and agents.overrides(agent, "entity_responders"))
+    return dict((agent.entity_responders_async if is_async else agent.entity_responders)())
+
+
 def responders_of(run: TaskRun) -> tuple[TaskResponder, ...]:
-    """Return the responders of a run in the order in which they are asked; they change only with the sub-tasks."""
-    task, agent = run.task, run.task.agent
-    if run.sub_tasks != task.sub_tasks:
-        own: list[TaskResponder] = [each.responder_class(run, each) for each in task.sub_tasks]
-        is_async = agents.overrides(agent, "entity_responders_async")  # of two written forms, the driver's
-        is_async = is_async and not (is_blocking() and agents.overrides(agent, "entity_responders"))
-        for entity, method in (agent.entity_responders_async if is_async else agent.entity_responders)():
-            own.append(responder := (UserResponder if entity is _USER else EntityResponder)(run, entity))
-            responder.method = method
-        run.sub_tasks, run.responders = task.sub_tasks.copy(), tuple(sorted(own, key=attrgetter("order")))
+    """Return the responders of a run in the order in which they are asked; they change only with the task's."""
+    keys = [each for each in run.task.responders if each is _USER] + run.task.non_human_responders
+    if run.keys != keys:
+        run.methods = methods_of(run.task.agent)
+        made = [_made(run, key) for key in keys]
+        run.keys, run.responders = keys, tuple(sorted(made, key=attrgetter("order")))
     return run.responders
 
 
 def responder_of(run: TaskRun, key: Responder) -> TaskResponder:
-    """Return the responder of an entity, or of a task even where it is no sub-task.
+    """Return the responder of an entity or a task, even where it is not asked in the steps.
 
     Raises:
-        ConfigurationError: the agent has no such responder.
+        UnknownResponderError: it is neither a task nor an entity as which the agent responds.
     """
-    for each in responders_of(run):
-        if each.key == key:
-            return each
-    if isinstance(key, Entity):
-        names = ", ".join(each.key.value for each in run.responders)
-        raise ConfigurationError(f"{run.task.agent.name} does not respond as {key}; the responders are {names}")
-    return key.responder_class(run, key)
+    found = next((each for each in responders_of(run) if each.key == key), None)
+    return found or _made(run, key)
+
+
+def _made(run: TaskRun, key: Any) -> TaskResponder:
+    if isinstance(key, Entity) and key in run.methods:
+        return (UserResponder if key is _USER else EntityResponder)(run, key)
+    if (kind := getattr(key, "responder_class", None)) is None:
+        raise UnknownResponderError(f"{run.task.agent.name} does not respond as {key}, but as {', '.join(run.methods)}")
+    return kind(run, key)
 
 
 def name_of(responder: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Set
+from collections.abc import Callable, Hashable, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -17,7 +17,7 @@ from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_name, link
 from trivium.settings import settings_in_force
-from trivium.tasks._responders import TaskResponder, responders_of
+from trivium.tasks._responders import TaskResponder, name_of, responders_of
 from trivium.tasks._sequences import TaskHistory, TaskStep
 from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, LoopDetector, Signs, parse_route, read_signs
 
@@ -65,8 +65,10 @@ class TaskRun:
     why: str = ""
     was_limited: bool = False
     responders: tuple[TaskResponder, ...] = ()
-    sub_tasks: list[Task[Any]] | None = None
-    """The sub-tasks for which `responders` was made."""
+    keys: list[Responder] | None = None
+    """The entities and tasks for which `responders` was made."""
+    methods: dict[Entity, Callable[..., Any]] = field(default_factory=dict[Entity, "Callable[..., Any]"])
+    """The responder methods of the agent."""
     passed_over: Responder | None = None
     """The responder that is being logged as passed over."""
     signs: Signs = SILENCE
@@ -215,25 +217,24 @@ class TaskRun:
     async def request_response(self, responder: TaskResponder, turns: int) -> Message | None:
         """Ask a responder to answer the pending message, and read the address in the answer."""
         task = self.task
-        found = await responder.respond(self, turns)
-        if found is None:
+        answer = await responder.respond(self, turns)
+        if answer is None:
             return None
-        response: Message | None = found
-        if not isinstance(found, Message) or found.__pydantic_extra__.get("entity") is None:
-            response = task.agent.to_ChatDocument(found, chat_doc=self.pending_message, author_entity=responder.author)
-        if response is None or not task.config.recognize_string_signals:
-            return response
-        prefix, text = task.config.addressing_prefix, response.content
+        if not isinstance(answer, Message) or answer.__pydantic_extra__.get("entity") is None:
+            answer = task.agent.to_ChatDocument(answer, chat_doc=self.pending_message, author_entity=responder.author)
+        if answer is None or not task.config.recognize_string_signals:
+            return answer
+        prefix, text = task.config.addressing_prefix, answer.content
         if not isinstance(text, str) or not (prefix or "__" in text):
-            return response
-        route = parse_route(response, prefix, task.agent)
+            return answer
+        route = parse_route(answer, prefix, task.agent)
         if not route.passes:
-            is_new = route.content is not text or route.receiver is not response.receiver
-            return response.replace(content=route.content, receiver=route.receiver) if is_new else response
+            is_new = route.content is not text or route.receiver is not answer.receiver
+            return answer.replace(content=route.content, receiver=route.receiver) if is_new else answer
         if route.receiver is not None and self.pending_message is not None:
             self.pending_message = self.pending_message.replace(receiver=route.receiver)
-            return response.replace(content=PASS)
-        return response
+            return answer.replace(content=PASS)
+        return answer
 
     def unknown_recipient(self, receiver: str) -> Message | None:
         """Return the agent's answer to a message whose addressee does not exist here; None if it exists."""
@@ -301,7 +302,7 @@ class TaskRun:
             extra = self.pending_message.__pydantic_extra__
             return "output" in extra and not isinstance(extra["output"], AnswerFormatError)
         is_own = self.caller is not None and self.pending_sender is _AGENT
-        return is_own and not self.task.sub_tasks and not self.task.agent.has_model()
+        return is_own and not (self.task.agent.has_model() or {*self.task.non_human_responders} - {*Entity})
 
     def user_can_respond(self) -> bool:
         """Return whether the user is asked: in an interactive task, or by a message for the user without tools."""
@@ -372,8 +373,9 @@ def is_done_tool_alone(tool: Any) -> bool:
 
 def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1) -> TaskRun:
     """Begin a run of a task: the code of the present call, and all code below it, belongs to that run from now on."""
+    known = *task.responders, *task.non_human_responders
     for name in (*task.done_if_response, *task.done_if_no_response):
-        check_name(name, [each.value for each in task.responders], "no responder of the task is called")
+        check_name(name, [name_of(each) for each in known], "no responder of the task is called")
     run = task.latest_run = TaskRun(task, caller, turns if turns > 0 else task.turns)
     node = current.get()
     if node is not None:

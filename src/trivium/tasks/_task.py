@@ -20,12 +20,12 @@ from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitE
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_arguments, check_content, checked, link, positive
-from trivium.tasks._attributes import RunAttributes
+from trivium.tasks._attributes import RunAttributes, alias
 from trivium.tasks._config import TaskConfig, refuse_others
 from trivium.tasks._events import Response
 from trivium.tasks._kill import kill_runs, running_tasks, stop_session
 from trivium.tasks._logs import answer_logged, log_response, open_log
-from trivium.tasks._responders import SubTaskResponder, check_sub_tasks, name_of, responder_of
+from trivium.tasks._responders import SubTaskResponder, check_sub_tasks, methods_of, name_of, responder_of
 from trivium.tasks._run import Responder, TaskRun, begin_run, own_names, run_of
 from trivium.tasks._sequences import parse_done_sequences
 
@@ -69,6 +69,13 @@ class Task(Module, RunAttributes, Generic[T]):
         default_return_type: the type of the result of `run`; see `run_async`.
         **kwargs: deprecated keywords, ignored with a warning.
 
+    Attributes:
+        sub_tasks: the tasks below this one, which are reset and cloned with it; see `add_sub_task`.
+        name_sub_task_map: the same by name.
+        responders: the entities of the agent, and the sub-tasks. The user is asked only if it is one of them.
+        non_human_responders: all but the user, in the order in which they are asked: what is changed in it, or set in
+            its place, counts from the next step on.
+
     Raises:
         ConfigurationError: a keyword is unknown; the text suggests the closest match.
 
@@ -84,6 +91,12 @@ class Task(Module, RunAttributes, Generic[T]):
     agent: Any  # the documents read a chat agent's attributes of it
     answer_type: Any = None
     """The type of its results, set by `Task[T]` before `__init__` and by `class Mine(Task[T])`; None: messages."""
+    value: str = alias("name")
+    """The name, as entities have it."""
+    responders_async: list[Responder] = alias("responders")
+    """The same list as `responders`."""
+    non_human_responders_async: list[Responder] = alias("non_human_responders")
+    """The same list as `non_human_responders`."""
     color_log: bool = False
     responder_class: ClassVar[type[SubTaskResponder]] = SubTaskResponder
     """The kind of responder that it is as a sub-task; see `trivium.tasks.lowlevel`."""
@@ -133,23 +146,16 @@ class Task(Module, RunAttributes, Generic[T]):
     ) -> None:
         refuse_others(kwargs, Task.__init__, "a Task")
         positive(max_stalled_steps=max_stalled_steps)
-        self.agent, self.sub_tasks = (agent := ChatAgent() if agent is None else agent), list[Task[Any]]()
+        self.agent = agent = ChatAgent() if agent is None else agent
+        self.sub_tasks, self.name_sub_task_map = list[Task[Any]](), dict[str, Task[Any]]()
+        self.responders: list[Responder] = [*methods_of(agent)]
+        self.non_human_responders = [each for each in self.responders if each is not Entity.USER]
         super().__init__(name=name or agent.name)
         self.config = self.config_sub_task = config or TaskConfig()
         if agent.config is not None:  # from now on the agent has a config of its own
             agent.config = cast("Any", BaseModel.model_copy(agent.config, update={"name": name} if name else None))
         agent.name = name or agent.name
-        if isinstance(agent, ChatAgent):
-            if restart or not agent.message_history:
-                agent.clear_history(0)
-                if system_message:
-                    agent.set_system_message(system_message)
-                if user_message:
-                    agent.set_user_message(user_message)
-        elif user_message:
-            raise ConfigurationError(f"user_message needs a ChatAgent, not {type(agent).__name__}")
-        elif system_message:
-            agent.system_message = system_message
+        instruct(agent, system_message, user_message, restart=restart)
         self.llm_delegate, self.single_round, self.interactive = llm_delegate, single_round, interactive
         self.turns = (2 if llm_delegate else 1) if single_round else -1
         self.only_user_quits_root, self.restart, self.erase_substeps = only_user_quits_root, restart, erase_substeps
@@ -159,11 +165,6 @@ class Task(Module, RunAttributes, Generic[T]):
         self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), agent.llm_tools_map))
         self.default_return_type: Any = default_return_type or self.answer_type
         self.latest_run, self.max_stalled_steps = TaskRun(self), max_stalled_steps
-
-    @property
-    def value(self) -> str:
-        """The name, as entities have it."""
-        return self.name
 
     @property
     def callbacks(self) -> TaskCallbacks:
@@ -185,23 +186,6 @@ class Task(Module, RunAttributes, Generic[T]):
         return new
 
     # ---- sub-tasks
-    @property
-    def responders(self) -> list[Responder]:
-        """The agent's responders, then the sub-tasks; not in the order in which they are asked."""
-        return [*(entity for entity, _ in self.agent.entity_responders()), *self.sub_tasks]
-
-    @property
-    def non_human_responders(self) -> list[Responder]:
-        """The responders without the user."""
-        return [each for each in self.responders if each is not Entity.USER]
-
-    responders_async, non_human_responders_async = property(responders.fget), property(non_human_responders.fget)
-
-    @property
-    def name_sub_task_map(self) -> dict[str, Task[Any]]:
-        """The sub-tasks by name."""
-        return {task.name: task for task in self.sub_tasks}
-
     def add_sub_task(self, task: Any) -> None:
         """Add one responder or several: each runs as a call below this task's.
 
@@ -221,7 +205,9 @@ class Task(Module, RunAttributes, Generic[T]):
         check_sub_tasks(self, sub_tasks := [each for each, _ in pairs], [each.name for each in self.sub_tasks])
         for each, config in pairs:
             each.config_sub_task = config or each.config
-        self.sub_tasks += sub_tasks
+        for added in (self.sub_tasks, self.responders, self.non_human_responders):
+            added.extend(sub_tasks)
+        self.name_sub_task_map |= {each.name: each for each in sub_tasks}
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Yield the agent, then the sub-tasks by name."""
@@ -245,8 +231,10 @@ class Task(Module, RunAttributes, Generic[T]):
         new.agent = cast("ChatAgent", self.agent).clone(i)
         new.config, new.config_sub_task = self.config.model_copy(), self.config_sub_task.model_copy()
         new.name, new.latest_run = f"{self.name}-{i}", TaskRun(new)
-        new.done_if_response, new.done_if_no_response = [*self.done_if_response], [*self.done_if_no_response]
-        new.sub_tasks = [task.clone(i) for task in self.sub_tasks]
+        copies = {each: each.clone(i) for each in self.sub_tasks}
+        for name in ("sub_tasks", "responders", "non_human_responders", "done_if_response", "done_if_no_response"):
+            setattr(new, name, [copies.get(each, each) for each in getattr(self, name)])
+        new.name_sub_task_map = {each.name: each for each in new.sub_tasks}
         return new
 
     # ---- running
@@ -464,19 +452,15 @@ class Task(Module, RunAttributes, Generic[T]):
     kill_session = staticmethod(sync_function(stop_session))
 
     # ---- logs
-    def log_message(
-        self, resp: Responder, msg: Message | None = None, mark: bool = False, *, could_respond: bool = True
-    ) -> None:
+    def log_message(self, resp: Responder, msg: Message | None = None, mark: bool = False) -> None:
         """Report a response to the listeners of the run, the log among them; outside a run, to the log alone.
 
         Args:
             resp: the responder: an entity, or a sub-task.
             msg: the response; None: it had none.
             mark: it is the outcome of the step.
-            could_respond: False where the responder was passed over.
         """
-        could_respond = could_respond and run_of(self).passed_over is not resp
-        log_response(self, Response(self.name, name_of(resp), msg, could_respond, mark))
+        log_response(self, Response(self.name, name_of(resp), msg, run_of(self).passed_over is not resp, mark))
 
     def init_loggers(self) -> None:
         """Open the log files now, and keep them open until `close_loggers`; without a `logs_dir` nothing happens.
@@ -495,3 +479,22 @@ class Task(Module, RunAttributes, Generic[T]):
     def set_color_log(self, enable: bool = True) -> None:
         """Write the .log with the colours of a terminal, from the next run on; the default is without."""
         self.color_log = enable
+
+
+def instruct(agent: Agent, system_message: str, user_message: str | None, *, restart: bool) -> None:
+    """Give a task's agent its messages; without `restart` a conversation that has begun is left as it is.
+
+    Raises:
+        ConfigurationError: an agent that is no chat agent has no first message of the user.
+    """
+    if isinstance(agent, ChatAgent):
+        if restart or not agent.message_history:
+            agent.clear_history(0)
+            if system_message:
+                agent.set_system_message(system_message)
+            if user_message:
+                agent.set_user_message(user_message)
+    elif user_message:
+        raise ConfigurationError(f"user_message needs a ChatAgent, not {type(agent).__name__}")
+    elif system_message:
+        agent.system_message = system_message
