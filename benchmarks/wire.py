@@ -3,6 +3,10 @@
 A server in another process answers at once. Figures are microseconds of processor time of this process for one
 request, the least of several rounds, all in one run; the bare request is one of httpx2, with the same body, whose
 answer is read and thrown away. Quote ratios.
+
+A turn of a session with 1,000 messages sends more bytes than one with 10. What these cost by themselves is measured in
+the same rounds: the same body is written to a bare socket, and its answer read. Without the bytes, the longer turn
+counts less by what the longer body costs more there.
 """
 
 from __future__ import annotations
@@ -17,8 +21,11 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -117,6 +124,45 @@ async def at_once(call: Call, many: int, rounds: int) -> float:
     return best
 
 
+async def after(url: str, sizes: tuple[int, ...], times: int, rounds: int) -> dict[int, dict[str, float]]:
+    """Microseconds of an agent's turn, and of its bytes alone, by how many messages the session has before."""
+    from trivium import Agent, Message
+    from trivium.llms import OpenAIModel
+
+    agent = Agent(OpenAIModel("pieces-1", base_url=url, api_key="k"))
+    reader, writer = await asyncio.open_connection(*urlsplit(url).netloc.split(":"))
+    found = {size: {"turn": float("inf"), "bytes": float("inf")} for size in sizes}
+
+    async def write(body: bytes) -> None:
+        writer.write(b"POST / HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+        await reader.readuntil(b"\r\n0\r\n\r\n")
+
+    for _ in range(rounds):
+        for size, least in found.items():
+            session = uuid4().hex
+            said = (Message(content=f"message {at} " * 5, sender=("user", agent.name)[at % 2]) for at in range(size))
+            agent.memory.add(list(said), session)
+            turn = partial(agent.acall, "go", session_id=session)
+            least["turn"] = min(least["turn"], await mean(turn, times))
+            told = agent.aggregator.aggregate(agent.memory.open(session), agent.name)
+            body = json.dumps({"model": "pieces-1", "messages": told[: size + times], "stream": True}).encode()
+            least["bytes"] = min(least["bytes"], await mean(partial(write, body), times))
+            agent.memory.reset(session)
+    writer.close()
+    return found
+
+
+async def mean(do: Callable[[], Awaitable[Any]], times: int) -> float:
+    """Microseconds of processor time of one of so many, after eight, by which a long history is written in blocks."""
+    for _ in range(8):
+        await do()
+    gc.collect()
+    began = time.process_time()
+    for _ in range(times):
+        await do()
+    return (time.process_time() - began) / times * 1e6
+
+
 async def measure(url: str, times: int, rounds: int, many: int) -> dict[str, dict[str, float]]:
     async with bare(url) as floor, sdk(url) as theirs, trivium(url) as ours:
         return await measured({"bare": floor, "sdk": theirs, "trivium": ours}, times, rounds, many)
@@ -157,6 +203,18 @@ def show(found: dict[str, dict[str, float]], first: float, many: int) -> None:
     print(f"first call after the import: {first * 1000:.0f} ms")
 
 
+def show_after(found: dict[int, dict[str, float]]) -> None:
+    least = min(found)
+    for size, cost in found.items():
+        more = cost["bytes"] - found[least]["bytes"]
+        whole, rest = (value / found[least]["turn"] for value in (cost["turn"], cost["turn"] - more))
+        print(
+            f"a turn after {size:5,} messages: {cost['turn']:5.0f} µs, its bytes alone {cost['bytes']:4.0f} µs; ",
+            end="",
+        )
+        print(f"to one after {least} {whole:.2f}, without the bytes {rest:.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=200, help="requests in a round")
@@ -165,6 +223,7 @@ def main() -> None:
     given = parser.parse_args()
     logging.disable(logging.INFO)
     with server() as url:
+        show_after(asyncio.run(after(url, (10, 100, 1000), 16, given.rounds)))
         found = asyncio.run(measure(url, given.times, given.rounds, given.many))
         show(found, first_call(url), given.many)
 

@@ -35,7 +35,6 @@ from trivium.exceptions import (
     ToolNotApprovedError,
     TriviumError,
 )
-from trivium.policies import Source
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 from trivium.schema.lowlevel import copied, is_mapping
 
@@ -255,8 +254,8 @@ async def run_tool(
                 from trivium.actions._approval import require_permission  # most runs need none
 
                 await require_permission(node, tool, values)
-            if tool.source != "program":  # not before: what it reads does not direct it
-                note_sources(node, frozenset((Source(tool.source, name),)))
+            if tool.sources:  # not before: what it reads does not direct it
+                note_sources(node, tool.sources)
             is_plain = not tool.retries and tool.timeout is None  # most
             act = (
                 partial(call_function, tool.call, **values) if is_plain else partial(_call_in_time, node, tool, values)

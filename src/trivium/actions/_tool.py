@@ -30,7 +30,7 @@ from typing_extensions import TypedDict
 from trivium.actions._exact_json import refuse_booleans
 from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_json_object, strict_schema
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
-from trivium.policies import Sink, SourceKind
+from trivium.policies import Sink, Source, SourceKind, Sources
 from trivium.schema import ToolSpec
 from trivium.schema.lowlevel import WrittenArguments, unfenced
 
@@ -121,15 +121,18 @@ class Tool:
     spends: Directing = False
     executes: Directing = False
     source: SourceKind = "tool"
+    sources: Sources = field(init=False, repr=False, compare=False)
+    """The source that its result repeats; none where that is as trusted as the program."""
 
     def __post_init__(self) -> None:
         if self.retries and self.effect in ("transactional", "once"):
             raise ToolDefinitionError(
                 f"the tool {self.name} must happen once and has retries: leave one of the two out", self.name
             )
-        wrong = find_option_problem(self)
-        if wrong:
+        if wrong := find_option_problem(self):
             raise ToolDefinitionError(f"the tool {self.name} cannot be: {wrong}", self.name)
+        read = (Source(self.source, self.name),) if self.source != "program" else ()
+        object.__setattr__(self, "sources", frozenset(read))
 
     @property
     def name(self) -> str:
@@ -176,8 +179,7 @@ class Tool:
         """
         if isinstance(function, Tool):
             return function
-        made = mark_of(function, _TOOL)
-        if made is not None:
+        if (made := mark_of(function, _TOOL)) is not None:
             # The tool stays with the plain function; a bound method calls its own object.
             return made if not hasattr(function, "__self__") else replace(made, call=function)
         if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything

@@ -78,7 +78,7 @@ class ToolMetadata(Tool):
         if isinstance(function, ToolMetadata):
             return function
         made, kit = Tool.of(function), mark_of(function, "__tool_kit__")
-        return ToolMetadata(**{each.name: getattr(made, each.name) for each in fields(made)}, tool_kit=kit)
+        return ToolMetadata(**{each.name: getattr(made, each.name) for each in fields(made) if each.init}, tool_kit=kit)
 
 
 AnyTool: TypeAlias = Tool | Callable[..., Any] | ToolKit

@@ -192,7 +192,8 @@ class Agent(AgentNames, Generic[T_co]):
         return self._rounds(self.model, self._history(message, session_id), extra, faults)
 
     async def _rounds(self, model: ModelProtocol, history: History, extra: Extra, faults: int = 0) -> Message:
-        so_far, rounds = cast("list[Message]", []), 0  # to call `list[Message]` is slow
+        so_far: list[Message] = []
+        rounds = 0
         try:
             while rounds < self._max_rounds:
                 reply = await self._ask(model, history, extra)

@@ -38,7 +38,7 @@ class CallNode(TaskNode):
     """Where a cancellation goes that came while sync code ran whose result is kept; None: it is raised."""
     asked: tuple[Any, Sequence[Any]] | None = None
     """The module that was called, and its messages; for policies, set where there is one."""
-    cause: object = None
+    cause: Any = None
     """The reason for the call, where code below may want it: the message with a tool's call."""
     if TYPE_CHECKING:
         scope: Scope

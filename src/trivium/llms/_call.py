@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from logging import DEBUG
-from typing import Any, Literal, cast
+from operator import methodcaller
+from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, TaskNode
 from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull, spend
@@ -33,6 +34,8 @@ __all__ = ["DeltaEvent", "UsageEvent", "call_model", "model_node"]
 
 
 REPLY_TYPES = (ReasoningState, Reply, TokenLogprob)
+_calls_in: Callable[[Any], Any] = methodcaller("get", "tool_calls")
+_id_of: Callable[[Any], object] = methodcaller("get", "id")
 
 
 class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
@@ -177,10 +180,7 @@ class _Answer:
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""
-        messages = request.messages
-        taken: set[object] = {
-            call.get("id") for each in messages if "tool_calls" in each for call in each["tool_calls"] or ()
-        }
+        taken = set(map(_id_of, chain.from_iterable(filter(None, map(_calls_in, request.messages)))))
         found: list[ToolCall] = []
         for index, call in sorted(self._calls.items()):
             call_id = call.id or f"call_{index}"
@@ -234,7 +234,7 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
     node = node or model_node()
     node.request, node.target = request, model.name
     with node:
-        journal, outer = node.scope.journal, cast("CallNode | None", node.cause)
+        journal, outer = node.scope.journal, node.cause
         if journal is None or outer is not None:
             node.result = await _ask(model, request, node, outer)
         else:

@@ -53,9 +53,9 @@ class LongHistory(list[dict[str, Any]]):
 
     def continued(self, fresh: int = 0) -> LongHistory:
         """Return the same history as a list of its own; its first `fresh` messages are copies."""
-        found = LongHistory({**each} for each in self[:fresh])
+        found = LongHistory(self)
         found.written = self.written
-        found += self[fresh:]
+        found[:fresh] = [{**each} for each in self[:fresh]]
         return found
 
     def __reduce__(self) -> tuple[Callable[[list[dict[str, Any]]], LongHistory], tuple[list[dict[str, Any]]]]:

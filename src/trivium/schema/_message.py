@@ -30,8 +30,7 @@ _USER = Origin.USER  # a member is slow to look up
 _FOR_MODELS = """a call takes text or a Message, not messages with role and content: a model takes those, as \
 agent.llm.chat(…). An agent remembers what was said, by session_id; as data give them as Message(content=…)"""
 _EXTRA = get_args(MessageExtra)
-_ANY = ("content", "formatted", "extra_info")  # the fields that can hold what changes
-_HOLDING = frozenset((*_ANY, "attachments"))  # the values that can hold other messages
+_HOLDING = frozenset(("content", "formatted", "extra_info", "attachments"))  # the values that can hold other messages
 _UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "sources", "usage")
 
 
@@ -400,12 +399,10 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
     if "metadata" in extra:
         extra["metadata"] = extra["metadata"].for_copy()
     if memo is not None:
-        for name in _ANY:
-            if (value := fields[name]).__class__ not in ATOMS:
-                fields[name] = copied(value, memo)
-        for name, value in extra.items():
-            if value.__class__ not in ATOMS:
-                extra[name] = copied(value, memo)
+        for values in (fields, extra):
+            if not ATOMS.issuperset(map(type, values.values())):
+                for name, value in values.items():
+                    values[name] = copied(value, memo)
     if links := message.__pydantic_private__:
         links = links.copy()
         for name in OF_ITSELF & links.keys():

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any, Final, cast
 
 from trivium.exceptions import ArgumentTypeError
-from trivium.schema._status import ActionStatusCode, ActionValidCode, Entity, Origin, StatusCode
+from trivium.schema._status import ActionStatusCode, ActionValidCode, AgentStatusCode, Entity, Origin, StatusCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,8 @@ class ActionReturn:
         )
 
 
-ATOMS = frozenset({str, int, float, bool, bytes, frozenset, NoneType, ToolCall, Usage, Entity, Origin, StatusCode})
+_ENUMS = (AgentStatusCode, Entity, Origin, StatusCode)
+ATOMS = frozenset({str, int, float, bool, bytes, frozenset, NoneType, ToolCall, Usage, *_ENUMS})
 """The classes of values that never change, and need no copy."""
 
 

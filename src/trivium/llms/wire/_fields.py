@@ -68,6 +68,10 @@ class Called(NamedTuple):
                 ids.add(str(call_id))
         return cls(tools, ids, named)
 
+    def with_next(self, called: Called) -> Called:
+        """Return it with what was called later."""
+        return Called([*self.tools, *called.tools], {*self.ids, *called.ids}, {**self.named, **called.named})
+
 
 class CallNames(NamedTuple):
     """The names of tools and calls at the server.

@@ -41,6 +41,12 @@ class WrittenBlock(NamedTuple):
     names: object
     data: bytes
 
+    def with_next(self, block: WrittenBlock) -> WrittenBlock:
+        """Return it and the one behind it as one, so that a long history has few."""
+        data = b", ".join(filter(None, (self.data, block.data)))
+        messages, called = [*self.messages, *block.messages], self.called.with_next(block.called)
+        return WrittenBlock(messages, called, self.names, data)
+
 
 class Beginning(NamedTuple):
     """The beginning of a history, as far as it was written before.
@@ -134,22 +140,24 @@ class Beginning(NamedTuple):
     def _continued(self, messages: LongHistory, names: object, write: Write) -> Beginning:
         """Return it with new blocks for the messages behind it; they are kept for the next request.
 
-        At most twice as many and two are made at once: a history whose beginning is another each time costs little
-        more than without blocks.
+        At most as many messages as it has and two blocks are written at once: a history whose beginning is another each
+        time costs little more than without blocks. A block that has grown as long as the one before joins it.
         """
         kept = self.with_names(names)
-        new, begin = list[WrittenBlock](), kept.end
-        while len(new) < len(kept.blocks) + 2 and (end := kept._end_of_block(messages, begin)):
+        blocks, begin = [*kept.blocks], kept.end
+        most = begin + len(kept.messages) + 2 * _SIZE
+        while begin < most and (end := kept._end_of_block(messages, begin)):
             copied: list[ChatMessage] = _copy(messages[begin:end])
             data = json.dumps(write(copied))[1:-1].encode()
-            new.append(WrittenBlock(copied, Called.of(copied), names, data))
+            blocks.append(WrittenBlock(copied, Called.of(copied), names, data))
+            while len(blocks) > 1 and len(blocks[-2].messages) <= len(blocks[-1].messages):
+                blocks[-2:] = [blocks[-2].with_next(blocks[-1])]
             begin = end
-        if not new:
+        if begin == kept.end:
             return kept
         if self.form not in messages.written and len(messages.written) >= _FORMS:
             messages.written.clear()
-        copies = [*kept.messages, *(each for block in new for each in block.messages)]
-        whole = kept._replace(blocks=(*kept.blocks, *new), messages=copies)
+        whole = kept._replace(blocks=tuple(blocks), messages=[each for block in blocks for each in block.messages])
         messages.written[self.form] = whole
         return whole
 
@@ -184,9 +192,10 @@ class WrittenMessages(NamedTuple):
         others = {name: value for name, value in body.items() if name != self.name}
         begin = f'{{"{self.name}": ['.encode()
         end = json.dumps({self.name: self.rest} | others).encode().removeprefix(begin)
-        if not self.rest and self.written:
-            return begin + b", ".join(self.written) + end
-        return begin + b", ".join((*self.written, end))
+        pieces = [begin, *(piece for each in self.written for piece in (each, b", "))]
+        if self.written and not self.rest:
+            pieces.pop()
+        return b"".join((*pieces, end))  # one copy of a long body
 
 
 def _has_text(message: ChatMessage) -> bool:
