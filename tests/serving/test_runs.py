@@ -436,3 +436,17 @@ def wait_until_done(client: Any, run: str) -> None:
 
 def test_a_shop_is_what_these_tests_serve():
     assert make_shop()("hi").content == "You said 1."
+
+
+def test_a_stream_that_waits_shows_signs_of_life_and_goes_on(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("trivium.serving._connections.PING_SECONDS", 0.01)
+    with serving() as client, ask(str(client.base_url)) as other:
+        run = start(client, "buy")
+        seen = list[str]()
+        with client.stream("GET", f"/runs/{run}/events") as response:
+            for line in response.iter_lines():
+                seen.append(line)
+                if seen[-2:] == [": ping", ""] and seen.count(": ping") == 2:
+                    approve_all(other, run)
+        told = [line.removeprefix("data: ") for line in seen if line.startswith("data: ")]
+        assert told == [data for _, data in follow(client, run)]

@@ -129,8 +129,6 @@ class AgentCalls:
                     answers = await Asking(ctx, {}).send(questions)
                     await self._decide(run, list(questions), answers)
                 async for event in run.log.follow(seq, STOPS):
-                    if event is None:
-                        continue
                     seq = event["seq"]
                     if event["kind"] in ENDS:
                         is_over = True

@@ -13,7 +13,11 @@ from trivium.serving._connections import network_of
 __all__ = ["Arrivals", "accept_in_turn"]
 
 _ACCEPTED_AT_ONCE: Final = 512
-"""The connections that are accepted in one turn of the loop; one begins, which costs some fifty times as much."""
+"""The connections that are accepted before one begins, which costs some fifty times as much."""
+_LEAST_PAUSE: Final = 0.001
+_MOST_PAUSE: Final = 0.05
+"""Bounds of the pause after a connection that others wait behind: it is as long as that one took, so that at least half
+of the time is left to what has begun before."""
 _RETRY_SECONDS: Final = 1.0
 """The wait after the system has no more files."""
 
@@ -76,18 +80,13 @@ async def accept_in_turn(listener: socket.socket, make: Callable[[], Any], most:
         make: makes the protocol of one.
         most: the connections that may be accepted and not begun.
     """
-    loop, arrivals, beginning = asyncio.get_running_loop(), Arrivals[socket.socket](most), set[asyncio.Task[Any]]()
+    loop, arrivals = asyncio.get_running_loop(), Arrivals[socket.socket](most)
     listener.setblocking(False)
 
     def add(arrived: tuple[socket.socket, Any]) -> None:
         arrived[0].setblocking(False)
         if (left := arrivals.add(network_of(arrived[1]), arrived[0])) is not None:
             left.close()
-
-    def end(task: asyncio.Task[Any]) -> None:
-        beginning.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            loop.call_exception_handler({"message": "a connection does not begin", "exception": error})
 
     try:
         while True:
@@ -101,13 +100,22 @@ async def accept_in_turn(listener: socket.socket, make: Callable[[], Any], most:
             except OSError as error:
                 loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
                 await asyncio.sleep(0 if arrivals else _RETRY_SECONDS)
-            if arrivals:  # one in each turn: what others do takes many turns, each of which is longer by it
-                task = loop.create_task(loop.connect_accepted_socket(make, arrivals.take()))
-                beginning.add(task)
-                task.add_done_callback(end)
-            await asyncio.sleep(0)
+            if arrivals:
+                began = loop.time()
+                await _begin(arrivals.take(), make)
+                took = loop.time() - began
+                await asyncio.sleep(min(max(took, _LEAST_PAUSE), _MOST_PAUSE) if arrivals else 0)
     finally:
         while arrivals:
             arrivals.take().close()
-        if beginning:
-            await asyncio.wait(beginning)  # so that the server knows all that it has to end
+
+
+async def _begin(accepted: socket.socket, make: Callable[[], Any]) -> None:
+    """Begin a connection, and return when what its client has sent at once was read."""
+    loop = asyncio.get_running_loop()
+    try:
+        await loop.connect_accepted_socket(make, accepted)
+    except Exception as error:
+        loop.call_exception_handler({"message": "a connection does not begin", "exception": error})
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from trivium.serving._openai import attached, parse_conversation
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
 from trivium.serving._served_run import ServedRun
-from trivium.serving._streams import PING, PING_SECONDS, Streamed, server_event
+from trivium.serving._streams import Streamed, server_event
 from trivium.serving._wire import Failure, parse_session
 
 if TYPE_CHECKING:
@@ -105,10 +105,7 @@ async def _sent(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
     chunks = AISDKEvents(run.id.replace("run_", "msg_"))
     for each in chunks.begin():
         yield server_event(each)
-    async for event in run.log.follow(after, ENDS, PING_SECONDS):
-        if event is None:
-            yield PING
-            continue
+    async for event in run.log.follow(after, ENDS):
         is_last = event["kind"] == "paused" and event["seq"] == len(run.log.events)
         for each in chunks.read(event, is_last):
             yield server_event(each)

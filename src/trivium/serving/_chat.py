@@ -16,7 +16,7 @@ from trivium.serving._openai import check_format, content_text, is_answer, model
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun, done, ended
-from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
+from trivium.serving._streams import Awaited, Streamed, server_event
 from trivium.serving._wire import Failure
 
 if TYPE_CHECKING:
@@ -138,10 +138,7 @@ async def _chunks(part: _Part, with_usage: bool) -> AsyncGenerator[bytes]:
         return server_event({**head, "choices": choices, **({"usage": None} if with_usage else {})})
 
     yield chunk({"role": "assistant", "content": "", "refusal": None})
-    async for event in part.run.log.follow(part.after, STOPS, PING_SECONDS):
-        if event is None:
-            yield PING
-            continue
+    async for event in part.run.log.follow(part.after, STOPS):
         if text := parts.read(event):
             yield chunk({"content": text})
         if event["kind"] in STOPS:

@@ -12,7 +12,7 @@ from trivium.serving._log import ENDS
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun, done, ended
-from trivium.serving._streams import PING, PING_SECONDS, Awaited, Streamed, server_event
+from trivium.serving._streams import Awaited, Streamed, server_event
 from trivium.serving._wire import Failure, parse_session
 
 if TYPE_CHECKING:
@@ -83,10 +83,8 @@ async def _outcome(run: ServedRun) -> Response:
 
 
 async def _events(run: ServedRun) -> AsyncGenerator[bytes]:
-    async for event in run.log.follow(seconds=PING_SECONDS):
-        if event is None:
-            yield PING
-        elif event["kind"] in ENDS:
+    async for event in run.log.follow():
+        if event["kind"] in ENDS:
             try:
                 yield server_event({"type": "message", "message": done(event)["message"]})
             except Failure as failure:

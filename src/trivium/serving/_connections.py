@@ -8,14 +8,16 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from types import TracebackType
 from typing import Any, Final, Protocol
 
 from trivium.schema.lowlevel import positive
+from trivium.serving._deadlines import Deadlines
 from trivium.serving._error_response import ErrorResponse, error_response
+from trivium.serving._streams import IS_STREAM, PING, PING_SECONDS
 from trivium.serving._wire import Failure
 
 __all__ = [
@@ -34,6 +36,10 @@ LEAST_WAITING: Final = 32
 """The connections that may always be accepted and not begun."""
 MOST_WAITING: Final = 2048
 """The connections that may wait to be accepted: beyond these, a client tries again after a second or more."""
+_FREE_PIECES: Final = 16
+_SMALL_BYTES: Final = 1 << 10
+_REST_SECONDS: Final = 0.5
+"""After so many pieces of a request, what comes after a smaller one is read after so many seconds, all at once."""
 _LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
 
 
@@ -60,7 +66,7 @@ class ConnectionLimits:
     total: int = 1000
     per_address: int = 200
     header_bytes: int = 32 << 10
-    body_chunks: int = 1000
+    body_chunks: int = 250
     header_seconds: float = 10.0
     body_seconds: float = 60.0
 
@@ -92,6 +98,12 @@ class Connected(Protocol):
 
     def refuse(self, failure: Failure) -> None:
         """Close it with an error."""
+
+    def show_life(self) -> None:
+        """Send a sign of life if a stream of events is open."""
+
+    def read_on(self) -> None:
+        """Read what its client sends after a rest."""
 
 
 class Connections:
@@ -191,31 +203,44 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     connections, wire = Connections(limits), make_wire(limits.header_bytes, limits.body_chunks)
-    late: dict[object, tuple[float, Failure]] = {
-        state: (seconds, _too_slow(what, seconds))
-        for state, what, seconds in (
-            (h11.IDLE, "headers", limits.header_seconds), (h11.SEND_BODY, "body", limits.body_seconds)
-        )
-    }  # fmt: skip
+    parts = {h11.IDLE: "headers", h11.SEND_BODY: "body"}
+    deadlines = Deadlines[str, Connected](
+        {
+            "headers": (limits.header_seconds, partial(_refuse_late, "headers", limits.header_seconds)),
+            "body": (limits.body_seconds, partial(_refuse_late, "body", limits.body_seconds)),
+            "answer": (PING_SECONDS, lambda each: each.show_life()),
+        }
+    )
+    rests = Deadlines[str, Connected]({"small": (_REST_SECONDS, lambda each: each.read_on())})
 
     class Connection(H11Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.conn: Any = wire(h11.SERVER, limits.header_bytes)
             self.address = network_of(self.client)
-            self._timed: Any = None
-            self._timer: Any = None
+            self._part: str | None = None
+            self._pieces = 0
             connections.enter(self)
             self.watch()
 
         def connection_lost(self, exc: Exception | None) -> None:
             connections.leave(self)
+            rests.move(self, "small", None)
             self.watch(is_lost=True)
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             self.watch()
+            self._pieces = self._pieces + 1 if self._part in parts.values() else 0
+            if self._pieces > _FREE_PIECES and len(data) < _SMALL_BYTES:
+                self.transport.pause_reading()
+                rests.move(self, "small", "small")
+
+        def read_on(self) -> None:
+            """Read what has come since a small piece, which costs as much as a large one."""
+            if not self.flow.read_paused:
+                self.transport.resume_reading()
 
         def send_400_response(self, msg: str) -> None:
             if not self.conn.is_cut:
@@ -227,15 +252,20 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
             self.watch()
 
         def watch(self, is_lost: bool = False) -> None:
-            """Start the time limit of the next part: the headers, or the body."""
-            state = None if is_lost or self.transport.is_closing() else self.conn.their_state
-            connections.wait(self, state in late)
-            if state is not self._timed:
-                self._timed = state
-                if self._timer is not None:
-                    self._timer.cancel()
-                found = late.get(state)
-                self._timer = None if found is None else self.loop.call_later(found[0], self.refuse, found[1])
+            """Start the time limit of the next part: the headers, the body, or what is answered."""
+            is_gone = is_lost or self.transport.is_closing()
+            part = None if is_gone else parts.get(self.conn.their_state, "answer")
+            connections.wait(self, part in ("headers", "body"))
+            if part != self._part:
+                deadlines.move(self, self._part, part)
+                self._part = part
+
+        def show_life(self) -> None:
+            """Send a sign of life if a stream of events is open, and its client reads it."""
+            is_stream = self.cycle.scope.get(IS_STREAM) and self.conn.our_state is h11.SEND_BODY
+            if is_stream and not self.flow.write_paused:
+                self.transport.write(self.conn.send(h11.Data(data=PING)))
+            deadlines.move(self, None, self._part)
 
         def refuse(self, failure: Failure) -> None:
             if not self.transport.is_closing():
@@ -246,6 +276,10 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
                 self.transport.close()
 
     return Connection
+
+
+def _refuse_late(what: str, seconds: float, connection: Connected) -> None:
+    connection.refuse(_too_slow(what, seconds))
 
 
 def _too_many(chunks: int) -> Failure:

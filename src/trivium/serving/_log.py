@@ -209,15 +209,12 @@ class EventLog:
         """Return whether somebody waits for the next event."""
         return self._news.is_awaited
 
-    async def follow(
-        self, after: int = 0, until: tuple[str, ...] = ENDS, seconds: float | None = None
-    ) -> AsyncGenerator[JSONObject | None]:
+    async def follow(self, after: int = 0, until: tuple[str, ...] = ENDS) -> AsyncGenerator[JSONObject]:
         """Yield the events after the one of a number, also those to come, up to one of the kinds that end it.
 
         Args:
             after: the number of the last event that is known.
             until: the kinds of events that are the last one.
-            seconds: None is yielded where nothing has come for that long.
         """
         while True:
             while after < self._readable:
@@ -228,8 +225,7 @@ class EventLog:
                     return
             if self._is_closed or (self.is_over and self._readable == len(self.events)):
                 return
-            if not await self._news.wait(seconds):
-                yield None
+            await self._news.wait()
 
 
 def _has_failed(error: object) -> TypeGuard[Exception]:

@@ -328,7 +328,7 @@ class Runs:
         await run_in_worker(partial(self.store.ask_cancel, run.id, why))
         self._watch.add(run)
         async for event in run.log.follow(len(run.log.events), STOPS):
-            if event is not None and event["kind"] in STOPS:
+            if event["kind"] in STOPS:
                 return True
         return run.log.is_over
 

@@ -72,6 +72,6 @@ async def ended(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS) -
         Failure: it has failed or was cancelled, or the server shuts down.
     """
     async for event in run.log.follow(after, until):
-        if event is not None and event["kind"] in until:
+        if event["kind"] in until:
             return done(event)
     raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")

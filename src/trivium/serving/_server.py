@@ -16,7 +16,14 @@ from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
 from trivium.serving._accepting import accept_in_turn
 from trivium.serving._app import ServeOptions, Service
-from trivium.serving._connections import LEAST_WAITING, MOST_WAITING, ConnectionLimits, bounded_log, make_protocol
+from trivium.serving._connections import (
+    LEAST_WAITING,
+    MOST_WAITING,
+    ConnectionLimits,
+    bounded_log,
+    make_protocol,
+    most_files,
+)
 from trivium.serving._guard import LOOPBACK, is_loopback
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._tasks import Background
@@ -256,7 +263,7 @@ def make_uvicorn(
             await super().startup([])
             make = partial(http, config=config, server_state=self.server_state, app_state=self.lifespan.state)
             self._accepting = list[Background]()
-            most = max(LEAST_WAITING, limits.most() // 2)
+            most = max(LEAST_WAITING, min(MOST_WAITING, most_files() // 4))
             for each in sockets or ():
                 each.listen(MOST_WAITING)
                 self._accepting.append(Background(partial(accept_in_turn, each, make, most)))

@@ -13,11 +13,16 @@ from trivium.serving._tasks import while_connected
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = ["HEADERS", "PING", "PING_SECONDS", "Awaited", "Streamed", "follow_as", "server_event"]
+__all__ = ["HEADERS", "IS_STREAM", "PING", "PING_SECONDS", "Awaited", "Streamed", "follow_as", "server_event"]
 
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 PING: Final = b": ping\n\n"
-PING_SECONDS: Final = 15.0
+PING_SECONDS: Final = 20.0
+"""The time between two signs of life of a stream: proxies end what is silent for 30 seconds (HAProxy, in its examples)
+or 60 (nginx, AWS), others later."""
+IS_STREAM: Final = "trivium.is_stream"
+"""The entry of a request's scope that says so. The connection sends the signs of life: one timer is that of all, and a
+stream that waits for its next event has nothing but its socket."""
 
 Receive = Callable[[], Awaitable[JSONObject]]
 Send = Callable[[JSONObject], Awaitable[None]]
@@ -40,7 +45,7 @@ async def follow_as(
     until: tuple[str, ...] = STOPS,
     frame: Callable[[JSONObject], bytes] = server_event,
 ) -> AsyncGenerator[bytes]:
-    """Yield what the events of a log are to a client, and signs of life where nothing has come for long.
+    """Yield what the events of a log are to a client.
 
     Args:
         log: the log.
@@ -49,12 +54,9 @@ async def follow_as(
         until: the kinds of events that are the last one.
         frame: writes one of these.
     """
-    async for event in log.follow(after, until, PING_SECONDS):
-        if event is None:
-            yield PING
-        else:
-            for each in read(event):
-                yield frame(each)
+    async for event in log.follow(after, until):
+        for each in read(event):
+            yield frame(each)
 
 
 class Streamed:
@@ -77,7 +79,8 @@ class Streamed:
             "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no", **HEADERS, **(headers or {})
         }  # fmt: skip
 
-    async def __call__(self, scope: object, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: JSONObject, receive: Receive, send: Send) -> None:
+        scope[IS_STREAM] = scope["method"] != "HEAD"
         await while_connected(receive, self._send(send), self._on_gone)
 
     async def _send(self, send: Send) -> None:
