@@ -133,6 +133,5 @@ def measured_beside(kind: str, seconds: float) -> Beside:
 
 
 if __name__ == "__main__":
-    {"slow": _slow, "flood": partial(_slow, pause=0.0), "chunks": _chunks, "burst": _bursts}[sys.argv[1]](
-        int(sys.argv[2])
-    )
+    crowds = {"slow": _slow, "flood": partial(_slow, pause=0.0), "chunks": _chunks, "burst": _bursts}
+    crowds[sys.argv[1]](int(sys.argv[2]))

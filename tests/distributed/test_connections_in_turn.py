@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import uvicorn
+from uvicorn.server import ServerState
 
 from trivium.serving import ConnectionLimits
 from trivium.serving._connections import make_protocol
@@ -30,7 +32,7 @@ def test_many_that_are_late_at_once_are_over_in_turn_and_few_at_a_turn_of_the_lo
     over, counts = asyncio.run(counted())
     assert [each for each in over if each != 1] == [0, *range(4, 100)]
     assert 1 in over
-    assert max(after - before for before, after in zip(counts, counts[1:], strict=False)) <= 16
+    assert max(after - before for before, after in pairwise(counts)) <= 16
 
 
 class Wire:
@@ -71,8 +73,7 @@ def test_a_request_that_comes_byte_by_byte_is_read_at_intervals(monkeypatch: pyt
     async def played() -> None:
         config, wire = uvicorn.Config(app), Wire()
         config.load()
-        state = uvicorn.server.ServerState()
-        connection = make_protocol(ConnectionLimits())(config=config, server_state=state, app_state={})
+        connection = make_protocol(ConnectionLimits())(config=config, server_state=ServerState(), app_state={})
         connection.connection_made(wire)
         connection.data_received(head + (b"\r\n" if part == "body" else b"X: "))
         for _ in range(15):

@@ -52,20 +52,23 @@ class LastResort:
         self._ending.close()
 
     def hasten(self) -> None:
-        """Leave little time to what is left to do after a signal: all is written and closed."""
+        """Leave little time to what is left to do after a signal: all is written and closed, and it is raised again."""
         self._teller.send(_HASTEN)
 
     def _watch(self, told: socket.socket) -> None:
         signals = (signal.SIGINT, signal.SIGTERM, *((signal.SIGBREAK,) if sys.platform == "win32" else ()))
-        number = 0
+        number, is_closed = 0, False
         with told:
             try:
                 while news := told.recv(1):
                     if news == _HASTEN:
+                        is_closed = True
                         told.settimeout(LAST_SECONDS)
-                    elif news[0] in signals and number:
+                    elif is_closed or news[0] not in signals:
+                        continue
+                    elif number:
                         os._exit(128 + news[0])
-                    elif news[0] in signals:
+                    else:
                         number = news[0]
                         told.settimeout(self._seconds)
             except TimeoutError:
