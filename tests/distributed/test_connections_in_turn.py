@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from trivium.serving import ConnectionLimits
 from trivium.serving._connections import make_protocol
-from trivium.serving._deadlines import Deadlines
+from trivium.serving._tasks import Deadlines
 
 
 def test_many_that_are_late_at_once_are_over_in_turn_and_few_at_a_turn_of_the_loop() -> None:

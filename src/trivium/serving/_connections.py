@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from trivium.schema.lowlevel import positive
-from trivium.serving._deadlines import Deadlines
 from trivium.serving._error_response import ErrorResponse, error_response
 from trivium.serving._streams import IS_STREAM, PING, PING_SECONDS
+from trivium.serving._tasks import Deadlines
 from trivium.serving._wire import Failure
 
 __all__ = [
