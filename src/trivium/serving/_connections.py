@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from types import TracebackType
@@ -204,14 +204,7 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
 
     connections, wire = Connections(limits), make_wire(limits.header_bytes, limits.body_chunks)
     parts = {h11.IDLE: "headers", h11.SEND_BODY: "body"}
-    deadlines = Deadlines[str, Connected](
-        {
-            "headers": (limits.header_seconds, partial(_refuse_late, "headers", limits.header_seconds)),
-            "body": (limits.body_seconds, partial(_refuse_late, "body", limits.body_seconds)),
-            "answer": (PING_SECONDS, lambda each: each.show_life()),
-        }
-    )
-    rests = Deadlines[str, Connected]({"small": (_REST_SECONDS, lambda each: each.read_on())})
+    deadlines, rests = _deadlines(limits)
 
     class Connection(H11Protocol):
         def connection_made(self, transport: Any) -> None:
@@ -253,8 +246,7 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
 
         def watch(self, is_lost: bool = False) -> None:
             """Start the time limit of the next part: the headers, the body, or what is answered."""
-            is_gone = is_lost or self.transport.is_closing()
-            part = None if is_gone else parts.get(self.conn.their_state, "answer")
+            part = None if is_lost or self.transport.is_closing() else parts.get(self.conn.their_state, "answer")
             connections.wait(self, part in ("headers", "body"))
             if part != self._part:
                 deadlines.move(self, self._part, part)
@@ -262,24 +254,45 @@ def make_protocol(limits: ConnectionLimits) -> type[Any]:
 
         def show_life(self) -> None:
             """Send a sign of life if a stream of events is open, and its client reads it."""
-            is_stream = self.cycle.scope.get(IS_STREAM) and self.conn.our_state is h11.SEND_BODY
-            if is_stream and not self.flow.write_paused:
+            if _is_idle_stream(self):
                 self.transport.write(self.conn.send(h11.Data(data=PING)))
             deadlines.move(self, None, self._part)
 
         def refuse(self, failure: Failure) -> None:
-            if not self.transport.is_closing():
-                cycle: Any = self.cycle  # None before the first request
-                if cycle is None or cycle.response_complete or not cycle.response_started:
-                    path = "" if cycle is None or cycle.response_complete else cycle.scope["path"]
-                    self.transport.write(_as_http(error_response(path, failure)))
-                self.transport.close()
+            _refuse(self, failure)
 
     return Connection
 
 
-def _refuse_late(what: str, seconds: float, connection: Connected) -> None:
-    connection.refuse(_too_slow(what, seconds))
+def _deadlines(limits: ConnectionLimits) -> tuple[Deadlines[str, Connected], Deadlines[str, Connected]]:
+    """Return the deadlines of the parts of a request, and those of rests from reading."""
+
+    def late(what: str, seconds: float) -> tuple[float, Callable[[Connected], None]]:
+        return seconds, lambda each: each.refuse(_too_slow(what, seconds))
+
+    parts: dict[str, tuple[float, Callable[[Connected], None]]] = {
+        "headers": late("headers", limits.header_seconds), "body": late("body", limits.body_seconds),
+        "answer": (PING_SECONDS, lambda each: each.show_life()),
+    }  # fmt: skip
+    return Deadlines(parts), Deadlines({"small": (_REST_SECONDS, lambda each: each.read_on())})
+
+
+def _is_idle_stream(connection: Any) -> bool:
+    """Return whether a connection sends a stream of events, all of which its client has read so far."""
+    cycle = connection.cycle  # None before the first request
+    if cycle is None or not cycle.scope.get(IS_STREAM):
+        return False
+    return cycle.response_started and not cycle.response_complete and not connection.flow.write_paused
+
+
+def _refuse(connection: Any, failure: Failure) -> None:
+    cycle = connection.cycle
+    if connection.transport.is_closing():
+        return
+    if cycle is None or cycle.response_complete or not cycle.response_started:
+        path = "" if cycle is None or cycle.response_complete else cycle.scope["path"]
+        connection.transport.write(_as_http(error_response(path, failure)))
+    connection.transport.close()
 
 
 def _too_many(chunks: int) -> Failure:
