@@ -119,16 +119,19 @@ def figures_of(output: Path) -> Iterator[str]:
 
 Written by `benchmarks/extract/run.py`, {time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores; not by hand. *Exact* is the
 share of the fields that the truth holds; *invented* are values given where it has none. Line items are counted by value
-(`score.py`). The seconds are those of a document, on a machine that also did other work.
+(`score.py`). *Beside* is what extraction gets right of the same documents, for a row of scans or of a plain call. The
+seconds are those of a document, on a machine that also did other work.
 
-| model | set | documents | fields | exact | wrong | missing | invented | not in the text | line items, F1 | seconds |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+| model | set | documents | fields | exact | beside | wrong | missing | invented | not in text | items, F1 | seconds |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
     for results in sorted(output.glob("*/*.jsonl")):
         truth, lines = results.with_name(f"{results.stem}.truth.json"), known(results)
         texts = SETS[results.stem].texts if results.stem in SETS else output / results.stem
         scored = json.loads(score(truth, results, texts, "--json"))
         total, rows = scored["total"], scored["rows"]
-        share = f"{100 * total['exact'] / max(1, total['present']):.1f} %"
+        extracted = output / results.parent.name.partition(",")[0] / f"{results.stem.removesuffix('-scans')}.jsonl"
+        other = extracted != results and extracted.exists()
+        beside = share_of(json.loads(score(truth, extracted, texts, "--json"))["total"]) if other else ""
         f1 = (
             f"{200 * rows['right'] / (rows['wanted'] + rows['given']):.1f} % of {rows['items']}"
             if rows["items"]
@@ -136,9 +139,22 @@ share of the fields that the truth holds; *invented* are values given where it h
         )
         seconds = sum(line["seconds"] for line in lines.values()) / max(1, len(lines))
         of_absent = f"{total['invented']} of {total['absent']}"
-        counts = (f"**{share}**", total["wrong"], total["missing"], of_absent, total["not_in_text"], f1)
+        counts = (
+            f"**{share_of(total)}**",
+            beside,
+            total["wrong"],
+            total["missing"],
+            of_absent,
+            total["not_in_text"],
+            f1,
+        )
         row = (results.parent.name, results.stem, len(lines), total["present"], *counts, f"{seconds:.0f}")
         yield f"| {' | '.join(map(str, row))} |"
+
+
+def share_of(counts: Mapping[str, int]) -> str:
+    """Return the share of the fields that are exact."""
+    return f"{100 * counts['exact'] / max(1, counts['present']):.1f} %"
 
 
 def score(truth: Path, results: Path, texts: Path, *options: str) -> str:
