@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
-from itertools import chain, count
+from itertools import count
 from logging import DEBUG
-from operator import methodcaller
 from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, TaskNode
@@ -34,8 +33,6 @@ __all__ = ["DeltaEvent", "UsageEvent", "call_model", "model_node"]
 
 
 REPLY_TYPES = (ReasoningState, Reply, TokenLogprob)
-_calls_in: Callable[[Any], Any] = methodcaller("get", "tool_calls")
-_id_of: Callable[[Any], object] = methodcaller("get", "id")
 
 
 class DeltaEvent(Event[str | ToolCallPart | Reasoning, Literal["delta"]]):
@@ -180,7 +177,10 @@ class _Answer:
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""
-        taken = set(map(_id_of, chain.from_iterable(filter(None, map(_calls_in, request.messages)))))
+        messages = request.messages
+        taken: set[object] = {
+            call.get("id") for each in messages if "tool_calls" in each for call in each["tool_calls"] or ()
+        }
         found: list[ToolCall] = []
         for index, call in sorted(self._calls.items()):
             call_id = call.id or f"call_{index}"
