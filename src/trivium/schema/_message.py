@@ -402,7 +402,7 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
         for values in (fields, extra):
             if not ATOMS.issuperset(map(type, values.values())):
                 for name, value in values.items():
-                    values[name] = copied(value, memo)
+                    values[name] = value if value.__class__ in ATOMS else copied(value, memo)
     if links := message.__pydantic_private__:
         links = links.copy()
         for name in OF_ITSELF & links.keys():
