@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import griffe
+from charts import draw
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES, SITE = ROOT / "build/docs", ROOT / "site"
@@ -48,6 +49,7 @@ def main() -> None:
     for name, target in BESIDE.items():
         (PAGES / target).write_text(page((ROOT / name).read_text("utf-8"), name), "utf-8")
     (PAGES / "examples.md").write_text(examples(), "utf-8")
+    draw(PAGES / "benchmarks.md")
     names = write_reference()
     if "--pages" in sys.argv:
         return

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from answers import measure_answers
@@ -127,8 +128,8 @@ def page_of(found: dict[str, Any], raw: Path) -> Path:
 def write_page(found: dict[str, Any], given: argparse.Namespace) -> None:
     """The page, and its charts in a folder of its name beside it."""
     file = given.page or page_of(found, given.raw)
-    draw(file.with_suffix(""), found)
     file.write_text(page(found))
+    draw(file)
     note(f"written: {file}")
 
 

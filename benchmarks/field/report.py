@@ -76,12 +76,12 @@ def _figures(told: Mapping[str, Any], cells: Cells) -> Iterator[str]:
         head = ["", *(f"{row.title}, {row.unit}" if row.unit else row.title for _, row in some)]
         rows = [[titles[who], *(shown(cells[name].get(who), row, notes) for name, row in some)] for who in titles]
         yield f"\n## {title}\n"
-        yield f"![{title}](benchmarks/{picture(title)})\n"
+        yield f"![{title}](benchmarks/{_picture(title)})\n"
         yield from table(head, rows)
         yield from notes.lines()
 
 
-def picture(title: str) -> str:
+def _picture(title: str) -> str:
     """The file of a group's chart."""
     return "".join(each if each.isalnum() else "-" for each in title.lower()).strip("-") + ".svg"
 

@@ -15,7 +15,7 @@ WORK = {"text": ["hello"], "requests": 1.0}
 
 @pytest.fixture(name="field", scope="module")
 def the_field() -> Iterator[Scripts]:
-    with scripts(FOLDER) as found:
+    with scripts(FOLDER, ROOT / "scripts") as found:
         yield found
 
 
@@ -144,3 +144,13 @@ def test_every_peer_has_a_lock_file_with_hashes_and_no_address(name: str):
 def test_make_knows_every_peer(field: Scripts):
     line = next(each for each in (ROOT / "Makefile").read_text().splitlines() if each.startswith("PEERS := "))
     assert set(line.split()[2:]) == set(field.subjects.NAMES) - {"by_hand", "trivium"}
+
+
+def test_the_charts_show_what_the_page_tells(field: Scripts):
+    cell = field.figures.Cell()
+    cell.stop("cannot", "does not stream")
+    row = {"trivium": cell_of(field, 1234e-6), "agno": cell, "by_hand": cell_of(field, 0.0)}
+    page = field.report.page(told(field, stream=row))
+    ((name, columns),) = field.charts.charts_of(page)
+    assert name == "benchmarks/one-run.svg"
+    assert columns == {"one delta of a streamed answer, µs": {"Trivium": (1234.0, 1234.0), "By_Hand": (0.0, 0.0)}}

@@ -43,7 +43,7 @@ def here(name: str) -> Path:
     return Path(sys.executable)
 
 
-def no_charts(folder: Path, found: dict[str, Any]) -> None:
+def no_charts(page: Path) -> None:
     """Draw nothing."""
 
 
