@@ -127,7 +127,7 @@ def test_a_negative_number_of_repairs_is_refused():
 def test_a_stalled_run_says_how_a_task_ends():
     task = Task(ChatAgent(ScriptedModel(["hi"])), interactive=False)
     assert task.run("x") is None
-    assert "by the word DONE, a done tool, single_round=True, or its config's handle_llm_no_tool='done'" in task.why
+    assert "by DONE, a done tool, single_round=True, or its config's handle_llm_no_tool='done'" in task.why
     ending = Task(ChatAgent(ChatAgentConfig(llm=ScriptedModel(["hi"]), handle_llm_no_tool="done")), interactive=False)
     answer = ending("x")
     assert (answer.content, answer.status) == ("hi", StatusCode.DONE)

@@ -131,7 +131,7 @@ class Tool:
             )
         if wrong := find_option_problem(self):
             raise ToolDefinitionError(f"the tool {self.name} cannot be: {wrong}", self.name)
-        read = (Source(self.source, self.name),) if self.source != "program" else ()
+        read = (Source(self.source, self.spec.name),) if self.source != "program" else ()
         object.__setattr__(self, "sources", frozenset(read))
 
     @property

@@ -25,9 +25,7 @@ __all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of
 _logger = getLogger("trivium.tasks")
 _USER = Entity.USER  # a member is slow to look up
 BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
-_ENDS = (
-    ". A model ends a task by the word DONE, a done tool, single_round=True, or its config's handle_llm_no_tool='done'"
-)
+_ENDS = ". A model ends a task by DONE, a done tool, single_round=True, or its config's handle_llm_no_tool='done'"
 NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
 
 
@@ -87,11 +85,10 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     if calls and (typed := agent.try_get_tool_messages(pending, all_tools=True)):
         attachments = (*attachments, *(each for each in typed if each not in attachments))
         calls = tuple(each for each in calls if class_of(agent, each.name) is None) or None
-    is_for_caller = run.caller is not None and pending.receiver == run.caller.name
     answer = pending.replace(
         content=content,
         sender=task.name,
-        receiver=None if is_for_caller else pending.receiver,
+        receiver=None if run.caller is not None and pending.receiver == run.caller.name else pending.receiver,
         entity=_USER,
         status=status or pending.status,
         attachments=attachments or None,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
-from operator import attrgetter
+from functools import partial
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import trivium.agents.lowlevel as agents
@@ -32,6 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 _USER = Entity.USER  # a member is slow to look up
+_IS_USER = partial(is_, _USER)
 ONE_TOOL = "error: call one tool at a time; a sub-task accepts no more"
 
 
@@ -105,7 +107,7 @@ class EntityResponder(TaskResponder):
 
     async def respond(self, run: TaskRun, turns: int) -> Any:
         """Return the answer of the agent's responder method."""
-        return await invoke(run.methods[cast("Entity", self.key)], run.pending_message)
+        return await invoke(run.methods[cast("Entity", self.key).value], run.pending_message)
 
     def explain(self, run: TaskRun) -> str:
         """Name the tool that the agent does not handle, or the model that it does not have."""
@@ -198,20 +200,18 @@ class SubTaskResponder(TaskResponder):
         return f"{reason} ({why})" if why and pending is not None and pending is self.failed else reason
 
 
-def methods_of(agent: Agent) -> dict[Entity, Callable[..., Any]]:
+def methods_of(agent: Agent) -> Sequence[tuple[Entity, Callable[..., Any]]]:
     """Return the agent's responder methods: of the form that is written, and of two those of the driver."""
     is_async = agents.overrides(agent, "entity_responders_async")
     is_async = is_async and not (is_blocking() and agents.overrides(agent, "entity_responders"))
-    return dict((agent.entity_responders_async if is_async else agent.entity_responders)())
+    return (agent.entity_responders_async if is_async else agent.entity_responders)()
 
 
 def responders_of(run: TaskRun) -> tuple[TaskResponder, ...]:
     """Return the responders of a run in the order in which they are asked; they change only with the task's."""
-    keys = [each for each in run.task.responders if each is _USER] + run.task.non_human_responders
+    keys = [*filter(_IS_USER, run.task.responders), *run.task.non_human_responders]
     if run.keys != keys:
-        run.methods = methods_of(run.task.agent)
-        made = [_made(run, key) for key in keys]
-        run.keys, run.responders = keys, tuple(sorted(made, key=attrgetter("order")))
+        run.keys, run.responders = keys, tuple(sorted(_made(run, keys), key=attrgetter("order")))
     return run.responders
 
 
@@ -222,15 +222,19 @@ def responder_of(run: TaskRun, key: Responder) -> TaskResponder:
         UnknownResponderError: it is neither a task nor an entity as which the agent responds.
     """
     found = next((each for each in responders_of(run) if each.key == key), None)
-    return found or _made(run, key)
+    return found or _made(run, [key])[0]
 
 
-def _made(run: TaskRun, key: Any) -> TaskResponder:
-    if isinstance(key, Entity) and key in run.methods:
-        return (UserResponder if key is _USER else EntityResponder)(run, key)
-    if (kind := getattr(key, "responder_class", None)) is None:
-        raise UnknownResponderError(f"{run.task.agent.name} does not respond as {key}, but as {', '.join(run.methods)}")
-    return kind(run, key)
+def _made(run: TaskRun, keys: Sequence[Any]) -> list[TaskResponder]:
+    for entity, method in methods_of(run.task.agent):
+        run.methods[entity.value] = method
+    made = list[TaskResponder]()
+    for key in keys:
+        if key.value not in run.methods if isinstance(key, Entity) else not hasattr(key, "responder_class"):
+            raise UnknownResponderError(f"{run.task.name} does not respond as {key}, but as {', '.join(run.methods)}")
+        kind = getattr(key, "responder_class", UserResponder if key is _USER else EntityResponder)
+        made.append(kind(run, key))
+    return made
 
 
 def name_of(responder: Any) -> str:

@@ -67,8 +67,8 @@ class TaskRun:
     responders: tuple[TaskResponder, ...] = ()
     keys: list[Responder] | None = None
     """The entities and tasks for which `responders` was made."""
-    methods: dict[Entity, Callable[..., Any]] = field(default_factory=dict[Entity, "Callable[..., Any]"])
-    """The responder methods of the agent."""
+    methods: dict[str, Callable[..., Any]] = field(default_factory=dict[str, "Callable[..., Any]"])
+    """The responder methods of the agent, by the texts of their entities: these have a slow hash of their own."""
     passed_over: Responder | None = None
     """The responder that is being logged as passed over."""
     signs: Signs = SILENCE
@@ -302,7 +302,8 @@ class TaskRun:
             extra = self.pending_message.__pydantic_extra__
             return "output" in extra and not isinstance(extra["output"], AnswerFormatError)
         is_own = self.caller is not None and self.pending_sender is _AGENT
-        return is_own and not (self.task.agent.has_model() or {*self.task.non_human_responders} - {*Entity})
+        # A task can be called, an entity cannot.
+        return is_own and not (self.task.agent.has_model() or any(map(callable, self.task.non_human_responders)))
 
     def user_can_respond(self) -> bool:
         """Return whether the user is asked: in an interactive task, or by a message for the user without tools."""

@@ -148,7 +148,7 @@ class Task(Module, RunAttributes, Generic[T]):
         positive(max_stalled_steps=max_stalled_steps)
         self.agent = agent = ChatAgent() if agent is None else agent
         self.sub_tasks, self.name_sub_task_map = list[Task[Any]](), dict[str, Task[Any]]()
-        self.responders: list[Responder] = [*methods_of(agent)]
+        self.responders: list[Responder] = [entity for entity, _ in methods_of(agent)]
         self.non_human_responders = [each for each in self.responders if each is not Entity.USER]
         super().__init__(name=name or agent.name)
         self.config = self.config_sub_task = config or TaskConfig()
