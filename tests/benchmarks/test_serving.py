@@ -25,7 +25,7 @@ def test_a_small_run_fills_the_page(tmp_path: Path):
         owned = asyncio.run(found.owners.talked(4))
         assert [owned.sessions, owned.wrong, owned.foreign] == [4, 0, 0]
         beside = {kind: found.crowds.measured_beside(kind, 0.2) for kind in ("", "burst")}
-        page = main.page(3, 4, {ours.title: figures}, owned._replace(wrong=7), 0.2, beside)
+        page = main.page(3, 4, 0.01, {ours.title: figures}, owned._replace(wrong=7), 0.2, beside)
     assert "| trivium, `POST /runs` | " in page
     assert " | 7 | 0 |\n" in page
     assert "| nobody | " in page
