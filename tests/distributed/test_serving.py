@@ -19,7 +19,6 @@ from trivium.commander import wait
 from trivium.distributed import AgentServer
 from trivium.exceptions import ConfigurationError, ProviderStatusError
 from trivium.llms import Reasoning, Request
-from trivium.serving import _chat_completion
 from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import GUARD, TOKEN, AsyncEcho, AsyncSleeper, Echo, Sleeper, served
@@ -120,7 +119,7 @@ def test_an_error_in_a_stream_is_an_event(caplog: pytest.LogCaptureFixture):
 
 
 def test_a_silent_stream_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_chat_completion, "PING_SECONDS", 0.01)
+    monkeypatch.setattr("trivium.serving._connections.PING_SECONDS", 0.01)
     sleeper = AsyncSleeper()
     with (
         served(sleeper) as ask,

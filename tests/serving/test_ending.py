@@ -8,7 +8,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from serving._served import GUARD, approve_all, follow, outcome, own_process, said, start
+import pytest
+
+from serving._served import GUARD, approve_all, ask, follow, outcome, own_process, said, start
+from trivium import Agent
+from trivium.serving import AgentServer
+from trivium.testing import ScriptedModel
 
 
 def test_runs_go_on_after_their_server_was_killed_and_clients_get_the_rest(tmp_path: Path):
@@ -79,3 +84,17 @@ def test_a_server_ends_whatever_its_tools_do_and_their_runs_go_on_after_the_rest
         start(client, "loop")
         at_work(4)
         assert ended_by(process, signal.SIGINT, signal.SIGTERM) in (130, 143)  # the second one does not wait
+
+
+def test_clients_that_read_nothing_do_not_hold_up_the_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr("trivium.serving._server.LAST_SECONDS", 0.05)
+    with (
+        AgentServer(Agent(ScriptedModel(["x" * 20_000_000])), token="right-token", port=0, grace=0.1) as server,
+        ask(server.url) as client,
+        client.stream("POST", "/runs", json={"message": "hi", "stream": True}) as response,
+    ):
+        assert response.status_code == 200
+        server.close()
+    assert [each.getMessage() for each in caplog.records if each.name == "uvicorn.error"] == []

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
+import httpx2
 import pytest
+import uvicorn
 
 from _postgres import postgres_server
 from distributed._helpers import AsyncSleeper
@@ -30,7 +35,7 @@ from serving._served import (
 from trivium import Agent, ChatAgent
 from trivium.commander import PASS_WORD, HandlerCoroutine, Job, Limits, handler, tasker
 from trivium.exceptions import ConfigurationError
-from trivium.serving import AgentServer, JobModule, OwnerLimits
+from trivium.serving import AgentServer, JobModule, OwnerLimits, agent_app
 from trivium.tasks import Task
 from trivium.testing import ScriptedModel, call_tool
 
@@ -438,9 +443,24 @@ def test_a_shop_is_what_these_tests_serve():
     assert make_shop()("hi").content == "You said 1."
 
 
-def test_a_stream_that_waits_shows_signs_of_life_and_goes_on(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("trivium.serving._connections.PING_SECONDS", 0.01)
-    with serving() as client, ask(str(client.base_url)) as other:
+@contextmanager
+def own_server() -> Generator[httpx2.Client]:
+    """The application in a server of one's own, and a client of it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as thread:
+        server = uvicorn.Server(uvicorn.Config(agent_app(make_shop(), token="right-token"), log_config=None))
+        running = thread.submit(server.run, [listener])
+        try:
+            with ask(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+                yield client
+        finally:
+            server.should_exit = True
+            running.result()
+
+
+@pytest.mark.parametrize(("serve", "timer"), [(serving, "_connections"), (own_server, "_streams")])
+def test_a_stream_that_waits_shows_signs_of_life_and_goes_on(serve: Any, timer: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(f"trivium.serving.{timer}.PING_SECONDS", 0.01)
+    with serve() as client, ask(str(client.base_url)) as other:
         run = start(client, "buy")
         seen = list[str]()
         with client.stream("GET", f"/runs/{run}/events") as response:
@@ -450,3 +470,18 @@ def test_a_stream_that_waits_shows_signs_of_life_and_goes_on(monkeypatch: pytest
                     approve_all(other, run)
         told = [line.removeprefix("data: ") for line in seen if line.startswith("data: ")]
         assert told == [data for _, data in follow(client, run)]
+
+
+def test_all_runs_are_listed_page_by_page():
+    with serving() as client:
+        runs = [start(client, "hi") for _ in range(5)]
+        seen, page = list[str](), ""
+        while page is not None:
+            found = client.get("/runs", params={"limit": "2", **({"page": page} if page else {})}).json()
+            seen += [each["id"] for each in found["runs"]]
+            if page:
+                runs.append(start(client, "hi"))  # what comes meanwhile moves nothing
+            page = found.get("next_page")
+        assert seen == runs[4::-1]
+        wrong = client.get("/runs", params={"page": "x"})
+        assert [wrong.status_code, wrong.json()["error"]["type"]] == [422, "InvalidRequest"]

@@ -20,7 +20,7 @@ from trivium.serving._a2a_messages import (
     parse_message,
     spoken,
 )
-from trivium.serving._http import json_response, owner_of, read_value
+from trivium.serving._http import json_response, owner_of, page_after, read_value
 from trivium.serving._log import STOPS
 from trivium.serving._openai import parse_conversation
 from trivium.serving._routes import Handled, Routes
@@ -204,7 +204,7 @@ class A2ARoutes(Routes):
         runs = [await self._runs.find(call.owner, task_id) for _, task_id in page]
         return {
             "tasks": [cut_task(_events(run).task(), query.messages, query.with_artifacts) for run in runs],
-            "nextPageToken": f"{page[-1][0]!r}_{page[-1][1]}" if len(rest) > len(page) else "",
+            "nextPageToken": page_after(*page[-1]) if len(rest) > len(page) else "",
             "pageSize": query.size, "totalSize": count,
         }  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._approvals import Verdict
-from trivium.serving._http import objects_in
+from trivium.serving._http import objects_in, page_asked
 from trivium.serving._openai import attached
 from trivium.serving._run_routes import text_field
 from trivium.serving._wire import Failure
@@ -143,23 +143,13 @@ class TaskQuery(NamedTuple):
             Failure: one of them is invalid.
         """
         state = text_field(params, "status")
-        before = None
-        if token := text_field(params, "pageToken"):
-            at, _, task_id = token.partition("_")
-            before = (_float(at), task_id)
+        before = page_asked(text_field(params, "pageToken") or None, "pageToken is the nextPageToken of an answer")
         return cls(
             text_field(params, "contextId"), "" if state == "TASK_STATE_UNSPECIFIED" else state,
             _time(text_field(params, "statusTimestampAfter")), before,
             _number(params, "pageSize", 1, MOST_IN_PAGE) or MOST_IN_PAGE // 2, history_length(params),
             params.get("includeArtifacts") is True,
         )  # fmt: skip
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise Failure(422, "InvalidParams", "pageToken is the nextPageToken of an answer") from None
 
 
 def _time(text: str) -> float:

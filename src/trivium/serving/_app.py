@@ -136,8 +136,8 @@ def agent_app(
     `POST /runs` starts a run, and `GET /runs/{id}/events` streams its events from any of them on; see `docs/serving.md`
     for all routes. `POST /chat_completion` calls the agent, and streams its events where the body says
     `"stream": true`; when its client disconnects, its run is killed. `GET /memory/{session}` shows what it remembers
-    and `DELETE` forgets it; `GET /health_check` needs no token. Signs of life in streams and limits of connections are
-    those of your server.
+    and `DELETE` forgets it; `GET /health_check` needs no token. Limits of connections are those of
+    your server.
 
     Args:
         agent: an agent, a task, or any other module, sync or async; or several by their names.

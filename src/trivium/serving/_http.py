@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST",
+    "PAGE",
     "json_response",
     "objects_in",
     "owner_of",
+    "page_after",
+    "page_asked",
     "read_object",
     "read_value",
     "refuse",
@@ -32,6 +36,8 @@ __all__ = [
 
 _log = logging.getLogger("trivium.serve")
 MOST: Final = 999_999_999_999
+PAGE: Final = "^([0-9]{1,20}(?:\\.[0-9]{1,20})?(?:e[+-]?[0-9]{1,3})?)_([0-9A-Za-z_-]{1,100})$"
+"""The form of what stands for a page of a list."""
 
 
 def owner_of(request: Request) -> str:
@@ -86,6 +92,28 @@ def whole_number(text: str, name: str, least: int, most: int) -> int:
     if digits.isascii() and digits.isdigit() and len(digits) <= 18 and least <= int(text) <= most:
         return int(text)
     raise Failure(422, "InvalidRequest", f"{name} is a whole number from {least} to {most}")
+
+
+def page_after(at: float, run_id: str) -> str:
+    """Return what stands for the page after the run of a time.
+
+    >>> page_asked(page_after(1.5, "run_1"), "a page")
+    (1.5, 'run_1')
+    """
+    return f"{at!r}_{run_id}"
+
+
+def page_asked(text: str | None, wanted: str) -> tuple[float, str] | None:
+    """Return the time and the id of the last run before a page; None: it is the first page, without a text.
+
+    Raises:
+        Failure: the text is none of `page_after`; status 422, with what is wanted.
+    """
+    if text is None:
+        return None
+    if found := re.fullmatch(PAGE, text):
+        return float(found[1]), found[2]
+    raise Failure(422, "InvalidRequest", wanted)
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from trivium.events import JSONObject
+from trivium.serving._http import PAGE
 
 __all__ = ["openapi"]
 
@@ -128,8 +129,13 @@ def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
     """
     run = _reference("Run")
     limit = _query("limit", {"type": "integer", "minimum": 1, "maximum": 1000})
+    page = _query("page", {"type": "string", "pattern": PAGE})
     after = _query("after", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999})
-    listed = {"type": "object", "required": ["runs"], "properties": {"runs": {"type": "array", "items": run}}}
+    following = {"type": "string", "description": "the page of the next request, where there are more"}
+    listed = {
+        "type": "object", "required": ["runs"],
+        "properties": {"runs": {"type": "array", "items": run}, "next_page": following},
+    }  # fmt: skip
     status = {"type": "object", "required": ["status"], "properties": {"status": {"const": "success"}}}
     deleted = {"type": "object", "properties": {"id": {"type": "string"}, "deleted": {"const": True}}}
     return {
@@ -143,7 +149,7 @@ def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
         "security": [{"token": []}],
         "paths": {
             "/runs": {
-                "get": _route("the owner's runs, the latest first", {"200": _json(listed)}, [limit]),
+                "get": _route("the owner's runs, the latest first", {"200": _json(listed)}, [limit, page]),
                 "post": _route("start a run", {"202": _json(run), "200": _events()}, body=_START),
             },
             "/runs/{run_id}": {

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trivium.events import JSONObject
 from trivium.serving._approvals import Verdict, described
-from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
+from trivium.serving._http import (
+    MOST,
+    json_response,
+    owner_of,
+    page_after,
+    page_asked,
+    read_object,
+    whole_number,
+)
 from trivium.serving._log import ENDS
 from trivium.serving._openapi import openapi
 from trivium.serving._routes import Handled, Routes
@@ -85,10 +93,13 @@ class RunRoutes(Routes):
         return json_response(await self._described(run), 202, place)
 
     async def all(self, request: Request) -> Response:
-        """Return the owner's runs, the latest first."""
+        """Return a page of the owner's runs, the latest first, and what asks for the next one, if there is one."""
         most = whole_number(request.query_params.get("limit", "100"), "limit", 1, 1000)
-        found = await self._runs.of_owner(owner_of(request), most)
-        return json_response({"runs": [_head(each) for each in found]})
+        before = page_asked(request.query_params.get("page"), "page is the next_page of an answer")
+        found = await self._runs.of_owner(owner_of(request), most + 1, before)
+        page = found[:most]
+        following = {"next_page": page_after(page[-1].created, page[-1].id)} if len(found) > most else {}
+        return json_response({"runs": [_head(each) for each in page], **following})
 
     async def show(self, request: Request) -> Response:
         """Return how far a run is, what it asks, and its outcome."""

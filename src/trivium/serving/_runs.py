@@ -207,9 +207,9 @@ class Runs:
         """Have one request of a conversation after the other look what there is, as long as the block runs."""
         return self._claims.turn("begin", owner, session)
 
-    async def of_owner(self, owner: str, most: int) -> list[RunRequest]:
-        """Return the runs of an owner, the latest first."""
-        found = await run_in_worker(partial(self.store.runs_of, owner, most))
+    async def of_owner(self, owner: str, most: int, before: tuple[float, str] | None) -> list[RunRequest]:
+        """Return the runs of an owner, the latest first; see `RunStore.runs_of`."""
+        found = await run_in_worker(partial(self.store.runs_of, owner, most, before))
         at_work = self._work.at_work  # of which the store does not have every step
         return [at_work[each.id].request if each.id in at_work else each for each in found]
 

@@ -26,6 +26,7 @@ from trivium.serving._connections import (
 )
 from trivium.serving._guard import LOOPBACK, is_loopback
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
+from trivium.serving._streams import SHOWS_LIFE
 from trivium.serving._tasks import Background
 
 __all__ = ["AgentServer", "HTTPServing"]
@@ -261,7 +262,7 @@ def make_uvicorn(
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup([])
-            make = partial(http, config=config, server_state=self.server_state, app_state=self.lifespan.state)
+            make = partial(http, config=config, server_state=self.server_state, app_state={SHOWS_LIFE: True})
             self._accepting = list[Background]()
             most = max(LEAST_WAITING, min(MOST_WAITING, most_files() // 4))
             for each in sockets or ():
@@ -280,7 +281,17 @@ def make_uvicorn(
             for each in self._accepting:
                 each.cancel("the server stops")
                 await each.ended()
-            await super().shutdown(sockets)
+            late = Background(self._leave)
+            try:
+                await super().shutdown(sockets)
+            finally:
+                late.cancel("all have what there was for them")
+
+        async def _leave(self) -> None:
+            """End the connections whose clients do not read what the end of their runs has left to read."""
+            await wait(grace + 2 * LAST_SECONDS)
+            for each in [*self.server_state.connections]:
+                each.transport.abort()
 
     http = make_protocol(limits)
     config = uvicorn.Config(

@@ -242,9 +242,17 @@ class RunStore:
         """Return runs that ended before a time, the oldest first: some of them, where they are many."""
         return self._requests(" WHERE state IN (?, ?, ?) AND ended < ? ORDER BY ended LIMIT 100", *ENDED, at)
 
-    def runs_of(self, owner: str, most: int = 100) -> list[RunRequest]:
-        """Return the runs of an owner, the latest first."""
-        return self._requests(" WHERE owner = ? ORDER BY created DESC, id LIMIT ?", owner, most)
+    def runs_of(self, owner: str, most: int = 100, before: tuple[float, str] | None = None) -> list[RunRequest]:
+        """Return the runs of an owner, the latest first.
+
+        Args:
+            owner: the owner.
+            most: how many at once.
+            before: the time of the beginning and the id of the last one of the page before; None: the first page.
+        """
+        where, values = ("", ()) if before is None else (" AND (created, id) < (?, ?)", before)
+        order = " ORDER BY created DESC, id DESC LIMIT ?"
+        return self._requests(f" WHERE owner = ?{where}{order}", owner, *values, most)
 
     def last_of(self, owner: str, session: str) -> RunRequest | None:
         """Return the run of a conversation that ended well last; None: there is none."""

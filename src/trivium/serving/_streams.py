@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trivium.events import JSONObject
 from trivium.serving._log import STOPS, EventLog
-from trivium.serving._tasks import while_connected
+from trivium.serving._tasks import while_connected, with_signs
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = ["HEADERS", "IS_STREAM", "PING", "PING_SECONDS", "Awaited", "Streamed", "follow_as", "server_event"]
+__all__ = [
+    "HEADERS",
+    "IS_STREAM",
+    "PING",
+    "PING_SECONDS",
+    "SHOWS_LIFE",
+    "Awaited",
+    "Streamed",
+    "follow_as",
+    "server_event",
+]
 
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 PING: Final = b": ping\n\n"
@@ -23,6 +33,8 @@ or 60 (nginx, AWS), others later."""
 IS_STREAM: Final = "trivium.is_stream"
 """The entry of a request's scope that says so. The connection sends the signs of life: one timer is that of all, and a
 stream that waits for its next event has nothing but its socket."""
+SHOWS_LIFE: Final = "trivium.shows_life"
+"""The entry of a request's state that says that its connection does so; in other servers each stream has a timer."""
 
 Receive = Callable[[], Awaitable[JSONObject]]
 Send = Callable[[JSONObject], Awaitable[None]]
@@ -81,16 +93,19 @@ class Streamed:
 
     async def __call__(self, scope: JSONObject, receive: Receive, send: Send) -> None:
         scope[IS_STREAM] = scope["method"] != "HEAD"
-        await while_connected(receive, self._send(send), self._on_gone)
+        is_shown = SHOWS_LIFE in scope.get("state", ())
+        pieces = self._pieces if is_shown else with_signs(self._pieces, PING, PING_SECONDS)
+        await while_connected(receive, self._send(pieces, send), self._on_gone)
 
-    async def _send(self, send: Send) -> None:
+    async def _send(self, pieces: AsyncGenerator[bytes], send: Send) -> None:
         pairs = [(name.encode(), value.encode()) for name, value in self._headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": pairs})
         try:
-            async for piece in self._pieces:
+            async for piece in pieces:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
+            await pieces.aclose()
             await self._pieces.aclose()
 
 

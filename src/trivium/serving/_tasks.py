@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-__all__ = ["Background", "Deadlines", "News", "Turns", "while_connected"]
+__all__ = ["Background", "Deadlines", "News", "Turns", "while_connected", "with_signs"]
 
 _AT_ONCE: Final = 16
 _PAUSE_SECONDS: Final = 0.01
@@ -135,6 +135,27 @@ class Deadlines(Generic[K, T]):
             self._look_at(max(min(firsts), now + (0 if left else _PAUSE_SECONDS)))
 
 
+async def with_signs(pieces: AsyncGenerator[T], sign: T, seconds: float) -> AsyncGenerator[T]:
+    """Yield what a generator yields, and a sign of life as often as nothing has come for some seconds.
+
+    Args:
+        pieces: the generator.
+        sign: the sign of life.
+        seconds: the seconds.
+    """
+    while True:
+        coming = asyncio.ensure_future(anext(pieces, None))
+        try:
+            while not (await asyncio.wait([coming], timeout=seconds))[0]:
+                yield sign
+        finally:
+            if coming.cancel():
+                await asyncio.gather(coming, return_exceptions=True)
+        if (piece := coming.result()) is None:
+            return
+        yield piece
+
+
 async def while_connected(
     receive: Receive, work: Coroutine[Any, Any, None], on_gone: Callable[[], object] | None = None
 ) -> None:
@@ -149,11 +170,12 @@ async def while_connected(
     async def until_gone() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
+        working.cancel()  # before its next step, which would do all that is left: nobody makes it wait any more
 
     working, gone = asyncio.ensure_future(work), asyncio.ensure_future(until_gone())
     try:
         await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
+        if working.done() and not working.cancelled():
             working.result()
         elif on_gone is not None:
             on_gone()
