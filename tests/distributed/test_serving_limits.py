@@ -169,6 +169,10 @@ class Noted:
     def refuse(self, failure: Failure) -> None:
         self.status = failure.status
 
+    def show_life(self) -> None: ...
+
+    def read_on(self) -> None: ...
+
 
 def test_connections_that_are_answered_are_not_ended_for_others() -> None:
     connections = Connections(ConnectionLimits(total=2, per_address=1))

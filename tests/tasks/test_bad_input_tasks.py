@@ -450,6 +450,10 @@ def test_a_task_is_never_below_itself():
     below.sub_tasks.append(above)  # behind the back of `add_sub_task`
     with pytest.raises(ConfigurationError, match="would be below itself"):
         above.run("hello")
+    alone = Task(scripted("x"), name="Alone")
+    alone.non_human_responders = [alone]
+    with pytest.raises(ConfigurationError, match="Alone would be below itself as a sub-task of Alone"):
+        alone.run("hello")
 
 
 def test_two_sub_tasks_of_one_name_are_told():

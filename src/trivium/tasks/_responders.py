@@ -244,7 +244,7 @@ def name_of(responder: Any) -> str:
     return next((each.value for each in Entity if each.value.lower() == str(responder).lower()), str(responder))
 
 
-def check_sub_tasks(task: Task[Any], sub_tasks: Iterable[Task[Any]], names: Collection[str] = ()) -> None:
+def check_sub_tasks(task: Task[Any], sub_tasks: Iterable[Any], names: Collection[str] = ()) -> None:
     """Refuse sub-tasks that have the task below themselves, and warn of those that others cannot address.
 
     Args:

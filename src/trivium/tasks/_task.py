@@ -149,7 +149,7 @@ class Task(Module, RunAttributes, Generic[T]):
         self.agent = agent = ChatAgent() if agent is None else agent
         self.sub_tasks, self.name_sub_task_map = list[Task[Any]](), dict[str, Task[Any]]()
         self.responders: list[Responder] = [entity for entity, _ in methods_of(agent)]
-        self.non_human_responders = [each for each in self.responders if each is not Entity.USER]
+        self.non_human_responders: list[Responder] = [each for each in self.responders if each is not Entity.USER]
         super().__init__(name=name or agent.name)
         self.config = self.config_sub_task = config or TaskConfig()
         if agent.config is not None:  # from now on the agent has a config of its own
@@ -333,7 +333,7 @@ class Task(Module, RunAttributes, Generic[T]):
         except (RunKilledError, DeadlineExceededError) as error:
             answer = ends.end_stopped_run(self, node, error)
         except RecursionError:
-            check_sub_tasks(self, self.sub_tasks)
+            check_sub_tasks(self, filter(callable, self.non_human_responders))  # a task can be called, an entity cannot
             raise
         return ends.with_output(self, answer, kwargs.get("return_type"))
 
