@@ -70,16 +70,16 @@ def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source
     """
     total, tax = _only(fields, _TOTAL, _TAX), _only(fields, _TAX, None)
     given, taken = _amount(findings, total), _amount(findings, tax)
-    largest = next(iter(sums(source) if total and given is not None else ()), None)
-    if largest is None or total is None or given is None or abs(given) > abs(largest.total):
+    if total is None or given is None or not (stated := sums(source)) or abs(given) > abs(stated[0].total):
         return {}
+    largest = stated[0]
     if tax is not None and taken == 0 and isinstance(findings[tax.name], Evidence):
         return {}  # a document without tax has other sums, as of net amount and shipping
     if tax is None and given not in (largest.net, largest.tax):
         return {}
     found = {} if given == largest.total else {total.name: str(largest.total)}
     if tax is not None and taken is not None:
-        taxes = [each.tax for each in sums(source) if each.total == largest.total]
+        taxes = [each.tax for each in stated if each.total == largest.total]
         found |= {} if taken in taxes else {tax.name: str(taxes[0])}
     return found
 
