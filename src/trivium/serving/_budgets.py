@@ -28,24 +28,26 @@ class OwnerBudgets:
     """
 
     def __init__(self, store: RunStore, most: OwnerLimits, of_run: Limits | None) -> None:
-        self._store, self._most, self._of_run = store, most, of_run
-        self._has_limits = most.tokens_per_day is not None or most.usd_per_day is not None
+        self._store, self._of_run = store, of_run
+        both = {"tokens": most.tokens_per_day, "usd": most.usd_per_day}
+        self._limits = {name: limit for name, limit in both.items() if limit is not None}
         daily = Limits(tokens=most.tokens_per_day, usd=most.usd_per_day)
         self._of_owner = defaultdict[str, Budget](partial(Budget, daily))
         self._at_work = defaultdict[str, dict[str, Budget]](dict)
 
     async def check(self, owner: str) -> None:
         """Raise a Failure of status 429 where an owner has nothing left for today."""
-        if not self._has_limits:
+        if not self._limits:
             return
         tokens, usd = await run_in_worker(partial(self._store.spent_since, owner, time.time() - DAY_SECONDS))
-        for name, limit, spent in (("tokens", self._most.tokens_per_day, tokens), ("usd", self._most.usd_per_day, usd)):
-            if limit is not None and spent >= limit:
+        spent = {"tokens": tokens, "usd": usd}
+        for name, limit in self._limits.items():
+            if spent[name] >= limit:
                 raise _spent(name, limit)
 
     async def begin(self, owner: str, run_id: str, node: TaskNode) -> None:
         """Limit what a run spends, from its node down; what it had spent before counts as it is repeated."""
-        if self._has_limits:
+        if self._limits:
             budget = self._at_work[owner][run_id] = Budget(Limits(), self._of_owner[owner])
             change_scope(node, budget=budget)
             await self.refresh(owner)
@@ -54,7 +56,7 @@ class OwnerBudgets:
     async def refresh(self, owner: str) -> None:
         """Count what the owner's other runs have spent, those of other servers too."""
         runs = dict[str, Budget]()
-        while self._has_limits and runs.keys() != self._at_work[owner].keys():
+        while self._limits and runs.keys() != self._at_work[owner].keys():
             runs = dict(self._at_work[owner])
             since = time.time() - DAY_SECONDS
             tokens, usd = await run_in_worker(partial(self._store.spent_since, owner, since, runs))
@@ -71,10 +73,8 @@ class OwnerBudgets:
 
     def failure(self, error: Exception) -> Failure | None:
         """Return the failure of a run for which nothing was left of its owner's limit; None: it failed otherwise."""
-        if isinstance(error, LimitExceededError):
-            for name, limit in (("tokens", self._most.tokens_per_day), ("usd", self._most.usd_per_day)):
-                if limit is not None and (error.limit, error.value) == (name, limit):
-                    return _spent(name, limit)
+        if isinstance(error, LimitExceededError) and (error.limit, error.value) in self._limits.items():
+            return _spent(error.limit, error.value)
         return None
 
 
