@@ -411,7 +411,7 @@ class AgentNames(Module):
         if msg is None:
             return False
         message = reading.as_message(msg, said_by_program=True)
-        return bool(reading.find_all(self, message)) and not reading.handled_by(self, message)
+        return not reading.handled_by(self, message) and bool(reading.find_all(self, message))
 
     def can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether it is of use to ask this agent: not where all tools of the message are somebody else's."""

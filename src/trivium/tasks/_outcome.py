@@ -14,7 +14,7 @@ from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKill
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import is_tainted, link, linked, links_of
 from trivium.tasks._responders import responders_of
-from trivium.tasks._run import TaskRun, own_names
+from trivium.tasks._run import TaskRun
 from trivium.tasks._signals import without_done
 
 if TYPE_CHECKING:
@@ -33,14 +33,16 @@ def end_run(run: TaskRun, status: StatusCode) -> Message:
     """Return the answer of a run that has ended: its result, or a message without content that says why."""
     task = run.task
     run.why = reason_for(run, status)
-    found = task.result(status) if "result" in own_names(task) else result_of_run(run, status)
+    if "result" in run.own:
+        found = task.agent.to_ChatDocument(task.result(status), author_entity=_USER)
+        found = found and found.replace(status=found.status or status, why=run.why or None)
+    else:
+        found = result_of_run(run, status)
     if found is None:
-        message = no_result(task.name, status, run.why)
+        found = no_result(task.name, status, run.why)
         if run.pending_message is not None:
-            link(run.pending_message, message)
-        return message
-    message = task.agent.to_ChatDocument(found, author_entity=_USER)
-    return message.replace(status=message.status or status, why=run.why or None)
+            link(run.pending_message, found)
+    return found
 
 
 def end_stopped_run(task: Task[Any], node: CallNode, error: RunKilledError | DeadlineExceededError) -> Message:
@@ -75,7 +77,7 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     task, pending = run.task, run.pending_message
     agent: Agent = task.agent
     if pending is None:
-        return Message(content="", sender=task.name, entity=_USER).replace(status=status)
+        return Message(content="", sender=task.name, entity=_USER).replace(status=status, why=run.why or None)
     content, attachments, calls = pending.content, pending.attachments, pending.tool_calls or None
     if attachments and is_done_tool(pending):
         value, attachments = result_of(pending)
@@ -91,6 +93,7 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
         receiver=None if run.caller is not None and pending.receiver == run.caller.name else pending.receiver,
         entity=_USER,
         status=status or pending.status,
+        why=run.why or None,
         attachments=attachments or None,
         tool_calls=calls,
         tool_call_id=None,

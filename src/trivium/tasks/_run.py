@@ -76,13 +76,17 @@ class TaskRun:
     pending_signs: Signs = SILENCE
     recent: deque[Message] = field(default_factory=partial(deque[Message], maxlen=RECENT))
     """The latest messages that were pending: they live as long as `message.parent` may be asked for."""
+    own: Set[str] = field(init=False)
+    """The `own_names` of the task."""
     history: TaskHistory | None = field(init=False)
     """The latest steps, where sequences of events may end the task."""
     loops: LoopDetector = field(init=False)
 
     def __post_init__(self) -> None:
-        self.loops = LoopDetector(self.task.config)
-        self.history = TaskHistory(self.task.done_sequences) if self.task.done_sequences else None
+        task = self.task
+        self.own = own_names(task)
+        self.loops = LoopDetector(task.config)
+        self.history = TaskHistory(task.done_sequences) if task.done_sequences else None
 
     def signs_of(self, message: Message | None) -> Signs:
         """Return the signs of a message, which are read once."""
@@ -135,9 +139,8 @@ class TaskRun:
         task, most = self.task, settings_in_force().max_turns
         turns = min(self.turns, most) if self.turns > 0 and most > 0 else max(self.turns, most)
         while True:
-            own = own_names(task)
-            await (self.take_step(own) if own.isdisjoint(_STEP) else invoke(task.step))
-            is_done, status = task.done() if "done" in own else self.end_of(self.signs_of(self.pending_message))
+            await (self.take_step() if self.own.isdisjoint(_STEP) else invoke(task.step))
+            is_done, status = task.done() if "done" in self.own else self.end_of(self.signs_of(self.pending_message))
             if is_done:
                 return status
             self.steps += 1
@@ -153,11 +156,10 @@ class TaskRun:
                     'meant, or inf_loop_action="status" to end with INF_LOOP'
                 )
 
-    async def take_step(self, own: Set[str], turns: int = -1) -> Message | None:
+    async def take_step(self, turns: int = -1) -> Message | None:
         """Take one step: the pending message is answered, or the run has stalled for one step more.
 
         Args:
-            own: the `own_names` of the task.
             turns: the most steps of a sub-task; -1: no limit.
 
         Returns:
@@ -165,8 +167,8 @@ class TaskRun:
         """
         task = self.task
         with step("step") as node:
-            is_heard = bool(node.scope.listeners) or "log_message" in own
-            found = await self.find_response(turns, is_heard, own)
+            is_heard = bool(node.scope.listeners) or "log_message" in self.own
+            found = await self.find_response(turns, is_heard)
             if found is None:
                 self.stall()
                 key, response = self.pending_sender, self.pending_message
@@ -178,7 +180,7 @@ class TaskRun:
                     emit(node, MessageEvent, self.pending_message)
         return self.pending_message
 
-    async def find_response(self, turns: int, is_heard: bool, own: Set[str]) -> tuple[Responder, Signs] | None:
+    async def find_response(self, turns: int, is_heard: bool) -> tuple[Responder, Signs] | None:
         """Ask the responders in order, and return the signs of the first valid response with its responder.
 
         Without one it is a refusal; None if there is none either.
@@ -189,7 +191,7 @@ class TaskRun:
             unknown = self.unknown_recipient(self.pending_message.receiver)
             if unknown is not None:
                 return _AGENT, self.signs_of(unknown)
-        has_own_response = not own.isdisjoint(_RESPONSE)
+        has_own_response = not self.own.isdisjoint(_RESPONSE)
         refusal: tuple[Responder, Signs] | None = None
         for responder in responders_of(self):
             key, self.is_pass_thru = responder.key, False
@@ -204,7 +206,7 @@ class TaskRun:
                 invoke(task.response, key, turns) if has_own_response else self.request_response(responder, turns)
             )
             signs = SILENCE if response is None else self.signs_of(response)
-            if self.judge(signs, key, own):
+            if self.judge(signs, key):
                 return key, signs
             if signs.has_refusal:
                 refusal = key, signs
@@ -247,7 +249,7 @@ class TaskRun:
         return Message(content=text, sender=task.agent.name, entity=_AGENT)
 
     # ---- judging a response
-    def judge(self, signs: Signs, key: Responder, own: Set[str]) -> bool:
+    def judge(self, signs: Signs, key: Responder) -> bool:
         """Note whether a response ends the task or passes; return whether it is valid. See `is_valid`."""
         task = self.task
         if signs.is_empty:
@@ -256,21 +258,15 @@ class TaskRun:
             ends = signs.says_done or (key is _AGENT and signs.is_done_tool)
             ends = ends or (bool(task.done_if_response) and key.value in task.done_if_response)
         self.is_done, self.is_pass_thru = ends, signs.passes
-        if "valid" in own:
+        if "valid" in self.own:
             return task.valid(signs.message, key)
-        return signs.message is not None and self.is_valid(signs, key, own)
+        return signs.message is not None and self.is_valid(signs, key)
 
-    def is_valid(self, signs: Signs, key: Responder | None, own: Set[str]) -> bool:
-        """Return whether a response ends the search for one: it ends the task, or has content that is no refusal.
-
-        Args:
-            signs: the signs of the response.
-            key: its responder.
-            own: the `own_names` of the task.
-        """
+    def is_valid(self, signs: Signs, key: Responder | None) -> bool:
+        """Return whether a response ends the search for one: it ends the task, or has content that is no refusal."""
         if signs.message is None:
             return False
-        done = self.task.done(signs.message, key) if "done" in own else self.end_of(signs, key)
+        done = self.task.done(signs.message, key) if "done" in self.own else self.end_of(signs, key)
         return done[0] or not (signs.is_empty or signs.is_refusal)
 
     def end_of(self, signs: Signs, key: Responder | None = None) -> tuple[bool, StatusCode]:

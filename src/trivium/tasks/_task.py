@@ -372,7 +372,7 @@ class Task(Module, RunAttributes, Generic[T]):
             self.reset_all_sub_tasks()
         run = begin_run(self, caller, turns)
         run.max_cost, run.max_tokens = spent
-        (self.init if "init" in own_names(self) else run.receive)(given)
+        (self.init if "init" in run.own else run.receive)(given)
         try:
             status = await run.run_steps()
         except LimitExceededError as error:
@@ -402,7 +402,7 @@ class Task(Module, RunAttributes, Generic[T]):
     @driver_neutral
     async def step_async(self, turns: int = -1) -> Message | None:
         """Take one step of the run, and return the pending message after it; a sub-task takes at most `turns` steps."""
-        return await run_of(self).take_step(own_names(self), turns)
+        return await run_of(self).take_step(turns)
 
     step = sync_method(step_async)
 
@@ -420,7 +420,7 @@ class Task(Module, RunAttributes, Generic[T]):
     def valid(self, result: Message | None, r: Any) -> bool:
         """Return whether a response ends the search for one: it ends the task, or has content and is no refusal."""
         run = run_of(self)
-        return run.is_valid(run.signs_of(result), r, own_names(self))
+        return run.is_valid(run.signs_of(result), r)
 
     def done(self, result: Message | None = None, r: Any = None) -> tuple[bool, StatusCode]:
         """Return whether the task is done, and its status.
