@@ -17,7 +17,7 @@ from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
-from trivium.agents._parts import FormatOption, Model
+from trivium.agents._parts import FormatOption
 from trivium.agents._typed import CallMethod, T_co, bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from trivium.commander.lowlevel import AsyncStream, Stream
     from trivium.events import RunEvent
     from trivium.schema import Answer
-
-__all__ = ["Agent", "AsyncAgent", "Model"]
 
 R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]

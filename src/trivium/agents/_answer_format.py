@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from trivium.agents._agent import Agent
     from trivium.agents._names import AgentNames
 
-__all__ = [
-    "AnswerFormat", "answer_format", "is_class", "name_of_type", "repair", "repairs_exceeded", "value_in", "values_in",
-    "with_output",
-]  # fmt: skip
-
 _OPEN_NUMBER = re.compile(r"(?:\A|(?<=[:,\[\s]))-?\d[\d.eE+-]*\Z")
 """A number at the end of a text, which may go on."""
 

@@ -21,8 +21,6 @@ from trivium.module import Module
 from trivium.schema import Message, StreamEventType
 from trivium.schema.lowlevel import check_name
 
-__all__ = ["AgentCallbacks", "TaskCallbacks", "around", "notify", "show_agent", "show_subtask", "user_callback"]
-
 Callback: TypeAlias = Callable[..., Any]
 Piece: TypeAlias = tuple[str, StreamEventType]
 

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
     from trivium.agents._toolbox import ToolClass
 
-__all__ = [
-    "READERS", "as_message", "calls_in", "class_of", "find_all", "find_handled", "handled_by", "handles_tool",
-    "is_empty", "overrides", "parse_call", "read_calls", "recipient_of",
-]  # fmt: skip
-
 READERS: Final = ("get_json_tool_messages", "get_formatted_tool_messages")
 """The documented methods that read calls in a text, where a subclass has written them."""
 _MODEL, _PROGRAM = Origin.MODEL, Origin.PROGRAM  # a member is slow to look up

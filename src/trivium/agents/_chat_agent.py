@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
 
-from trivium.agents._agent import Agent, Model, R
+from trivium.agents._agent import Agent, R
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
-from trivium.agents._parts import FormatOption, given_once
+from trivium.agents._parts import FormatOption, Model, given_once
 from trivium.agents._typed import T_co
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sources_above, sync_method
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from trivium.agents._message_history import MessageHistory
     from trivium.agents._typed import CallMethod
     from trivium.schema import Answer
-
-__all__ = ["AsyncChatAgent", "ChatAgent"]
 
 
 class ChatAgent(Agent[T_co]):

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 else:  # pydantic: the validators below know more
     ModelOption = StoreOption = ParsingOption = Any
 
-__all__ = ["AgentConfig", "ChatAgentConfig"]
-
 
 class AgentConfig(ConfigModel):
     """The parts and options of an agent, as a value.

@@ -16,8 +16,6 @@ from trivium.schema.lowlevel import checked
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["AgentDict", "AgentList", "AsyncSequential", "Sequential"]
-
 
 class AgentList(Agent, UserList[Module]):
     """A list of agents that a module can hold: what they remember is in its `state_dict`, by position.

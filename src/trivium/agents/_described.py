@@ -16,11 +16,6 @@ from trivium.schema import ToolCall, ToolSpec
 if TYPE_CHECKING:
     from trivium.agents._agent import Agent
 
-__all__ = [
-    "FUNCTIONS", "GUIDANCE", "RULES", "calls_in_own_text", "format_rules", "instruction_of", "specs_of",
-    "tool_guidance", "writes_calls_as_text",
-]  # fmt: skip
-
 _spec_of = attrgetter("spec")  # slow to look up
 
 

@@ -32,12 +32,6 @@ if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
     from trivium.memory import Memory
 
-__all__ = [
-    "addressed", "answer_call", "answer_of_config", "answer_without_tools", "as_repair", "call_handler", "ends_call",
-    "handle_all", "handle_tool", "is_misfit", "keep_tool_ids", "link_to_memory", "message_of_call", "misfits_in",
-    "new_messages",
-]  # fmt: skip
-
 _LLM, _MISFIT, _UNKNOWN = Entity.LLM, ActionStatusCode.ARGS_ERROR, ActionValidCode.INVALID  # slow to look up
 ONE_TOOL_AT_A_TIME = "error: call one tool at a time"
 NOT_RUN = "error: not run, since another call of the answer does not fit; make the calls again"

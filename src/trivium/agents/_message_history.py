@@ -15,8 +15,6 @@ from trivium.schema import LLMMessage, Message, Role
 if TYPE_CHECKING:
     from trivium.agents._chat_agent import ChatAgent
 
-__all__ = ["MessageHistory"]
-
 
 class MessageHistory(MutableSequence[LLMMessage]):
     """The messages of the current session as the model reads them: a live view of the agent's memory.

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from trivium.parsing import Parser
     from trivium.schema import LLMMessage
 
-__all__ = ["AgentNames"]
-
 R = TypeVar("R")
 _DEFAULTS = AgentConfig()
 

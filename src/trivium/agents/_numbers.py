@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from trivium.agents._chat_agent import ChatAgent
     from trivium.agents._names import AgentNames
 
-__all__ = ["CHARACTERS_PER_TOKEN", "SESSION_COST", "SESSION_TOKENS", "ask_as_written", "usage_of_response"]
-
 CHARACTERS_PER_TOKEN = 4
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from trivium.agents._answer_format import AnswerFormat
     from trivium.events import RunEvent
 
-__all__ = ["listening_node"]
-
 
 def listening_node(form: AnswerFormat) -> CallNode | None:
     """Return the node of a model call whose partial answers are events; None where nobody listens.

@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
     from trivium.agents._toolbox import Toolbox
 
-__all__ = [
-    "Model", "check_rare", "check_sampling", "given_model", "given_once", "made_aggregator", "made_model",
-    "made_repairs", "made_rounds", "made_tools", "set_format", "set_on_tool_error", "set_tools", "tool_choice",
-    "tools_of",
-]  # fmt: skip
-
 Model: TypeAlias = ModelProtocol | str | None
 """A model, or its name as `trivium.llms.resolve` takes it."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from trivium.agents._typed import CallMethod
     from trivium.schema import Answer
 
-__all__ = ["AsyncStreamingAgent", "AsyncStreamingSequential", "StreamingAgent", "StreamingSequential"]
-
 
 class _Growing:
     """The events of a call as messages, the answers of its agents so far; a model is pulled only as they are read."""

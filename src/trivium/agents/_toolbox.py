@@ -18,11 +18,6 @@ from trivium.schema import ToolSpec
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
 
-__all__ = [
-    "ORCHESTRATION", "NameSet", "ToolAttribute", "ToolClass", "ToolClasses", "ToolProperty", "ToolTable", "Toolbox",
-    "as_toolbox",
-]  # fmt: skip
-
 ToolClass: TypeAlias = type[ToolMessage]
 ToolClasses: TypeAlias = ToolClass | Iterable[ToolClass] | None
 

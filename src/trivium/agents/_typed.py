@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from trivium.commander import Limits, Listener
     from trivium.policies import Policy
 
-__all__ = ["CallMethod", "T_co", "TypedClass", "bracketed", "type_argument"]
-
 T_co = TypeVar("T_co", default=Any, covariant=True)
 """The type of the answers of an agent."""
 

@@ -15,8 +15,6 @@ from trivium.schema import Entity, Message
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
 
-__all__ = ["AskUser", "UserInputEvent", "answer_of_user", "ask_other"]
-
 AskUser: TypeAlias = Callable[[str], Any]
 
 

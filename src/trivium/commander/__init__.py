@@ -13,12 +13,13 @@ from trivium.commander._drivers import (
     sync_method,
     wait,
 )
-from trivium.commander._events import EndedEvent, Event, Listener, QueuedEvent, RetriedEvent, StartedEvent
+from trivium.commander._events import EndedEvent, QueuedEvent, RetriedEvent, StartedEvent
 from trivium.commander._iteration import for_each, iterate
 from trivium.commander._jobs import PASS_WORD, BasicJob, HandlerCoroutine, Job, handler, tasker
 from trivium.commander._limits import Budget, Limits
 from trivium.commander._node import NodeState, Scope, TaskNode, current
 from trivium.commander._streams import AsyncStream, Stream
+from trivium.events import Event, Listener
 from trivium.exceptions import (
     AttributeNotSetError,
     CommanderAlreadyRunningError,

@@ -15,8 +15,6 @@ from trivium.commander._drivers import ThreadEvent
 from trivium.commander._node import NodeState, Scope, TaskNode, current, node_name, parent_of, scope_of
 from trivium.exceptions import CommanderNotRunError, WouldDeadlockError
 
-__all__ = ["CallNode", "SessionLocks", "is_within", "step", "this_call", "this_session"]
-
 T = TypeVar("T")
 _ACTIVE = NodeState.ACTIVE  # a member of an enum is slow to read
 _enter, _leave = current.set, current.reset  # attributes of what is imported are slow to read

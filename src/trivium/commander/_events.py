@@ -5,9 +5,7 @@ from __future__ import annotations
 from logging import DEBUG, WARNING
 from typing import Literal
 
-from trivium.events import Event, JSONObject, Listener, to_json_value
-
-__all__ = ["EndedEvent", "Event", "Listener", "QueuedEvent", "RetriedEvent", "StartedEvent"]
+from trivium.events import Event, JSONObject, to_json_value
 
 
 class QueuedEvent(Event[None, Literal["queued"]], level=DEBUG):

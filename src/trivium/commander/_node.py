@@ -16,8 +16,9 @@ from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from trivium.commander._events import EndedEvent, Event, Listener, StartedEvent
+from trivium.commander._events import EndedEvent, StartedEvent
 from trivium.commander._limits import Budget, Limits, checked_options
+from trivium.events import Event, Listener
 from trivium.exceptions import (
     ArgumentTypeError,
     AttributeNotSetError,
@@ -277,13 +278,12 @@ class TaskNode:
 
     def _change_listeners(self, change: Callable[[tuple[Listener, ...]], tuple[Listener, ...]]) -> None:
         # The cost is paid here, once, never per event or per level: one new scope for each old one.
-        made: dict[int, tuple[Scope, Scope]] = {}
+        made: dict[Scope, Scope] = {}
         for node in self._subtree():
             old = node._scope
-            pair = made.get(id(old))
-            if pair is None:
-                pair = made[id(old)] = (old, old.replace(listeners=change(old.listeners)))
-            node._scope = pair[1]
+            if old not in made:
+                made[old] = old.replace(listeners=change(old.listeners))
+            node._scope = made[old]
 
     # ---- life
     def _start(self) -> None:

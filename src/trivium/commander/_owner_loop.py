@@ -17,8 +17,6 @@ from trivium.commander._node import current
 from trivium.commander._workers import get_running_loop, post_later, submit
 from trivium.exceptions import RunKilledError
 
-__all__ = ["OwnerLoop"]
-
 T = TypeVar("T")
 Work = Callable[[], Coroutine[Any, Any, T]]
 _LAST_SECONDS = 10.0

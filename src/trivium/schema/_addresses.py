@@ -10,8 +10,6 @@ from typing import Any, Final, cast
 from trivium.schema._tool_text import ToolCallReader
 from trivium.schema._values import ToolCall
 
-__all__ = ["named_recipient", "recipient_in"]
-
 _ADDRESS: Final = re.compile(r"\s*TO\[\s*([\w-]+)\s*\]:\s*")
 
 

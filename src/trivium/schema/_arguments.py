@@ -17,8 +17,6 @@ from typing_extensions import is_protocol
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
-__all__ = ["attribute", "check_arguments", "check_name", "checked", "is_mapping", "keywords_of", "positive"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 _WORDS: Final[Mapping[Any, str]] = {
     str: "text", int: "a whole number", Integral: "a whole number", float: "a number", Real: "a number",

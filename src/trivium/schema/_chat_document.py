@@ -18,8 +18,6 @@ from trivium.schema._values import ToolCall, as_usage
 if TYPE_CHECKING:
     from trivium.schema._message import Message
 
-__all__ = ["FUNCTION_CALL", "OLDER_FORM", "ChatDocumentForm", "from_older_form", "link", "linked"]
-
 
 class Changes:
     """Counts the changes of those messages that refer to it."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
         OpenAIToolCall,
     )
 
-__all__ = ["FUNCTION_CALL", "ChatDocLoggerFields", "Conversions", "as_file", "call_kind", "token_usage"]
-
 FUNCTION_CALL: Final = "function_call"
 """The id of a call that came as the older interface's one `function_call`."""
 

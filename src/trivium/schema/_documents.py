@@ -15,8 +15,6 @@ from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import Entity, StatusCode
 from trivium.schema._values import as_usage
 
-__all__ = ["ChatDocMetaData", "DocMetaData", "Document"]
-
 _UNKNOWN = "unknown"
 
 

@@ -13,8 +13,6 @@ from pydantic import Field, field_serializer, field_validator
 
 from trivium.schema._older_names import OlderNames
 
-__all__ = ["FileAttachment"]
-
 _ANY: Final = "application/octet-stream"
 _WEB: Final = ("http://", "https://", "ftp://")
 

@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any, Final
 
-__all__ = ["DEEPEST", "QUOTES", "read_json"]
-
 DEEPEST: Final = 32
 """Levels of objects and lists within each other that are read over faults."""
 QUOTES: Final = "\"'“"

@@ -18,8 +18,6 @@ from trivium.schema._older_names import OlderNames
 from trivium.schema._status import AgentStatusCode, Entity, ModelStatusCode, Origin, StatusCode
 from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_usage, copied
 
-__all__ = ["Answer", "Message", "MessageExtra"]
-
 MessageExtra = Literal[
     "attachments", "entity", "files", "logprobs", "metadata", "origin", "output", "reasoning", "reasoning_state",
     "sources", "status", "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage", "why",

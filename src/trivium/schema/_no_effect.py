@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["ConfigModel", "NoEffect", "NoEffectWarning"]
-
 
 class NoEffectWarning(UserWarning):
     """An option was set that trivium accepts but does not use."""

@@ -14,8 +14,6 @@ from typing import Any, cast
 from trivium.exceptions import ConfigurationError, ObjectNotFoundError
 from trivium.schema._arguments import checked
 
-__all__ = ["create_object", "factory_of", "load_class_from_string"]
-
 
 def create_object(config: Any) -> Any:
     """Return the object that a config describes; anything but a dict is returned as it is.

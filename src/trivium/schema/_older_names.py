@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-__all__ = ["OlderNames"]
-
 if TYPE_CHECKING:
     OlderNames = BaseModel
 else:

@@ -6,8 +6,6 @@ from typing import Any, ClassVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-__all__ = ["ObjectRegistry"]
-
 
 class ObjectRegistry:
     """Finds messages and agents by their ids, and keeps none of them alive.

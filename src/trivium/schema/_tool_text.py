@@ -13,8 +13,6 @@ from trivium.exceptions import ToolArgumentsError
 from trivium.schema._lenient_json import DEEPEST, QUOTES, read_json
 from trivium.schema._values import ToolCall
 
-__all__ = ["ToolCallReader", "WrittenArguments", "calls_in_text", "tool_calls_in", "unfenced"]
-
 _TOKENS = {
     True: re.compile(r'"(?:[^"\\]|\\.)*+"|["{}]', re.DOTALL),
     False: re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|“(?:[^”\\]|\\.)*+”|["'“{}]""", re.DOTALL),

@@ -11,8 +11,6 @@ from trivium.tasks._signals import LoopDetector
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["RunAttributes", "alias"]
-
 V = TypeVar("V")
 
 

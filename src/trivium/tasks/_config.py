@@ -14,8 +14,6 @@ from pydantic import AliasChoices, Field
 from trivium.schema import ConfigModel
 from trivium.schema.lowlevel import check_name
 
-__all__ = ["AgentEvent", "DoneSequence", "EventType", "TaskConfig", "refuse_others"]
-
 
 class EventType(str, Enum):
     """The kinds of events in a sequence that ends a task."""

@@ -8,8 +8,6 @@ from trivium.commander import Event
 from trivium.events import Display, JSONObject, on_one_line, to_json_value
 from trivium.schema import Entity, Message
 
-__all__ = ["Response", "ResponseEvent"]
-
 
 class Response(NamedTuple):
     """The response of a responder in its turn.

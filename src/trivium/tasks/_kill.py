@@ -12,8 +12,6 @@ from trivium.commander.lowlevel import driver_neutral, invoke
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["kill_runs", "running_tasks", "stop_session"]
-
 # `Task.kill_session(session)` is called on the class, so the process has to know the calls that run. They are held
 # weakly, in the order in which they began, so that a task is stopped before its sub-tasks. A kill stops the runs that
 # exist; it leaves nothing behind that could stop a later one.

@@ -23,8 +23,6 @@ from trivium.commander.lowlevel import enter_worker, run_on_loop, submit
 from trivium.exceptions import KillChannelError, RunKilledError
 from trivium.llms.http import back_off
 
-__all__ = ["KillChannel", "answer_reachably", "publish"]
-
 T = TypeVar("T")
 CONNECT_SECONDS = 5.0
 FIRST_DELAY, LONGEST_DELAY = 0.5, 15.0

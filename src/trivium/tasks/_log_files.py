@@ -23,8 +23,6 @@ from trivium.observers.lowlevel import TSV_HEAD, Entry, page_head, render_html, 
 from trivium.schema import Entity, Message, StatusCode
 from trivium.tasks._events import Response, ResponseEvent
 
-__all__ = ["RunLog", "file_name"]
-
 _logger = getLogger("trivium.tasks")
 _LONGEST_NAME: Final = 100
 Write: TypeAlias = Callable[[str], object] | None

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from trivium.tasks._log_files import RunLog
     from trivium.tasks._task import Task
 
-__all__ = ["answer_logged", "log_response", "open_log"]
-
 _logger = getLogger("trivium.tasks")
 
 

@@ -20,8 +20,6 @@ from trivium.tasks._signals import without_done
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["end_run", "end_stopped_run", "no_result", "result_of_run", "value_of_run", "with_output", "with_value"]
-
 _logger = getLogger("trivium.tasks")
 _USER = Entity.USER  # a member is slow to look up
 BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}

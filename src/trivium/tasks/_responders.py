@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from trivium.tasks._run import Responder, TaskRun
     from trivium.tasks._task import Task
 
-__all__ = [
-    "EntityResponder", "SubTaskResponder", "TaskResponder", "UserResponder", "check_sub_tasks", "methods_of",
-    "name_of", "responder_of", "responders_of",
-]  # fmt: skip
-
 _USER = Entity.USER  # a member is slow to look up
 _IS_USER = partial(is_, _USER)
 ONE_TOOL = "error: call one tool at a time; a sub-task accepts no more"

@@ -24,8 +24,6 @@ from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, LoopDetector, Signs
 if TYPE_CHECKING:
     from trivium.tasks._task import Task
 
-__all__ = ["Responder", "TaskRun", "begin_run", "loops_of", "own_names", "run_of"]
-
 Responder: TypeAlias = "Entity | Task[Any]"
 """One that answers in a task: an entity of its agent, or a sub-task."""
 RECENT = 16

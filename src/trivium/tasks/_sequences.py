@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from trivium.tasks._signals import Signs
     from trivium.tasks._task import Task
 
-__all__ = ["TaskHistory", "TaskStep", "parse_done_sequence", "parse_done_sequences"]
-
 _KINDS = {
     **dict.fromkeys(("T", "TOOL"), EventType.TOOL),
     **dict.fromkeys(("L", "LLM"), EventType.LLM_RESPONSE),

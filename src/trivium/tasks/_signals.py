@@ -13,13 +13,8 @@ from trivium.agents import Agent
 from trivium.agents.lowlevel import calls_in, overrides
 from trivium.schema import Entity, Message, ToolCall
 from trivium.schema.lowlevel import is_tainted
-from trivium.schema.signals import DONE, NO_ANSWER, PASS, PASS_TO, SEND_TO, USER_QUIT_STRINGS
+from trivium.schema.signals import DONE, NO_ANSWER, PASS, SEND_TO, USER_QUIT_STRINGS
 from trivium.tasks._config import TaskConfig
-
-__all__ = [
-    "DONE", "NO_ANSWER", "PASS", "PASS_TO", "SEND_TO", "SILENCE", "LoopDetector", "Route", "Signs", "parse_route",
-    "read_signs",
-]  # fmt: skip
 
 _USER = Entity.USER  # a member is slow to look up
 _USER_QUIT: Final = frozenset(word.lower() for word in USER_QUIT_STRINGS)

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from trivium.schema import Answer
     from trivium.tasks._log_files import RunLog
 
-__all__ = ["Responder", "Task"]
-
 T = TypeVar("T", default=Message | None)
 R = TypeVar("R")
 

@@ -17,8 +17,6 @@ from trivium.schema import Entity, Message, ObjectRegistry
 from trivium.schema.lowlevel import link
 from trivium.tasks._task import Task
 
-__all__ = ["TaskTool"]
-
 _TURNS = 10
 _ALL, _NONE = ["ALL"], ["NONE"]
 

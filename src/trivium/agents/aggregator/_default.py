@@ -12,8 +12,6 @@ from trivium.exceptions import ArgumentTypeError, MissingEntryError
 from trivium.memory import Memory
 from trivium.schema import Entity, Message, ToolCall
 
-__all__ = ["DefaultAggregator", "Instruction", "text_of"]
-
 _LLM, _SYSTEM = Entity.LLM, Entity.SYSTEM  # a member is slow to look up
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _THOUGHTS: Final = ("reasoning", "reasoning_state")

@@ -11,8 +11,6 @@ from trivium.memory import Memory
 from trivium.schema import ToolStatusCode
 from trivium.schema.lowlevel import checked
 
-__all__ = ["InternLMToolAggregator"]
-
 _UNREADABLE = ToolStatusCode.PARSING_ERROR  # a member is slow to look up
 
 

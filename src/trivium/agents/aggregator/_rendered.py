@@ -10,8 +10,6 @@ from trivium.memory import Memory
 from trivium.schema import Message
 from trivium.schema.lowlevel import Changes, watch
 
-__all__ = ["SHORT", "rendered"]
-
 Append = Callable[[list[dict[str, Any]], Message, str], None]
 
 _FRESH = 4
