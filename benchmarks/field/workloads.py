@@ -77,6 +77,7 @@ WORKLOADS = (
     _one("first-20", "with 20 new tools, and its first turn", BUILD, do="first", number=20, rounds=3),
     _one("turn", "one turn", RUN, do="turn"),
     _one("ten", "ten tool calls", RUN, do="turn", tool_calls=10),
+    _one("style", "ten tool calls, in Lagent's own style", RUN, do="turn", tool_calls=10, in_lagents_style=True),
     _one("awaited", "one turn, awaited", RUN, do="awaited"),
     _one("ten-awaited", "ten calls of an async tool, awaited", RUN, do="awaited", tool_calls=10),
     _one("stream", "one delta of a streamed answer", RUN, do="stream"),

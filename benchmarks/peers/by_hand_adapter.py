@@ -72,6 +72,9 @@ class Peer(Adapter):
     ) -> Loop:
         return Loop(script, {tool.__name__: tool for tool in tools}, {} if remembers else None)
 
+    def in_lagents_style(self, script: Script, tools: Sequence[Any]) -> Loop:
+        return self.agent(script, tools)
+
     def history(self, agent: Loop, text: str, session: str) -> list[dict[str, Any]]:
         history: list[dict[str, Any]] = [] if agent.sessions is None else agent.sessions.setdefault(session, [])
         history.append({"role": "user", "content": text})

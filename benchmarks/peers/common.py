@@ -268,6 +268,10 @@ class Adapter:
         """Ask an agent, and call `got` with each piece of text as it comes."""
         raise NotImplementedError
 
+    def in_lagents_style(self, script: Script, tools: Sequence[Any]) -> Any:
+        """An agent that `run` asks, written as Lagent's documents write one that calls tools; see `lagent_style`."""
+        raise Cannot("has not the names that Lagent's documents use")
+
     def team(self) -> Callable[[str], str]:
         """A manager who hands the question to a worker, and answers with what he said; a function to ask it.
 

@@ -140,9 +140,10 @@ class Workloads:
         )
         return {"seconds": seconds, "evidence": work(texts, times)}
 
-    def turn(self, tool_calls: int = 0) -> dict[str, Any]:
+    def turn(self, tool_calls: int = 0, *, in_lagents_style: bool = False) -> dict[str, Any]:
         script, given = (calls(tool_calls), [add]) if tool_calls else (hello, [])
-        agent = self.once(("sync", tool_calls), lambda: self.peer.agent(script, given))
+        make = self.peer.in_lagents_style if in_lagents_style else self.peer.agent
+        agent = self.once((make.__name__, tool_calls), lambda: make(script, given))
         first = next(fresh)
         seconds, texts, times = timed(
             lambda some: [self.peer.run(agent, f"question-{each}.", f"session-{each}") for each in some]

@@ -3,47 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from common import WITNESS, Adapter, Call, Cannot, Script, ask, hello, pause, word
-from lagent.actions import ActionExecutor, AsyncActionExecutor, AsyncActionMixin, BaseAction
+from common import WITNESS, Adapter, Cannot, Script, ask, hello, pause, word
+from lagent.actions import AsyncActionExecutor, BaseAction
 from lagent.agents import Agent, AsyncAgent, AsyncStreamingAgent
 from lagent.agents.aggregator import InternLMToolAggregator
 from lagent.hooks import InternLMActionProcessor
-from lagent.llms import AsyncBaseLLM, AsyncGPTAPI, BaseLLM
+from lagent.llms import AsyncBaseLLM, AsyncGPTAPI
 from lagent.prompts.parsers import PluginParser
 from lagent.schema import AgentMessage, ModelStatusCode
+from lagent_style import said, style_of, text
 
-BEGIN, END = "<|action_start|><|plugin|>\n", "<|action_end|>\n"
-
-
-def said(script: Script, messages: Sequence[Mapping[str, Any]]) -> Any:
-    results = list[Any]()
-    for message in reversed(messages):
-        if message["role"] == "user":
-            break
-        if message["role"] == "environment":
-            results.append(message["content"])
-    return ask(script, results[::-1], messages)
-
-
-def text(answer: Any) -> str:
-    """What the model says, a call in the form that the parser reads."""
-    if isinstance(answer, Call):
-        return f"{BEGIN}{json.dumps({'name': answer.name, 'parameters': answer.arguments})}{END}"
-    return answer if isinstance(answer, str) else "".join(answer)
-
-
-class Model(BaseLLM):
-    def __init__(self, script: Script) -> None:
-        super().__init__("scripted")
-        self.script = script
-
-    def chat(self, inputs: Any, session_ids: Any = None, **given: Any) -> str:
-        return text(said(self.script, inputs))
+STYLE = style_of("lagent")
 
 
 class AsyncModel(AsyncBaseLLM):
@@ -68,62 +42,11 @@ class StreamingModel(AsyncModel):
         yield ModelStatusCode.END, text, None
 
 
-class ManagersModel(Model):
+class ManagersModel(STYLE.model):  # type: ignore[misc, name-defined]
     """A manager's model: the worker's answer comes as the last message."""
 
     def chat(self, inputs: Any, session_ids: Any = None, **given: Any) -> str:
         return text(ask(self.script, [inputs[-1]["content"]], inputs))
-
-
-def actions(tools: Sequence[Callable[..., Any]]) -> list[BaseAction]:
-    """Tools as actions."""
-    return [kind_of(tool)() for tool in tools]
-
-
-def kind_of(tool: Callable[..., Any]) -> type[BaseAction]:
-    """An action class that does what a function does."""
-
-    def run(self: Any, a: int, b: int) -> str:
-        """Add two numbers.
-
-        Args:
-            a (int): the first number
-            b (int): the second number
-        """
-        return str(tool(a, b))
-
-    async def arun(self: Any, a: int, b: int) -> str:
-        """Add two numbers.
-
-        Args:
-            a (int): the first number
-            b (int): the second number
-        """
-        return str(await tool(a, b))
-
-    arun.__name__ = arun.__qualname__ = "run"
-    waits = asyncio.iscoroutinefunction(tool)
-    bases = (AsyncActionMixin, BaseAction) if waits else (BaseAction,)
-    body = {"run": arun if waits else run, "__doc__": tool.__doc__}
-    return type(BaseAction)(tool.__name__, bases, body)
-
-
-class Caller(Agent):
-    """Asks, and runs what is called, until there is no call."""
-
-    def __init__(self, model: Any, tools: list[BaseAction]) -> None:
-        super().__init__()
-        self.writer = Agent(
-            model, "Call, or answer.", output_format=PluginParser(), aggregator=InternLMToolAggregator()
-        )
-        self.executor = ActionExecutor(tools, hooks=[InternLMActionProcessor()])
-
-    def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
-        while True:
-            message = self.writer(message, session_id=session_id, **given)
-            if message.formatted["action"] is None:
-                return message
-            message = self.executor(message, session_id=session_id)
 
 
 class AsyncCaller(AsyncAgent):
@@ -162,8 +85,11 @@ class Peer(Adapter):
             return AsyncStreamingAgent(StreamingModel(script))
         if in_loop:
             model: Any = AsyncModel(script)
-            return AsyncCaller(model, actions(tools)) if tools else AsyncAgent(model)
-        return Caller(Model(script), actions(tools)) if tools else Agent(Model(script))
+            return AsyncCaller(model, STYLE.actions(tools)) if tools else AsyncAgent(model)
+        return self.in_lagents_style(script, tools) if tools else Agent(STYLE.model(script))
+
+    def in_lagents_style(self, script: Script, tools: Sequence[Any]) -> Any:
+        return STYLE.caller(STYLE.model(script), STYLE.actions(tools))
 
     def run(self, agent: Any, text: str, session: str) -> str:
         return agent(text, session_id=session).content
@@ -189,8 +115,8 @@ class Peer(Adapter):
             def __init__(self) -> None:
                 super().__init__()
                 self.manager = Agent(ManagersModel(lambda results: f"done {results[-1]}"))
-                self.planner = Agent(Model(lambda results: "Ask the worker."))
-                self.worker = Agent(Model(word))
+                self.planner = Agent(STYLE.model(lambda results: "Ask the worker."))
+                self.worker = Agent(STYLE.model(word))
 
             def forward(self, message: Any, session_id: Any = 0, **given: Any) -> Any:
                 planned = self.planner(message, session_id=session_id)
@@ -236,7 +162,7 @@ class Peer(Adapter):
                 answer = self.inner(message, session_id=session_id)
                 return AgentMessage(sender=self.name, content=f"{answer.content}+")  # as `greeting` has it
 
-        one: Agent = Agent(Model(hello))
+        one: Agent = Agent(STYLE.model(hello))
         for _ in range(depth):
             one = Around(one)
         one("go")

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from common import WITNESS, Adapter, Call, Cannot, Script, ask, handlers, hello, pause, word
+from lagent_style import style_of
 
 from trivium import Agent, ChatAgent, Task
 from trivium.exceptions import TriviumError
@@ -74,9 +75,14 @@ class Peer(Adapter):
     async def arun(self, agent: Agent, text: str, session: str) -> str:
         return (await agent.acall(text, session_id=session)).content
 
+    def in_lagents_style(self, script: Script, tools: Sequence[Any]) -> Any:
+        style = style_of("trivium")
+        return style.caller(style.model(script), style.actions(tools))
+
     def forget(self, agent: Agent, sessions: Sequence[str]) -> None:
-        for session in sessions if agent.memory else ():
-            agent.memory.reset(session)
+        for one in (agent, getattr(agent, "writer", agent)):
+            for session in sessions if one.memory else ():
+                one.memory.reset(session)
 
     async def stream(self, agent: Agent, text: str, got: Callable[[str], Any]) -> None:
         async with agent.open(text) as events:

@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from operator import attrgetter
+from types import NoneType
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, get_args
 
 from pydantic import BaseModel
@@ -46,6 +48,7 @@ class Source(NamedTuple):
 Sources: TypeAlias = frozenset[Source]
 NOTHING: Final[Sources] = frozenset()
 _KINDS: Final = get_args(SourceKind)
+_HOLD_NOTHING: Final = frozenset({str, int, float, bool, bytes, NoneType})
 
 
 def as_sources(value: Iterable[Any]) -> Sources:
@@ -90,26 +93,30 @@ def sources_within(value: object, kind: type[_Sourced]) -> Sources:
         kind: the class of messages.
 
     """
-    found, known, waiting = NOTHING, dict[int, object](), [value]
+    found, known = NOTHING, dict[int, object]()
+    waiting: list[Any] = [value]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, kind):
+        if each.__class__ in _HOLD_NOTHING or isinstance(each, Enum) or id(each) in known:  # a cycle is walked once
+            continue
+        known[id(each)] = each
+        is_dict = each.__class__ is dict  # most are, and are quick to ask
+        if not is_dict and isinstance(each, kind):
             found |= each.sources
-        elif id(each) not in known:  # a cycle is walked once
-            known[id(each)] = each
-            waiting += _parts(each)
-            if isinstance(each, Mapping):
-                with suppress(InvalidSourcesError):  # of a key of that name that means something else
-                    found |= as_sources(cast("Mapping[str, Any]", each).get("sources", ()))
+            continue
+        waiting += each.values() if is_dict else _parts(each)
+        if (is_dict or isinstance(each, Mapping)) and "sources" in each:
+            with suppress(InvalidSourcesError):  # of a key of that name that means something else
+                found |= as_sources(cast("Mapping[str, Any]", each)["sources"])
     return found
 
 
 def _parts(value: object) -> Iterable[object]:
     """Return the values that a container, a dataclass or a pydantic model holds."""
-    if isinstance(value, list | tuple | set | frozenset | deque):
-        return cast("Iterable[object]", value)
     if isinstance(value, Mapping):
         return cast("Mapping[object, object]", value).values()
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return cast("Iterable[object]", value)
     if isinstance(value, BaseModel):
         return [each for _, each in value]
     if is_dataclass(value) and not isinstance(value, type):

@@ -237,7 +237,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     def _take(self, name: str, value: Any) -> None:
         """Set one value; what is none of the seven fields is taken away by None."""
-        if name in type(self).model_fields:
+        if name in vars(self):
             OlderNames.__setattr__(self, name, value)
         elif value is None:
             self.__pydantic_extra__.pop(cast("MessageExtra", name), None)
@@ -400,7 +400,8 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
         for values in (fields, extra):
             if not ATOMS.issuperset(map(type, values.values())):
                 for name, value in values.items():
-                    values[name] = value if value.__class__ in ATOMS else copied(value, memo)
+                    if value.__class__ not in ATOMS:
+                        values[name] = copied(value, memo)
     if links := message.__pydantic_private__:
         links = links.copy()
         for name in OF_ITSELF & links.keys():

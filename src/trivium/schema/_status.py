@@ -124,3 +124,7 @@ class NonToolAction(str, Enum):
 
     FORWARD_USER = "user"
     DONE = "done"
+
+
+STATUS_CODES = (ActionStatusCode, ActionValidCode, AgentStatusCode, Entity, Origin, StatusCode, ToolStatusCode)
+"""The kinds of codes that stand in messages and in what they hold."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import NoneType
 from typing import Any, Final, cast
 
 from trivium.exceptions import ArgumentTypeError
-from trivium.schema._status import ActionStatusCode, ActionValidCode, AgentStatusCode, Entity, Origin, StatusCode
+from trivium.schema._status import STATUS_CODES, ActionStatusCode, ActionValidCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class ActionReturn:
 
     def replace(self, **changes: Any) -> ActionReturn:
         """Return a shallow copy with some of its values replaced."""
-        return dataclasses.replace(self, **changes)
+        return ActionReturn(**{**dict(zip(ActionReturn.__match_args__, _returned(self), strict=True)), **changes})
 
     __replace__ = replace
 
@@ -125,17 +124,15 @@ class ActionReturn:
         )
 
 
-_ENUMS = (AgentStatusCode, Entity, Origin, StatusCode)
-ATOMS = frozenset({str, int, float, bool, bytes, frozenset, NoneType, ToolCall, Usage, *_ENUMS})
+_returned = attrgetter(*ActionReturn.__match_args__)
+ATOMS = frozenset({str, int, float, bool, bytes, frozenset, NoneType, ToolCall, Usage, *STATUS_CODES})
 """The classes of values that never change, and need no copy."""
 
 
 def copied(value: Any, memo: dict[int, Any]) -> Any:
     """Return a deep copy: `copy.deepcopy`, with a short way for what messages mostly hold."""
     kind = value.__class__
-    if kind in ATOMS:
-        return value
-    if kind is tuple and ATOMS.issuperset(map(type, value)):  # a message's tool calls
+    if kind in ATOMS or (kind is tuple and ATOMS.issuperset(map(type, value))):  # a tuple: a message's tool calls
         return value
     if kind is not dict and kind is not list and kind is not ActionReturn:
         try:

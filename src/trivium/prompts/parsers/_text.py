@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
@@ -72,6 +72,9 @@ class StrParser:
         return parsed if isinstance(parsed, str) else write_json(parsed)
 
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False, default=to_jsonable_python).encode  # slow to make
+
+
 def write_json(value: object) -> str:
     """Return a value as JSON text, as a model would write it.
 
@@ -79,6 +82,6 @@ def write_json(value: object) -> str:
         ConfigurationError: it has no JSON form.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, default=to_jsonable_python)
+        return _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"a {type(value).__name__} cannot be written as JSON ({error}): give text") from None
