@@ -29,6 +29,7 @@ from charts import draw
 from figures import Cell
 from imports import measure_imports
 from killed import measure_killed
+from quoted import quote
 from report import page
 from served import measure_served
 from subjects import FLOOR, NAMES, ROOT, Child, Hung, interpreter
@@ -127,9 +128,11 @@ def page_of(found: dict[str, Any], raw: Path) -> Path:
 
 def write_page(found: dict[str, Any], given: argparse.Namespace) -> None:
     """The page, and its charts in a folder of its name beside it."""
-    file = given.page or page_of(found, given.raw)
-    file.write_text(page(found))
+    file, text = given.page or page_of(found, given.raw), page(found)
+    file.write_text(text)
     draw(file)
+    if file == PUBLISHED:
+        quote(text, ROOT / "README.md")
     note(f"written: {file}")
 
 

@@ -106,7 +106,11 @@ def _served(cells: Cells) -> Iterator[Target]:
         rates.pop(FLOOR, None)
         text = f"turns a second, {level} sessions: at least"
         yield _at_least(f"{text} 1.3 of Lagent's", ours, lagent, 1.3)
-        yield _at_least(f"{text} 4 of any other peer's", ours, max(rates.values(), default=None), 4.0)
+        all_there_are = " (the server lets 2,000 through)" if level == "100" else ""
+        yield _at_least(f"{text} 4 of any other peer's{all_there_are}", ours, max(rates.values(), default=None), 4.0)
+    best = peers_best(cells, "served", "100 cpu", FRAMEWORKS)
+    text = "processor time of a turn, 100 sessions: at most a quarter of any other peer's"
+    yield _ratio(text, figure(cells, "served", OURS, "100 cpu"), best and best[1], 0.25)
     text = "1,000 sessions at 60 % of the measured capacity: added at p99 at most Lagent's"
     ours, lagent = (figure(cells, "served", each, "think p99") for each in (OURS, "lagent"))
     yield _ratio(text, ours, lagent, 1.0)
