@@ -50,6 +50,7 @@ def main() -> None:
         (PAGES / target).write_text(page((ROOT / name).read_text("utf-8"), name), "utf-8")
     (PAGES / "examples.md").write_text(examples(), "utf-8")
     draw(PAGES / "benchmarks.md")
+    draw(PAGES / "confidence.md")
     names = write_reference()
     if "--pages" in sys.argv:
         return

@@ -2,7 +2,8 @@
 
 ``python calibrate.py learn DIR --sets open --models default`` writes ``src/trivium/extraction/calibration.json`` from
 what ``run.py --output DIR`` found there. ``python calibrate.py measure DIR --sets reserved`` writes
-``docs/confidence.md`` with its figures, from documents that were not learned from. DIR has a folder for each model.
+``docs/confidence.md`` with its figures and charts, from documents that were not learned from. DIR has a folder for each
+model.
 
 The model is a logistic regression of a few signs (`trivium.extraction._confidence`); its penalty is one standard
 normal prior for each sign, scaled to unit variance. The threshold is the highest at which, cross-validated by
@@ -29,7 +30,7 @@ from trivium.llms import TokenLogprob
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TARGET = ROOT / "src" / "trivium" / "extraction" / "calibration.json"
-PAGE, FIGURES = ROOT / "docs" / "confidence.md", ROOT / "docs" / "confidence"
+PAGE = ROOT / "docs" / "confidence.md"
 LOST = 0.03
 FOLDS = 8
 PRIOR = 1.0
@@ -199,11 +200,11 @@ def measure(folder: Path, sets: Sequence[str], models: Sequence[str]) -> None:
     given = [place for place in places if place.signs]
     learned = [name for name in sets if name in known["sets"]]
     given = cross_validated(given) if learned else predicted(given, known["weights"], known["intercept"])
+    from charts import draw
+
     lines = list(page(given, places, known, sets))
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    FIGURES.mkdir(exist_ok=True)
-    (FIGURES / "reliability.svg").write_text(reliability(given), encoding="utf-8")
-    (FIGURES / "risk-coverage.svg").write_text(risk_coverage(given, known["threshold"]), encoding="utf-8")
+    draw(PAGE)
     print("\n".join(lines))
 
 
@@ -229,67 +230,39 @@ def page(given: Sequence[Place], places: Sequence[Place], known: dict[str, Any],
     yield "\n*Fields* are those that the truth holds, *invented* are values given where it has none, *lost* are right"
     yield "values below the threshold. The confidence is the probability that a value is right:\n"
     yield "![Reliability](confidence/reliability.svg)\n"
-    yield "Below the line the confidence says too much, above it too little; the numbers are values.\n"
+    yield "| the confidence says | are right | values |\n| --- | --- | --- |"
+    yield from reliability(given)
+    yield "\nBelow the line the confidence says too much, above it too little.\n"
+    yield "If only the most certain values are given, how many are wrong? The bold row is the default threshold:\n"
     yield "![Risk and coverage](confidence/risk-coverage.svg)\n"
-    yield "If only the most certain values are given, how many of them are wrong? The mark is the default threshold.\n"
+    yield "| given of all values | wrong of these | least confidence |\n| --- | --- | --- |"
+    yield from risk_coverage(given, known["threshold"])
+    yield ""
     yield "## The signs\n"
     yield "| sign | weight |\n| --- | --- |"
     for name, weight in known["weights"].items():
         yield f"| {name} | {weight:+.2f} |"
 
 
-def reliability(given: Sequence[Place]) -> str:
-    """Draw the share of right values over the confidence, in tenths."""
-    points: list[str] = []
+def reliability(given: Sequence[Place]) -> Iterator[str]:
+    """Yield the rows of the share of right values by the confidence, in tenths."""
     for tenth in range(10):
         inside = [place for place in given if tenth == min(9, int(place.confidence * 10))]
         if inside:
-            x = sum(place.confidence for place in inside) / len(inside)
-            y = sum(place.outcome == "exact" for place in inside) / len(inside)
-            points.append(_dot(x, y, f"{len(inside)}"))
-    line = f'<path d="M{_x(0)} {_y(0)} L{_x(1)} {_y(1)}" stroke="#888" stroke-dasharray="4 4" fill="none"/>'
-    return _chart(line + "".join(points), "confidence", "share of right values")
+            said = sum(place.confidence for place in inside) / len(inside)
+            right = sum(place.outcome == "exact" for place in inside) / len(inside)
+            yield f"| {100 * said:.1f} % | {100 * right:.1f} % | {len(inside)} |"
 
 
-def risk_coverage(given: Sequence[Place], threshold: float) -> str:
-    """Draw the share of wrong values among the most certain ones, over their share of all."""
+def risk_coverage(given: Sequence[Place], threshold: float) -> Iterator[str]:
+    """Yield the rows of the share of wrong values among the most certain ones, in steps of a twentieth."""
     ranked = sorted(given, key=lambda place: -place.confidence)
-    path: list[str] = []
-    wrong, mark = 0, ""
-    for count, place in enumerate(ranked, 1):
-        wrong += place.outcome != "exact"
-        path.append(f"{'L' if path else 'M'}{_x(count / len(ranked))} {_y(wrong / count)}")
-        if place.confidence >= threshold:
-            mark = _dot(count / len(ranked), wrong / count, f"{threshold:.2f}")
-    curve = f'<path d="{" ".join(path)}" stroke="#0b57d0" stroke-width="2" fill="none"/>'
-    return _chart(curve + mark, "share of all values that is given", "share of them that is wrong")
-
-
-def _x(value: float) -> str:
-    return f"{60 + 420 * value:.1f}"
-
-
-def _y(value: float) -> str:
-    return f"{320 - 290 * value:.1f}"
-
-
-def _dot(x: float, y: float, label: str) -> str:
-    text = f'<text x="{_x(x)}" y="{float(_y(y)) - 9:.1f}" text-anchor="middle">{label}</text>'
-    return f'<circle cx="{_x(x)}" cy="{_y(y)}" r="5" fill="#0b57d0"/>{text}'
-
-
-def _chart(content: str, across: str, up: str) -> str:
-    ticks = "".join(
-        f'<text x="{_x(at)}" y="340" text-anchor="middle">{at:.0%}</text>'
-        f'<text x="52" y="{float(_y(at)) + 4:.1f}" text-anchor="end">{at:.0%}</text>'
-        for at in (0, 0.25, 0.5, 0.75, 1)
-    )
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 500 375" font-family="system-ui, sans-serif" '
-        f'font-size="12"><rect width="500" height="375" fill="#fff"/><path d="M{_x(0)} {_y(1)} V{_y(0)} H{_x(1)}" '
-        f'stroke="#333" fill="none"/>{ticks}<text x="270" y="363" text-anchor="middle">{across}</text>'
-        f'<text x="60" y="18">{up}</text>{content}</svg>\n'
-    )
+    kept = sum(place.confidence >= threshold for place in ranked)
+    for count in sorted({*(round(step * len(ranked) / 20) for step in range(1, 21)), kept} - {0}):
+        wrong = sum(place.outcome != "exact" for place in ranked[:count]) / count
+        mark = "**" if count == kept else ""
+        least = ranked[count - 1].confidence
+        yield f"| {mark}{100 * count / len(ranked):.1f} %{mark} | {100 * wrong:.1f} % | {least:.2f} |"
 
 
 def main() -> None:
@@ -305,5 +278,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE))
+    sys.path[:0] = [str(HERE), str(ROOT / "scripts")]
     main()

@@ -160,3 +160,14 @@ def test_the_charts_show_what_the_page_tells(field: Scripts):
 def test_the_readme_quotes_the_page(field: Scripts):
     page, readme = ((ROOT / name).read_text() for name in ("docs/benchmarks.md", "README.md"))
     assert f"\n{field.quoted.BEGIN}\n{field.quoted.sentences(page)}\n{field.quoted.END}\n" in readme
+
+
+def test_a_table_of_shares_is_a_curve_whose_bold_row_has_a_mark(field: Scripts):
+    page = (ROOT / "docs" / "confidence.md").read_text("utf-8")
+    reliability, risk = field.charts.curves_of(page)
+    assert (reliability[0], risk[0]) == ("confidence/reliability.svg", "confidence/risk-coverage.svg")
+    assert risk[1] == ["given of all values", "wrong of these"]
+    assert [point.x for point in risk[2]] == sorted(point.x for point in risk[2])
+    (mark,) = [point for point in risk[2] if point.marked]
+    assert f"| **{mark.x} %** | {mark.y} % |" in page
+    assert not list(field.charts.charts_of(page))
