@@ -44,6 +44,15 @@ def test_a_stalled_run_names_what_each_responder_did():
     assert run.why == result.why
 
 
+def test_a_stalled_run_recommends_what_would_end_it():
+    run, once = task("hello"), task("hello", single_round=True)
+    assert run.run("go") is None
+    assert "single_round=True" in run.why
+    assert once.run("go", turns=8) is None
+    assert "single_round=True ends a run only without run(turns=…)" in once.why
+    assert once.run("go").content == "hello"
+
+
 def test_a_call_of_an_unknown_tool_is_the_reason():
     run = calling("cube")
     with pytest.raises(AnswerFormatError, match="there is no tool 'cube'; there are square"):

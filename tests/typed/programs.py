@@ -170,6 +170,8 @@ async def every_way_to_call_takes_the_same_keywords() -> None:
         await agent.acall("Which city?", timeout="3")  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError):
         agent("Which city?", timeout="3")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError):
+        agent("Which city?", run_id="a", journal="runs.db")  # type: ignore[arg-type]
     assert_type(await agent.acall("Which city?", timeout=3.0, session_id="Ada"), Answer[City])
 
 

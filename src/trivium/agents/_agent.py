@@ -21,7 +21,7 @@ from trivium.agents._parts import FormatOption
 from trivium.agents._typed import CallMethod, T_co, bracketed, type_argument
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
-from trivium.commander import CallNode, current, invoke, this_session
+from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import driver_neutral, emit, is_within, settle, sources_above, sync_method
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
@@ -357,18 +357,13 @@ class Agent(AgentNames, Generic[T_co]):
         given = message if message is None or isinstance(message, Message) else as_message(message)
         if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):
             return None
-        session = this_session()
-        memory = self._memory.get(session) if self._memory else None
         new, extra = (), dict[str, Any]()
         if given is not None:
-            new = handling.new_messages(self, given, memory)
+            new = handling.new_messages(self, given, self.current_memory())
             if (choice := given.__pydantic_extra__.get("tool_choice", "auto")) != "auto":
                 extra["tool_choice"] = choice
         answer = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
-        linked(answer)["agent_id"] = self.id
-        memory = memory or (self._memory.get(session) if self._memory else None)
-        if memory:
-            handling.link_to_memory(memory, answer, given)
+        handling.link_to_memory(self, answer, given)
         if given is not None and "metadata" in given.__pydantic_extra__:
             handling.keep_tool_ids(given, answer)
         return cast("Answer[T_co]", answer)

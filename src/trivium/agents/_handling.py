@@ -309,10 +309,13 @@ def new_messages(agent: AgentNames, message: Message, memory: Memory | None) -> 
     return [plain.replace(content=text, tool_call_id=key) for key, text in results.items()]
 
 
-def link_to_memory(memory: Memory, answer: Message, asked: Message | None) -> None:
-    """Say of which messages the memory holds copies: of an answer, and of the message that it answers."""
-    messages = memory.messages
-    linked(answer)["index"] = len(messages)
-    for kept, given in zip(reversed(messages), (answer, asked), strict=False):
+def link_to_memory(agent: AgentNames, answer: Message, asked: Message | None) -> None:
+    """Say whose an answer is, and of which messages the agent's memory holds copies: of it, and of what it answers."""
+    links, memory = linked(answer), agent.current_memory()
+    links["agent_id"] = agent.id
+    if memory is None:
+        return
+    links["index"] = len(memory.messages)
+    for kept, given in zip(reversed(memory.messages), (answer, asked), strict=False):
         if given is not None:
             (kept.__pydantic_private__ or linked(kept))["same"] = ref(given)

@@ -14,6 +14,7 @@ from trivium.exceptions import AnswerTypeError
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
     from trivium.commander import Limits, Listener
+    from trivium.journal import Journal
     from trivium.policies import Policy
 
 T_co = TypeVar("T_co", default=Any, covariant=True)
@@ -33,6 +34,8 @@ class CallMethod(Protocol[T_co]):
         context: Any = None,
         approve: Callable[[ApprovalRequest], Any] | None = None,
         policy: Policy | None = None,
+        run_id: str | None = None,
+        journal: Journal | None = None,
         **kwargs: Any,
     ) -> T_co: ...
 

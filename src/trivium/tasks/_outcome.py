@@ -24,6 +24,7 @@ _logger = getLogger("trivium.tasks")
 _USER = Entity.USER  # a member is slow to look up
 BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 _ENDS = ". A model ends a task by DONE, a done tool, single_round=True, or its config's handle_llm_no_tool='done'"
+_OUTVOTED = ". single_round=True ends a run only without run(turns=…), which counts over it"
 NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
 
 
@@ -172,7 +173,7 @@ def reason_for(run: TaskRun, status: StatusCode) -> str:
         return run.why
     if status is StatusCode.STALLED:
         reasons = dict.fromkeys(each.explain(run) for each in responders_of(run))
-        ends = _ENDS if run.pending_sender is Entity.LLM else ""
+        ends = "" if run.pending_sender is not Entity.LLM else _OUTVOTED if run.task.single_round else _ENDS
         return f"nobody answered in {run.n_stalled_steps} steps: {'; '.join(reasons)}{ends}"
     if status in (StatusCode.FIXED_TURNS, StatusCode.MAX_TURNS) and not run.task.single_round:
         return f"the run was not done after {run.steps} turns{run.last_error()}"
