@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
+
+from ._source import Source
 
 
 def face_problems(module: ModuleType) -> list[str]:
@@ -23,6 +26,17 @@ def face_problems(module: ModuleType) -> list[str]:
         elif not is_documented(getattr(module, name)):
             found.append(f"{module.__name__}.{name} has no docstring")
     return found
+
+
+def private_lists(sources: Iterable[Source]) -> list[str]:
+    """The private files that list names: what others use of them has no underscore, and so is said once."""
+    return [
+        source.path
+        for source in sources
+        if source.module.rpartition(".")[2].startswith("_") and not source.is_package
+        for node in source.tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
 
 
 def order(name: str) -> tuple[int, list[tuple[int, str]]]:

@@ -9,15 +9,22 @@ from typing import NamedTuple
 
 import pytest
 
-from ._exports import face_problems
-from ._source import read
+from ._exports import face_problems, private_lists
+from ._source import Source, read
 
-PACKAGES = [source.module for source in read("src") if source.is_package]
+LIBRARY = read("src")
+PACKAGES = [source.module for source in LIBRARY if source.is_package]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_public_names(package: str):
     assert face_problems(importlib.import_module(package)) == []
+
+
+def test_private_files_list_no_names():
+    assert private_lists(LIBRARY) == []
+    files = ("_room", "room", "_room/__init__")
+    assert private_lists(Source(f"trivium/{file}.py", "__all__ = []") for file in files) == ["trivium/_room.py"]
 
 
 def face(names: list[str], **values: object) -> ModuleType:

@@ -50,7 +50,7 @@ def test_a_stalled_run_recommends_what_would_end_it():
     assert "single_round=True" in run.why
     assert once.run("go", turns=8) is None
     assert "single_round=True ends a run only without run(turns=…)" in once.why
-    assert once.run("go").content == "hello"
+    assert once("go").content == "hello"
 
 
 def test_a_call_of_an_unknown_tool_is_the_reason():

@@ -27,8 +27,6 @@ from trivium.exceptions import (
 from trivium.schema import ActionReturn, ActionStatusCode
 from trivium.schema.lowlevel import checked, create_object, is_mapping, unfenced
 
-__all__ = ["BaseAction", "BaseParser", "JsonParser", "TupleParser", "describe_tool", "tool_api"]
-
 _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
           "object": "OBJECT"}  # fmt: skip
 _BULLET = re.compile(r"(?:^|\s)[*+-] (\w+)(?:\s*\(([^)]*)\))?:\s*(.*?)(?=\s[*+-] \w+(?:\s*\([^)]*\))?:|$)")

@@ -20,8 +20,6 @@ from trivium.policies import Decision, SinkCall, decide
 from trivium.schema import Message
 from trivium.schema.lowlevel import copied
 
-__all__ = ["ApprovalDecision", "ApprovalEvent", "ApprovalRequest", "Denied", "require_permission"]
-
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:

@@ -16,8 +16,6 @@ from trivium.commander.lowlevel import note_sources, sources_of
 from trivium.policies import as_sources
 from trivium.settings import settings
 
-__all__ = ["cached"]
-
 FORMAT = 2
 
 

@@ -8,8 +8,6 @@ from itertools import count
 from json import JSONDecoder
 from typing import Final
 
-__all__ = ["ASK_LESS", "cut_text", "page_of"]
-
 ASK_LESS: Final = "ask for less, or for a part of it"
 _HEAD: Final = 0.75  # of the text that is left; the end of a long result often has its outcome
 _SLACK: Final = 2  # a boundary between lines is looked for in half of a piece

@@ -11,8 +11,6 @@ from pydantic_core import to_jsonable_python
 
 from trivium.schema import ActionReturn
 
-__all__ = ["call_text", "result_text"]
-
 
 def call_text(name: str, arguments: str | Mapping[str, object]) -> str:
     """Return a tool call as Python code would write it.

@@ -11,8 +11,6 @@ from trivium.actions._tool_message import ToolMessage
 from trivium.policies import SourceKind
 from trivium.schema import Entity, Message
 
-__all__ = ["AgentDoneTool", "DoneTool", "FinalResultTool", "ResultTool", "final_result", "is_done_tool", "result_of"]
-
 
 class AgentDoneTool(ToolMessage):
     """The return value of an agent's handler that ends its task with a result. It is never offered to a model.

@@ -11,8 +11,6 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 from trivium.commander import sync_method
 from trivium.schema import ActionReturn
 
-__all__ = ["AsyncActionMixin", "dual", "is_core"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-__all__ = ["read_exact_json", "refuse_booleans"]
-
 
 def read_exact_json(text: str) -> Any:
     """Return the value of a text.

@@ -31,8 +31,6 @@ from trivium.module import AsyncModule, Hooks, Module, overridable
 from trivium.schema import ActionReturn, ActionValidCode, Entity, FunctionCall, Message, Origin, ToolCall, ToolSpec
 from trivium.schema.lowlevel import create_object, is_mapping, message_of
 
-__all__ = ["ActionExecutor", "AsyncActionExecutor"]
-
 Config: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Callable[..., Coroutine[Any, Any, Message]]
 Specs = TypeVar("Specs", bound=Sequence[ToolSpec])

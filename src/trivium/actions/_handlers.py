@@ -16,8 +16,6 @@ from trivium.exceptions import ToolDefinitionError
 from trivium.module import Module
 from trivium.schema import Message
 
-__all__ = ["find_handler"]
-
 _MESSAGES = frozenset({"Message", "AgentMessage", "ChatDocument", "ChatDoc"})
 Handler: TypeAlias = Callable[[Message], Coroutine[Any, Any, Any]]
 """A coroutine function of the message that carried the call."""

@@ -10,8 +10,6 @@ from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import ActionReturn, ActionStatusCode, ActionValidCode
 
-__all__ = ["FinishAction", "InvalidAction", "NoAction"]
-
 
 class _PlainParser(JsonParser):
     """Parses plain text too, as the only argument."""

@@ -18,8 +18,6 @@ from trivium.module import Module
 from trivium.policies import SourceKind
 from trivium.schema import Entity, Message
 
-__all__ = ["AgentSendTool", "DonePassTool", "ForwardTool", "PassTool", "SendTool"]
-
 
 class PassTool(ToolMessage):
     """The tool of an agent or its model that passes on the incoming message, so that another agent handles it."""

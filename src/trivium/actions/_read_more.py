@@ -12,8 +12,6 @@ from trivium.exceptions import ToolError
 from trivium.memory import MemoryManager
 from trivium.schema import ActionReturn
 
-__all__ = ["READ_MORE", "how_to_read_on", "read_more_of", "whole_text"]
-
 READ_MORE: Final = "read_more"
 _PAGE, _LONGEST_PAGE = 10_000, 40_000
 

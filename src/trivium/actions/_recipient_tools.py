@@ -11,8 +11,6 @@ from trivium.module import Module
 from trivium.policies import SourceKind
 from trivium.schema import Entity, Message
 
-__all__ = ["AddRecipientTool", "RecipientTool"]
-
 
 class _Unaddressed:
     """The message that lacks a recipient, in the question for it."""

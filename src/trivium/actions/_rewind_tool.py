@@ -10,8 +10,6 @@ from trivium.policies import Source, SourceKind
 from trivium.schema import Entity, Message, ObjectRegistry
 from trivium.schema.lowlevel import links_of
 
-__all__ = ["RewindTool", "prune_messages"]
-
 
 class RewindTool(ToolMessage):
     """The tool of a model that replaces one of its messages; everything that followed that message is forgotten.

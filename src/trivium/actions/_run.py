@@ -38,26 +38,6 @@ from trivium.exceptions import (
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 from trivium.schema.lowlevel import copied, is_mapping
 
-__all__ = [
-    "OnToolError",
-    "ToolAbandonedEvent",
-    "ToolCallEvent",
-    "ToolLeftEvent",
-    "ToolProgress",
-    "ToolProgressEvent",
-    "ToolResultEvent",
-    "ToolRetryEvent",
-    "as_arguments",
-    "as_text",
-    "attempt_tool",
-    "call_function",
-    "reason_of",
-    "report_error",
-    "report_progress",
-    "run_tool",
-    "sendable",
-]
-
 OnToolError: TypeAlias = Literal["answer", "raise"]
 """The effect of a tool's unexpected error: the model reads it and goes on, or the run ends with a `ToolFailedError`."""
 

@@ -18,8 +18,6 @@ from trivium.schema.lowlevel import checked
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
 
-__all__ = ["PPT", "AsyncPPT"]
-
 SEPARATOR = "[SPAN]"
 MAX_DECKS, MAX_PAGES, MAX_IMAGE_BYTES = 1000, 200, 5 << 20
 THEMES = {

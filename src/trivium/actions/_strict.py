@@ -8,8 +8,6 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from trivium.exceptions import ToolDefinitionError
 
-__all__ = ["JSONSchema", "accepts_null", "drop_nulls", "is_json_array", "is_json_object", "strict_schema"]
-
 JSONSchema: TypeAlias = dict[str, Any]
 """A JSON schema, or a part of one: its keywords by name."""
 

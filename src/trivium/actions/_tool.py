@@ -37,18 +37,6 @@ from trivium.schema.lowlevel import WrittenArguments, unfenced
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = [
-    "MAX_RESULT",
-    "Arguments",
-    "Directing",
-    "Effect",
-    "Tool",
-    "describe_errors",
-    "find_sink_problem",
-    "remove_titles",
-    "unless_null",
-]
-
 Effect: TypeAlias = Literal["read", "idempotent", "transactional", "once", "composite"]
 """The effect of a call on the world: none; the same for any number of calls; one within the transaction of the run's
 journal; one that must happen once; or those of the tools that it calls itself, as an agent does."""

@@ -35,8 +35,6 @@ from trivium.schema.lowlevel import OlderNames, WrittenArguments, unfenced
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
 
-__all__ = ["ToolMessage", "classes_by_name", "guidance_of"]
-
 T = TypeVar("T")
 CHARACTERS_PER_TOKEN = 4
 _SETTINGS = (

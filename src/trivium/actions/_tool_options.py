@@ -12,8 +12,6 @@ from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, set_optio
 from trivium.exceptions import RetryableToolError
 from trivium.policies import SourceKind
 
-__all__ = ["make_tool", "tool"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -13,8 +13,6 @@ from trivium.actions._tool import read_sections, remove_titles
 if TYPE_CHECKING:
     from trivium.actions._tool_message import ToolMessage
 
-__all__ = ["NOT_ARGUMENTS", "message_schema", "parameters_of", "simple_schema_of", "without_key"]
-
 NOT_ARGUMENTS = ("purpose", "id")
 """The fields of every tool message that are not arguments of a call."""
 

@@ -21,8 +21,6 @@ from pydantic_core import to_jsonable_python
 from trivium.actions._strict import is_json_object
 from trivium.schema.lowlevel import DEEPEST, read_json
 
-__all__ = ["Shape", "find_elements", "is_verbatim", "read_element", "shape_of", "write_element"]
-
 _NAME = r"[^\W\d][\w.-]*+"
 _TAG = re.compile(rf"<(/?)({_NAME})(\s[^<>]*+|/?+)>")
 _KEY = re.compile(r"""\bkey\s*=\s*(?:"([^"]*)"|'([^']*)')""")

@@ -13,8 +13,6 @@ from trivium.actions._xml_text import find_elements, is_verbatim, read_element, 
 from trivium.exceptions import XMLFormatError
 from trivium.schema.lowlevel import unfenced
 
-__all__ = ["XMLToolMessage"]
-
 
 class XMLToolMessage(ToolMessage):
     """A tool message that a model writes as XML.

@@ -9,8 +9,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from trivium.commander import ThreadEvent
 
-__all__ = ["Cache", "Flights", "hash_json"]
-
 
 @runtime_checkable
 class Cache(Protocol):

@@ -15,8 +15,6 @@ from weakref import finalize
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-__all__ = ["SQLiteConnections"]
-
 _SWITCH_SECONDS: Final = 0.005
 """The longest pause before a file is switched to WAL mode again."""
 

@@ -15,8 +15,6 @@ from trivium.exceptions import CacheError, ConfigurationError, MissingExtraError
 from trivium.schema import ConfigModel
 from trivium.schema.lowlevel import checked
 
-__all__ = ["RedisCache", "RedisCacheConfig"]
-
 SECONDS: Final = 5.0
 
 

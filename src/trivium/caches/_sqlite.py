@@ -15,8 +15,6 @@ from trivium.schema.lowlevel import checked
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-__all__ = ["SQLiteCache"]
-
 BUSY_SECONDS: Final = 30.0
 _FRESH: Final = 1.0  # seconds within which a second use of an entry is not written down
 _TABLES: Final = """

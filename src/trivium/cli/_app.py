@@ -22,8 +22,6 @@ from trivium.cli._run_commands import (
 from trivium.cli._screen import as_error, one_line, prepare, silence, write_line
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
-__all__ = ["app", "run"]
-
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 _EXAMPLES = """\b

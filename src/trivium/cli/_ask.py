@@ -32,8 +32,6 @@ from trivium.llms import DeltaEvent
 from trivium.schema import Message
 from trivium.terminal.lowlevel import safe_text
 
-__all__ = ["AskOptions", "answer_question"]
-
 DOES_NOT_TELL = 3
 _NEAREST = 3
 _PLACE = ("source", "line", "end_line", "page", "heading")

@@ -32,8 +32,6 @@ from trivium.terminal.lowlevel import (
     is_terminal,
 )
 
-__all__ = ["ChatOptions", "run_chat"]
-
 FAILED = 1
 _COMMANDS = {
     "/model": "show the model; /model NAME goes on with another",

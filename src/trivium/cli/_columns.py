@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 
 from trivium.extraction import Field
 
-__all__ = ["PLACES", "Columns", "Record"]
-
 Record: TypeAlias = dict[str, Any]
 """A record of `extract_file`: the source, the fields, and the reasons of refusals."""
 

@@ -20,8 +20,6 @@ from trivium import __version__
 from trivium.cli._requirements import extras, requirements
 from trivium.exceptions import MissingExtraError, NoModelError, SandboxUnavailableError, TriviumError
 
-__all__ = ["PURPOSES", "Finding", "examine", "run_doctor"]
-
 PURPOSES = {
     "cli": "the `trivium` command, screens and progress bars",
     "local": "models that run in this process, and reading documents",

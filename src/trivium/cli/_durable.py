@@ -14,8 +14,6 @@ from trivium.extraction import Field
 from trivium.journal import Journal
 from trivium.journal.lowlevel import digest_of
 
-__all__ = ["ExtractionRuns", "check_known", "journal_files"]
-
 _OWN = "extract"
 
 

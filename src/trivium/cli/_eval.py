@@ -31,8 +31,6 @@ from trivium.evals import (
 from trivium.exceptions import AgentChangedError, ConfigurationError, LimitExceededError
 from trivium.journal import Journal
 
-__all__ = ["EvalOptions", "evaluate_agent"]
-
 _MOST_ROWS = 20
 FAILED = 1
 

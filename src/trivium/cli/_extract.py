@@ -26,8 +26,6 @@ from trivium.observers import RunRecord
 from trivium.parsing import PagedDocument, ReadLimits
 from trivium.schema import Document
 
-__all__ = ["ExtractOptions", "run_extraction"]
-
 FAILED, INTERRUPTED = 1, 130
 _Shape = Literal["jsonl", "csv", "table"]
 _SUFFIXES = {

@@ -10,8 +10,6 @@ from typing import Any, cast
 
 from trivium.extraction import Field
 
-__all__ = ["is_value_of", "kind_text", "read_cell"]
-
 _JSON_KINDS = {"number", "integer", "money", "boolean", "list", "group"}
 
 

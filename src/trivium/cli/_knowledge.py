@@ -29,20 +29,6 @@ from trivium.knowledge import EmbeddingModel, IngestEvent, IngestLimits, IngestR
 from trivium.llms import ModelStore
 from trivium.schema import Message
 
-__all__ = [
-    "NOT_TOLD",
-    "CitationsHook",
-    "Places",
-    "choose_store",
-    "citation_data",
-    "citation_lines",
-    "display_name",
-    "find_places",
-    "ingest_places",
-    "is_url",
-    "with_repaired_cache",
-]
-
 T = TypeVar("T")
 
 NOT_TOLD = "The documents do not tell."

@@ -15,8 +15,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
 from trivium.module import Module
 
-__all__ = ["serve_references", "show_tools"]
-
 
 def serve_references(
     references: Sequence[str], transport: Literal["stdio", "http"], host: str, port: int, token: str | None

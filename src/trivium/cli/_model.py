@@ -14,8 +14,6 @@ from trivium.exceptions import ConfigurationError, NoModelError
 from trivium.llms import LocalModel, ModelProtocol, ModelStore, resolve
 from trivium.testing import ScriptedModel, call_tool
 
-__all__ = ["choose_model"]
-
 
 def choose_model(name: str | None, base_url: str | None) -> ModelProtocol:
     """Return the model of a name; without one `$TRIVIUM_MODEL`, else the embedded default.

@@ -13,8 +13,6 @@ from trivium.cli._screen import bar, stdout, write_line
 from trivium.llms import ModelStore, Progress
 from trivium.llms.lowlevel import CATALOGUE
 
-__all__ = ["fetch_model", "list_models", "print_path", "remove_model"]
-
 
 def list_models(as_json: bool) -> None:
     """List the models of the catalogue."""

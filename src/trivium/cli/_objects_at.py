@@ -14,8 +14,6 @@ from trivium.commander import Job
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 
-__all__ = ["import_agent", "import_agents", "import_object"]
-
 
 def import_object(reference: str, what: str, example: str, kinds: tuple[type, ...]) -> Any:
     """Import the object of `module:object`; modules of this folder are found.

@@ -17,8 +17,6 @@ from trivium.cli._kinds import is_value_of, kind_text, read_cell
 from trivium.exceptions import ConfigurationError, OutputError
 from trivium.extraction import Field
 
-__all__ = ["CSV", "JSONLines", "Record", "RecordFile", "storage"]
-
 
 class JSONLines:
     """Records as lines of JSON.

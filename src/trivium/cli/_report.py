@@ -20,8 +20,6 @@ from trivium.parsing import Box, Locator, PagedDocument, ReadLimits
 from trivium.parsing.lowlevel import page_pictures
 from trivium.schema import Document
 
-__all__ = ["Report"]
-
 Spans = Mapping[str, Sequence[tuple[int, int]]]
 """Of each field the places of its evidence in the text."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SCRIPT", "STYLE"]
-
 STYLE = """
 :root { color-scheme: light; --line: #c8ccd2; }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 110rem; color: #1b1f24; }

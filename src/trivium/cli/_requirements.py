@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from typing import NamedTuple
 
-__all__ = ["Requirement", "extras", "requirements"]
-
 _FORM = re.compile(r"(?P<name>[\w.-]+)(\[(?P<extras>[\w,-]+)\])?\s*(?P<versions>[^;]*?)\s*(;\s*(?P<marker>.*))?")
 _VERSION = re.compile(r"(>=|<=|==|!=|<|>)\s*([\w.]+)")
 

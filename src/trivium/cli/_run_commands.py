@@ -8,10 +8,6 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-__all__ = [
-    "COMMANDS", "EVAL_EXAMPLES", "RUNS_EXAMPLES", "WORKER_EXAMPLES", "eval_command", "worker_command",
-]  # fmt: skip
-
 RUNS_EXAMPLES: Final = """\b
 Examples:
   trivium runs --status failed

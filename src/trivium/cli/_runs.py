@@ -22,19 +22,6 @@ from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
 from trivium.ui import run_page
 
-__all__ = [
-    "decide_call",
-    "diff_runs",
-    "forget_runs",
-    "fork_run",
-    "format_time",
-    "list_runs",
-    "open_journal",
-    "repeat_run",
-    "show_run",
-    "write_page",
-]
-
 DIFFERENT = 3
 """The exit status of a comparison that found a difference."""
 _COLOURS = {"done": "green", "running": "cyan", "paused": "yellow", "stopped": "yellow"}

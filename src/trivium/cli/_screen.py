@@ -10,8 +10,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-__all__ = ["as_error", "bar", "one_line", "prepare", "printable", "silence", "stderr", "stdout", "write_line"]
-
 _ENDLESS = 10_000
 _OPTIONS = {
     "max_bytes": "--max-megabytes",

@@ -17,8 +17,6 @@ from trivium.mcp import MCPEndpoint
 from trivium.serving import AgentServer, ConnectionLimits, ServeOptions
 from trivium.serving.lowlevel import HTTPServing, is_loopback
 
-__all__ = ["ServedAt", "browse_runs", "read_tokens", "report_ready", "serve_agents"]
-
 
 class ServedAt(NamedTuple):
     """Where a server listens, for whom, how long runs have to end when it stops, and how many may connect."""

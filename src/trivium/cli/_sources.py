@@ -11,8 +11,6 @@ from trivium.exceptions import DocumentError, DocumentNotFoundError
 from trivium.parsing import ReadLimits, read
 from trivium.schema import Document
 
-__all__ = ["STDIN", "find_documents", "open_document", "read_limits", "source_of"]
-
 STDIN = Path("-")
 _DEVICE = "/dev/stdin"
 _MEMORY_PER_BYTE = 6  # of a document, while it is read

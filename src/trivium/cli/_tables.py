@@ -15,8 +15,6 @@ from trivium.cli._records import CSV, storage
 from trivium.exceptions import MissingExtraError
 from trivium.extraction import Field
 
-__all__ = ["TableFile"]
-
 _LONGEST = 32_767
 """The most characters of a cell in a spreadsheet."""
 

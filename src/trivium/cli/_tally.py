@@ -23,8 +23,6 @@ from trivium.exceptions import (
 )
 from trivium.extraction import NOT_STATED
 
-__all__ = ["Patience", "Tally", "is_refusal"]
-
 _FATAL = (
     ChecksumError, ConfigurationError, DownloadError, EngineError, MissingExtraError, ModelNotFoundError, NoModelError,
 )  # fmt: skip

@@ -19,8 +19,6 @@ from trivium.cli._tally import is_refusal
 from trivium.extraction import DOUBTFUL
 from trivium.observers import RecordedNode, format_usage
 
-__all__ = ["confidence_text", "records_view", "run_tree", "value_text"]
-
 _MOST_REASONS = 20
 _TALLEST_ROW = 6
 

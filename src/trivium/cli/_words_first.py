@@ -7,8 +7,6 @@ from trivium.cli._knowledge import Places, ingest_places
 from trivium.cli._screen import write_line
 from trivium.knowledge import SQLiteStoreConfig
 
-__all__ = ["ENOUGH", "add_vectors", "late_chunks", "may_be_late"]
-
 ENOUGH = 256
 """The passages whose vectors are computed before the answer; they take a few seconds."""
 

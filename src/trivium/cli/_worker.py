@@ -16,8 +16,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
 from trivium.workers import Worker
 
-__all__ = ["list_queues", "work"]
-
 
 def work(
     references: Sequence[str], journal: str, queues: Sequence[str], concurrency: int, grace: float, accepts: bool

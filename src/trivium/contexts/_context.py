@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from trivium.actions.kits import ToolKit
     from trivium.contexts._tools_manager import ToolsManager, ToolType
 
-__all__ = ["Beads", "Context", "ContextPieceTypeError", "ContextTokenError", "SendingOptions"]
-
 T = TypeVar("T")
 Which = Literal["START", "FLOWING", "FIXED", "END"]
 Position = int | str

@@ -10,8 +10,6 @@ from trivium.actions import as_text
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
 
-__all__ = ["ChatPiece", "ContextModelBase", "OpenAIContextModel", "OpenaiContextModel", "approximate_tokens"]
-
 ContextPiece = TypeVar("ContextPiece")
 
 ChatPiece = Mapping[str, Any] | Message

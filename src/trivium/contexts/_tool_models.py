@@ -16,8 +16,6 @@ from trivium.schema import ToolCall
 from trivium.schema.lowlevel import ToolCallReader
 from trivium.streams import Piece, async_dispatcher_tools_call_for_openai, split_among_readers
 
-__all__ = ["CUSTOM_TOOL_MANUAL_TEMPLATE", "CustomToolModel", "OpenaiToolModel", "Roles"]
-
 Roles = Callable[[str], AsyncGenerator[str]]
 """A function from "to_user" or "tool_call" to that part of the answer: text for the user, or tool calls as JSON."""
 

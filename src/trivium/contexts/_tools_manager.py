@@ -11,8 +11,6 @@ from trivium.contexts._tool_models import CustomToolModel, OpenaiToolModel, Role
 from trivium.exceptions import ConfigurationError, UnknownToolError
 from trivium.schema.lowlevel import checked
 
-__all__ = ["ToolType", "ToolsManager"]
-
 ToolType = Literal["PERMANENT", "TEMPORARY"]
 """The lifetime of a tool in a manager, by intention."""
 _TOOL_TYPES: Collection[ToolType] = get_args(ToolType)

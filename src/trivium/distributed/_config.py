@@ -12,8 +12,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 from trivium.schema.lowlevel import factory_of, load_class_from_string
 
-__all__ = ["Config", "config_text", "dotted_path", "import_path", "make_module", "maker_text"]
-
 Config = Mapping[str, Any]
 
 

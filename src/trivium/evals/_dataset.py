@@ -17,8 +17,6 @@ from trivium.exceptions import ArgumentTypeError, ConfigurationError, OutputErro
 from trivium.journal import Journal, RunView
 from trivium.schema import Message
 
-__all__ = ["Case", "Dataset", "E", "E_co", "I", "I_co", "Score", "Scorer", "scorer_name", "write_text"]
-
 I = TypeVar("I", default=Any)  # noqa: E741 - the documented name
 E = TypeVar("E", default=Any)
 J = TypeVar("J", default=Any)

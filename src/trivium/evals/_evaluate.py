@@ -28,8 +28,6 @@ from trivium.schema import Message
 from trivium.schema.lowlevel import positive
 from trivium.tasks import run_batch_function_async
 
-__all__ = ["evaluate", "evaluate_async", "rescore", "rescore_async"]
-
 OnResult: TypeAlias = Callable[[CaseResult[I, E]], object]
 
 _OF_ALL = (AgentChangedError, ConfigurationError, MissingExtraError, NestedRunError, RunInputError)

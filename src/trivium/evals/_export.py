@@ -17,8 +17,6 @@ from trivium.journal import RunNode
 from trivium.schema import Message
 from trivium.schema.lowlevel import read_json
 
-__all__ = ["write_html", "write_inspect_log"]
-
 _STYLE = """:root{color-scheme:light dark}
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:76rem;padding:0 1rem}
 table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #8886;padding:.35rem .6rem;text-align:left;

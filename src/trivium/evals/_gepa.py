@@ -23,8 +23,6 @@ from trivium.module import Module
 if TYPE_CHECKING:
     from gepa.core.adapter import EvaluationBatch
 
-__all__ = ["TextAdapter", "improve_texts", "load_texts", "save_texts", "texts_of"]
-
 _NAME = "system_message"
 _logger = getLogger("trivium.evals")
 

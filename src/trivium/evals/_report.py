@@ -14,8 +14,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.journal import Divergence, Journal, RunView
 from trivium.schema import Message, Usage
 
-__all__ = ["CaseResult", "Comparison", "EvaluationReport", "Flip", "Metric", "compare"]
-
 
 @dataclass(frozen=True, slots=True)
 class CaseResult(Generic[I_co, E_co]):

@@ -9,10 +9,6 @@ from math import ceil, comb, inf, sqrt
 from random import Random
 from statistics import NormalDist, fmean, pstdev
 
-__all__ = [
-    "bootstrap", "cases_needed", "cohens_kappa", "paired_interval", "paired_test", "pass_at_k", "pass_hat_k", "wilson",
-]  # fmt: skip
-
 _DRAWS, _STEPS, _PASSED_OR_NOT = 2_000, 10**12, {-1.0, 0.0, 1.0}
 
 

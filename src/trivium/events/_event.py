@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from trivium.events._union import RunEvent
     from trivium.schema import Usage
 
-__all__ = ["Display", "Event", "Listener", "escape_controls", "exception_line", "on_one_line", "to_json_value"]
-
 D_co = TypeVar("D_co", covariant=True, default=Any)
 K_co = TypeVar("K_co", covariant=True, bound=str, default=str)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-__all__ = ["JSONObject", "JSONValue"]
-
 JSONValue: TypeAlias = "dict[str, JSONValue] | list[JSONValue] | str | int | float | bool | None"
 """A value that JSON can hold, as a parser gives it; check its class before use."""
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from trivium.events._event import Event
 
-__all__ = ["HOMES", "built_in", "event_class", "event_kinds"]
-
 HOMES: Final = {
     "ApprovalEvent": "actions",
     "CacheEvent": "llms",

@@ -9,8 +9,6 @@ from typing_extensions import TypeVar
 from trivium import events
 from trivium.events._registry import HOMES, built_in
 
-__all__ = ["RunEvent"]
-
 if TYPE_CHECKING:
     from trivium.schema import Message
 

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from trivium.exceptions._root import LimitError, TriviumError
 
-__all__ = [
-    "DatabaseConnectionError",
-    "DatabaseError",
-    "QueryError",
-    "QueryRefusedError",
-    "QueryTimeoutError",
-    "QueryTooLargeError",
-]
-
 
 class DatabaseError(TriviumError):
     """A database cannot be opened or asked. `database` is its place, without its password."""

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-__all__ = ["install_command"]
-
 
 def install_command(package: str | None, extra: str = "") -> str:
     """Return the command, for a POSIX shell, that installs a package where trivium is installed.

@@ -4,25 +4,6 @@ from __future__ import annotations
 
 from trivium.exceptions._root import TriviumError
 
-__all__ = [
-    "AgentChangedError",
-    "DecisionNotValidError",
-    "DivergedError",
-    "JournalDamagedError",
-    "JournalError",
-    "JournalVersionError",
-    "NestedRunError",
-    "NoSuchRequestError",
-    "NotRecordedError",
-    "RecordedError",
-    "RunAliveError",
-    "RunInputError",
-    "RunPausedError",
-    "RunTakenOverError",
-    "UnknownNodeError",
-    "UnknownRunError",
-]
-
 
 class JournalError(TriviumError):
     """A journal cannot be used, or a run in it cannot go on. `run_id` is "" where no run is concerned."""

@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from trivium.exceptions._root import TriviumError
 
-__all__ = [
-    "CollectionNotFoundError",
-    "EmbeddingMismatchError",
-    "FilterError",
-    "IncompleteSourceError",
-    "KnowledgeError",
-    "StoreBusyError",
-    "StoreConnectionError",
-    "StoreDamagedError",
-    "StoreError",
-    "StoreFullError",
-    "StoreVersionError",
-]
-
 
 class KnowledgeError(TriviumError):
     """Documents could not be kept, or nothing could be looked up in them."""

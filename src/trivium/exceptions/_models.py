@@ -4,27 +4,6 @@ from __future__ import annotations
 
 from trivium.exceptions._root import TriviumError
 
-__all__ = [
-    "AllModelsFailedError",
-    "AnswerFormatError",
-    "ChecksumError",
-    "ContextOverflowError",
-    "DownloadError",
-    "EmbeddingError",
-    "EngineError",
-    "MalformedAnswerError",
-    "ModelError",
-    "ModelNotFoundError",
-    "NoModelError",
-    "ProviderAuthenticationError",
-    "ProviderBusyError",
-    "ProviderConnectionError",
-    "ProviderError",
-    "ProviderQuotaError",
-    "ProviderStatusError",
-    "RateLimitStoreError",
-]
-
 
 class ModelError(TriviumError):
     """A model could not answer."""

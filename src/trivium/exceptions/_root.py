@@ -8,32 +8,6 @@ from typing import Any, Self
 
 from trivium.exceptions._install import install_command
 
-__all__ = [
-    "AgentNameError",
-    "AnswerTypeError",
-    "ArgumentTypeError",
-    "BeadNotFoundError",
-    "CacheError",
-    "CassetteError",
-    "CassetteMismatchError",
-    "ConfigurationError",
-    "ContextPieceTypeError",
-    "ContextTokenError",
-    "FieldsError",
-    "LimitError",
-    "MissingExtraError",
-    "NotAgentError",
-    "NotInteractiveError",
-    "ObjectNotFoundError",
-    "OutputError",
-    "PromptTemplateError",
-    "StateError",
-    "TriviumError",
-    "UnknownResponderError",
-    "UnknownRoleError",
-    "UnsupportedParameterError",
-]
-
 
 class TriviumError(Exception):
     """The root of the tree: `except TriviumError` catches what trivium raises, and nothing else."""

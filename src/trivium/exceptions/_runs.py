@@ -7,28 +7,6 @@ from typing import Any, Self
 
 from trivium.exceptions._root import LimitError, TriviumError
 
-__all__ = [
-    "AttributeNotSetError",
-    "CommanderAlreadyRunningError",
-    "CommanderError",
-    "CommanderNotRunError",
-    "DeadlineExceededError",
-    "FinishedNodeError",
-    "InfiniteLoopError",
-    "LimitExceededError",
-    "NotHandlerError",
-    "NotTaskerError",
-    "PasswordError",
-    "RecursionTooDeepError",
-    "RunError",
-    "RunKilledError",
-    "SuspendedError",
-    "TaskError",
-    "TaskResultError",
-    "ToolFailedError",
-    "WouldDeadlockError",
-]
-
 
 class RunError(TriviumError):
     """A run could not go on. `path` is the place in the run tree."""

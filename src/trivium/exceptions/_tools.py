@@ -7,46 +7,6 @@ from collections.abc import Iterable
 from trivium.exceptions._models import AnswerFormatError
 from trivium.exceptions._root import LimitError, TriviumError
 
-__all__ = [
-    "CallOriginError",
-    "DocumentError",
-    "DocumentLimitError",
-    "DocumentNotFoundError",
-    "DocumentTimeoutError",
-    "DocumentTooLargeError",
-    "EmptyDocumentError",
-    "FetchAddressError",
-    "FetchConnectionError",
-    "FetchContentTypeError",
-    "FetchError",
-    "FetchStatusError",
-    "FetchTimeoutError",
-    "FetchTooLargeError",
-    "MCPConnectionError",
-    "MCPError",
-    "MCPProtocolError",
-    "MCPTimeoutError",
-    "MCPTooLargeError",
-    "MCPToolsChangedError",
-    "NoExecutorError",
-    "OCRMissingError",
-    "PolicyRefusedError",
-    "RemoteAgentError",
-    "RemoteConnectionError",
-    "RemoteLimitError",
-    "RemoteServiceError",
-    "RemoteStartError",
-    "RetryableToolError",
-    "SandboxUnavailableError",
-    "ToolArgumentsError",
-    "ToolDefinitionError",
-    "ToolError",
-    "ToolNotApprovedError",
-    "ToolkitError",
-    "UnknownToolError",
-    "UnreadableDocumentError",
-]
-
 
 class DocumentError(TriviumError):
     """A document could not be read. `source` is its path."""

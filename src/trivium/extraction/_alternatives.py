@@ -12,8 +12,6 @@ from trivium.extraction._numbers import plain_number
 from trivium.extraction._shapes import distinguishing_words
 from trivium.extraction._source import SourceText
 
-__all__ = ["alternatives"]
-
 
 def alternatives(field: Field, source: SourceText, most: int = 3) -> list[Evidence]:
     """Return dates, amounts or numbers that a field of this kind may mean, the nearest to its words first.

@@ -19,8 +19,6 @@ from trivium.module import Module, overridable
 from trivium.schema import Message
 from trivium.tasks import Task
 
-__all__ = ["Outcome", "extract_file", "extract_files"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

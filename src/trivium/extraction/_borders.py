@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["begins_word", "ends_word", "is_in_compound"]
-
 _SPACELESS = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 )

@@ -27,8 +27,6 @@ from trivium.llms import TokenLogprob
 from trivium.parsing import Locator, PagedDocument, PassageIndex, split
 from trivium.schema import Document
 
-__all__ = ["DOUBTFUL", "Case"]
-
 _PASSAGE = 500
 _BUDGET, _ROWS_BUDGET = 3600, 10_800
 

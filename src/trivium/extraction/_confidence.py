@@ -18,8 +18,6 @@ from trivium.extraction._shapes import distinguishing_words
 from trivium.extraction._source import SourceText
 from trivium.llms import TokenLogprob
 
-__all__ = ["Calibration", "Certainty", "calibration", "certainties", "confidence", "signs"]
-
 _ENTRY = re.compile(r'[\s,{]*("(?:[^"\\]|\\.)*")\s*:\s*')
 _EMPTY = frozenset(["null", '""', '"",', '""}'])
 _LEAST = 1e-6

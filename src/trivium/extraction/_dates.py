@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from trivium.extraction._months import month_numbers
 
-__all__ = ["DateSpan", "date_spans", "parse_dates", "read_date"]
-
 # Each gap is bounded, so that a long run of spaces costs no more than its length.
 _NAME = r"(?P<name>(?:[^\W\d_]|[\u0300-\u036f]){3,16}\.?)"
 _START = r"(?<![^\W\d_])"

@@ -25,8 +25,6 @@ from trivium.extraction._shapes import (
 )
 from trivium.extraction._source import SourceText
 
-__all__ = ["NOT_STATED", "Evidence", "Finding", "GroupEvidence", "ListEvidence", "Refusal", "find_evidence"]
-
 _ABSENT = frozenset(
     phrase
     for line in (

@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from trivium.exceptions import FieldsError
 
-__all__ = ["MAX_ITEMS", "MAX_LENGTH", "Field", "Kind", "json_schema", "parse_fields"]
-
 MAX_ITEMS = 50
 """The most items that a list may have."""
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["NOT_STATED", "Evidence", "Finding", "GroupEvidence", "ListEvidence", "Refusal", "evidence_in"]
-
 NOT_STATED = "the document does not state it"
 """The reason of a refusal if nothing was proposed: there is nothing to ask again about."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 
-__all__ = ["month_numbers"]
-
 _LANGUAGES = """
 January February March April May June July August September October November December
 Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec

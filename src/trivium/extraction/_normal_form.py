@@ -9,8 +9,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TypeAlias
 
-__all__ = ["NormalForm", "Span", "display", "normalise"]
-
 Span: TypeAlias = tuple[int, int]
 """Start and end of a piece of the original text, as Python slices it."""
 

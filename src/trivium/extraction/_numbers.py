@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from trivium.extraction._currencies import unit_pattern
 
-__all__ = ["NUMBER_WORDS", "NumberSpan", "number_spans", "parse_number", "plain_number", "proposed_numbers", "readings"]
-
 NUMBER_WORDS: Mapping[str, int] = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
     "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,

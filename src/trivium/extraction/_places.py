@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["COUNTRIES", "LANGUAGES"]
-
 _COUNTRIES = """
 AT Austria Österreich Autriche Oostenrijk|AU Australia Australien Australie|BE Belgium Belgien Belgique België
 BG Bulgaria Bulgarien Bulgarie България|BR Brazil Brasilien Brésil Brasil|CA Canada Kanada

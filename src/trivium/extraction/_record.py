@@ -8,8 +8,6 @@ from trivium.actions import ToolMessage
 from trivium.extraction._fields import Field, json_schema
 from trivium.schema import ToolSpec
 
-__all__ = ["record_message"]
-
 
 def record_message(fields: Sequence[Field]) -> type[ToolMessage]:
     """Make a tool message `record` with these fields.

@@ -18,8 +18,6 @@ from pydantic.errors import PydanticUserError
 from trivium.exceptions import FieldsError
 from trivium.extraction._fields import Field, Kind, check_names
 
-__all__ = ["fields_from_model", "fields_from_schema", "load_fields"]
-
 _Schema = Mapping[str, Any]
 _KINDS: Mapping[str, Kind] = {
     "string": "text", "number": "number", "integer": "integer", "boolean": "boolean", "array": "list",

@@ -7,8 +7,6 @@ import re
 from trivium.extraction._fields import Field
 from trivium.extraction._places import COUNTRIES, LANGUAGES
 
-__all__ = ["STOP_WORDS", "asks_currency", "distinguishing_words", "misfit", "name_before", "names_asked", "trim"]
-
 _EMAIL = r"(?:mailto:)?[^\s<>()\[\],;:@]+@[^\s<>()\[\],;@]+"
 _MAILBOX = re.compile(rf"""["']?(?P<name>[^<>"@]*[^\W\d_][^<>"@]*?)["']?[\s,]*[<(\[]{_EMAIL}[>)\]]?""")
 _IS_EMAIL = re.compile(rf"<?{_EMAIL}>?")

@@ -18,8 +18,6 @@ from trivium.extraction._money import money_spans
 from trivium.extraction._normal_form import LINE_BREAK, NormalForm, Span, normalise
 from trivium.extraction._numbers import number_spans
 
-__all__ = ["SourceText"]
-
 _HYPHEN_IN_WORD = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _CENTS = re.compile(r"\d[.,]\d\d\Z")
 _ENOUGH = 10_000

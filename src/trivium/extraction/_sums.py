@@ -11,8 +11,6 @@ from trivium.extraction._fields import Field
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, Refusal
 from trivium.extraction._source import SourceText
 
-__all__ = ["Sum", "corrections", "sums"]
-
 _MOST = 400
 """Distinct amounts of a document beyond which its sums are not searched."""
 

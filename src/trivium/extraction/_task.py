@@ -19,9 +19,6 @@ from trivium.llms.lowlevel import WrappedModel, deltas_of
 from trivium.schema import Message
 from trivium.tasks import Task
 
-__all__ = ["Checker", "extraction_task"]
-
-
 _TOKENS, _LIST_TOKENS, _ROWS_TOKENS = 120, 1000, 3000
 """The most tokens of an answer for one value, for one list, and for one list of groups."""
 

@@ -7,8 +7,6 @@ import logging
 from trivium.exceptions import ConfigurationError
 from trivium.schema.lowlevel import checked
 
-__all__ = ["get_logger"]
-
 
 @checked
 def get_logger(

@@ -8,8 +8,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.schema import Message
 from trivium.schema.lowlevel import create_object
 
-__all__ = ["Hook", "RemovableHandle", "as_returned"]
-
 
 class Hook:
     """Base of hooks: override the methods that you need, as `def` or `async def`; they run in place and must be fast.

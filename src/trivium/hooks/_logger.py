@@ -15,8 +15,6 @@ from trivium.hooks._hook import Hook
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
 
-__all__ = ["MessageLogger"]
-
 _FORMAT = "%(asctime)s %(levelname)8s %(name)8s - %(message)s"
 _COLORS = ("31", "32", "33", "34", "35", "36")
 

@@ -9,8 +9,6 @@ from trivium.hooks._hook import Hook
 from trivium.schema import ActionReturn, ActionStatusCode, FunctionCall, Message, ToolStatusCode
 from trivium.schema.lowlevel import is_mapping
 
-__all__ = ["ActionPreprocessor", "InternLMActionProcessor"]
-
 
 class ActionPreprocessor(Hook):
     """Turns a message whose `formatted` names an action into a call for an executor, and its result into text.

@@ -9,8 +9,6 @@ from typing import Final
 from trivium.http._exchange import Exchange
 from trivium.http._messages import BodyError
 
-__all__ = ["ACCEPTED", "pieces_of_body"]
-
 ACCEPTED: Final = "gzip, deflate"
 BEGINNING: Final = 2_000
 """Bytes of a body that are kept for the error of one that cannot be decompressed."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ssl
 import sys
 
-__all__ = ["system_certificates"]
-
 
 def system_certificates() -> ssl.SSLContext:
     """Return a context that verifies by the file in `SSL_CERT_FILE`, the folder in `SSL_CERT_DIR`, or else the system.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from trivium.http._exchange import Exchange
     from trivium.http._http2 import HTTP2Connection
 
-__all__ = ["ConnectionPool", "HTTPClient", "ServerAddress"]
-
 LONGEST_IDLE: Final = 5.0
 """Seconds after which an idle connection is not used again: many servers close theirs then."""
 CONNECT_SECONDS: Final = 10.0

@@ -15,8 +15,6 @@ try:
 except ImportError as error:  # it was built for another platform or Python, as in an image that was made elsewhere
     raise MissingExtraError("httptools", error=f"httptools, which parses HTTP, cannot be loaded ({error})") from error
 
-__all__ = ["Connection"]
-
 MAX_WAITING: Final = 256 << 10
 """Bytes of a body that wait to be read before the server is made to wait."""
 

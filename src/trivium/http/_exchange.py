@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from trivium.http._messages import HTTPError, ServerSilentError
 
-__all__ = ["Exchange", "Outgoing"]
-
 
 class Outgoing(NamedTuple):
     """A request as it is sent.

@@ -35,8 +35,6 @@ try:
 except ImportError:
     raise MissingExtraError("h2", "http2") from None
 
-__all__ = ["HTTP2Client"]
-
 _WINDOW: Final = 16 << 20
 """Bytes that a server may send on one connection before some are read."""
 _FRAME_HEAD: Final = 9

@@ -10,8 +10,6 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from trivium.http._messages import HTTPRequest, HTTPResponse
 
-__all__ = ["Layer", "Send", "Sender", "add_layer", "exchange", "replaces_network"]
-
 Send = Callable[[HTTPRequest], Awaitable[HTTPResponse]]
 
 

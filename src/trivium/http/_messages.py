@@ -8,17 +8,6 @@ from typing import Final
 
 from trivium.exceptions import TriviumError
 
-__all__ = [
-    "BodyError",
-    "ConnectFailedError",
-    "ConnectionLostError",
-    "HTTPError",
-    "HTTPRequest",
-    "HTTPResponse",
-    "InvalidRequestError",
-    "ServerSilentError",
-]  # fmt: skip
-
 
 class HTTPError(TriviumError):
     """An HTTP request got no response, or not all of it."""

@@ -11,8 +11,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.http._messages import InvalidRequestError
 from trivium.http._urls import URL
 
-__all__ = ["login_of", "proxy_for"]
-
 
 def proxy_for(url: URL, known: Mapping[str, str]) -> URL | None:
     """Return the address of the proxy for an address; None for a direct connection.

@@ -9,8 +9,6 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from trivium.http._messages import InvalidRequestError
 
-__all__ = ["URL"]
-
 _PORTS: Final = {"http": 80, "https": 443}
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SAFE: Final = "/%:@!$&'()*+,;=~-._[]?"

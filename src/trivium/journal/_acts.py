@@ -11,8 +11,6 @@ from typing import Final
 
 from trivium.journal._store import Entry, damaged
 
-__all__ = ["ActNotes"]
-
 _FORGOTTEN: Final = 0
 _LARGEST: Final = 1 << 16
 """The bytes from which on the notes are cleared, once the records stand in the main file."""

@@ -12,8 +12,6 @@ from trivium.exceptions import ConfigurationError, DecisionNotValidError, NoSuch
 from trivium.journal._seals import Decided, Seal, digest_of_call
 from trivium.journal._store import Entry, RunInfo
 
-__all__ = ["APPROVAL", "PendingApproval", "ask_later", "decisions_on", "flaw_of", "pending_in"]
-
 APPROVAL = "approval"
 """The name of the nodes in which approvals are asked for."""
 

@@ -12,8 +12,6 @@ from trivium.commander.lowlevel import step as node_of
 from trivium.exceptions import ConfigurationError
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 
-__all__ = ["RunBlock", "step", "step_async"]
-
 T = TypeVar("T")
 _EFFECTS: Final = get_args(EffectKind)
 

@@ -24,8 +24,6 @@ from trivium.journal._codec import notes_in
 from trivium.journal._fingerprints import changed_lines
 from trivium.journal._store import Entry, EntryKind, check_text
 
-__all__ = ["NOT_STOPPED", "Claims", "Record"]
-
 NOT_STOPPED: Final = '"not stopped"'
 """The body of the record that a stop, the one before it, does not count: what an effect had come to until then does."""
 

@@ -34,8 +34,6 @@ from trivium.schema import (
     Usage,
 )
 
-__all__ = ["Codec", "Notes", "digest_of", "digest_of_messages", "is_large", "notes_in", "with_notes", "without_notes"]
-
 _TAG: Final = "$"
 _MARK: Final = f'"{_TAG}"'
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

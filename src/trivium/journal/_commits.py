@@ -13,8 +13,6 @@ from typing import Generic, TypeAlias, TypeVar
 
 from trivium.commander.lowlevel import Outcome, await_reply, driver_neutral, is_blocking, open_reply, submit
 
-__all__ = ["GroupCommit"]
-
 T = TypeVar("T")
 Commit: TypeAlias = Callable[[Sequence[T]], Mapping[int, Exception]]
 """Writes several, in one transaction, and returns the errors of those that may not be written, by their places. An

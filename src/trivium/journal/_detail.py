@@ -11,8 +11,6 @@ from trivium.journal._codec import Codec
 from trivium.journal._store import Entry, Part
 from trivium.journal._tree import RunNode
 
-__all__ = ["MOST_BEFORE", "describe_node", "entries_near", "plain", "read_input"]
-
 MOST_BEFORE: Final = 400
 """The records before a node that tell what it knew."""
 

@@ -9,8 +9,6 @@ from typing import Any, Final, NamedTuple, cast
 
 from trivium.journal._codec import Codec, digest_of
 
-__all__ = ["Digests"]
-
 _LONG: Final = 12
 """The entries from which on a conversation is worth knowing."""
 _MOST: Final = 64

@@ -9,8 +9,6 @@ from typing import Any, Literal, NamedTuple
 from trivium.commander.lowlevel import CallNode, emit
 from trivium.events import Event, JSONObject
 
-__all__ = ["Fork", "ForkedEvent", "UnclaimedEvent", "report_unclaimed"]
-
 _logger = getLogger("trivium.journal")
 
 

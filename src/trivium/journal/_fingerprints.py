@@ -11,8 +11,6 @@ from typing import Any, Final, Literal, TypeAlias
 from trivium.exceptions import AgentChangedError
 from trivium.journal._store import Part, chain_of
 
-__all__ = ["Changes", "Fingerprint", "Fingerprints", "changed_lines", "fingerprint_chain"]
-
 Fingerprint: TypeAlias = Mapping[str, Any]
 """The parts of an agent by their names, as JSON's own values: its instruction, model, tools and output."""
 

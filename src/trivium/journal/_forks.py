@@ -13,8 +13,6 @@ from trivium.journal._tree import RunNode
 from trivium.schema import ToolCall
 from trivium.schema.lowlevel import EDITED
 
-__all__ = ["KEEP", "Divergence", "entries_before", "first_divergence", "without_decisions"]
-
 KEEP: Final[Any] = object()
 """In place of an edited outcome: the node runs again."""
 _CLOCKS: Final = frozenset(("now", "random", "new_id"))

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from trivium.journal._queue import Named, RunQueue
     from trivium.journal._queued_run import QueuedRun, Schedule
 
-__all__ = ["Journal", "attempt_of", "queue_of"]
-
 T = TypeVar("T")
 
 

@@ -13,8 +13,6 @@ from trivium.policies import NOTHING, Sources
 from trivium.schema import ActionReturn, Message
 from trivium.schema.lowlevel import Changes, watch
 
-__all__ = ["HasState", "chains_of", "restore"]
-
 _CONSTANT: Final = frozenset((str, int, float, bool, type(None), tuple, frozenset, ActionReturn))
 """Classes of values that do not change where they stand."""
 

@@ -10,8 +10,6 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from trivium.events import JSONObject
 
-__all__ = ["Head", "NodeStatus", "RunOutline", "outline_of"]
-
 NodeStatus: TypeAlias = Literal["done", "failed", "open"]
 """The status of a node; one that is open has begun, and nothing says that it has ended."""
 _STATUS: Final[dict[str, NodeStatus]] = {

@@ -10,8 +10,6 @@ from typing import Generic, NamedTuple, TypeVar
 from trivium.commander.lowlevel import is_blocking, place_of_caller
 from trivium.exceptions import RunAliveError, RunTakenOverError
 
-__all__ = ["Caller", "Leases", "Owner", "own_process"]
-
 T = TypeVar("T")
 
 

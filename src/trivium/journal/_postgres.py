@@ -38,8 +38,6 @@ from trivium.journal._store import (
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["PostgresRunStore"]
-
 _SETTINGS: Final = {"synchronous_commit": "off"}
 """A commit outlasts this process at once, and a failure of the server after a moment; see `append`."""
 _TABLES: Final = """

@@ -16,8 +16,6 @@ from trivium.journal._store import no_text
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["PostgresConnections", "is_lost"]
-
 # Both ends of a connection give up half a minute after the last that they heard of each other, also where they sent
 # something meanwhile: so a wait ends, and a lease of a machine that is gone is free, but that of a long act is kept.
 _DEFAULTS: Final = {

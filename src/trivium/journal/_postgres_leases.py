@@ -14,8 +14,6 @@ from trivium.journal._postgres_connections import PostgresConnections
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["Lease", "PostgresLeases"]
-
 _KEY: Final = "hashtextextended(current_schema() || '/trivium_run/' || %s, 0)"
 
 

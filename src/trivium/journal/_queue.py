@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from trivium.journal._journal import Journal
 
-__all__ = ["APPLICATION", "RECORDS", "RUN", "SCHEDULED", "Named", "RunQueue", "check_queue", "quiet_log"]
-
 T = TypeVar("T")
 APPLICATION: Final = "trivium"
 SCHEDULED: Final = "trivium.scheduled"

@@ -16,8 +16,6 @@ from trivium.schema import Message
 if TYPE_CHECKING:
     from trivium.journal._queue import RunQueue
 
-__all__ = ["RUN", "QueueStatus", "QueuedRun", "RunEntries", "Schedule"]
-
 T = TypeVar("T")
 RUN: Final = "trivium.run"
 """The name of the workflow that a run is."""

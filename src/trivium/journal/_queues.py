@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from trivium.journal._postgres_connections import PostgresConnections
 
-__all__ = ["QueueInfo", "WaitingRun", "WorkerInfo", "has_queues", "read_queues", "read_waiting", "read_workers"]
-
 
 class WorkerInfo(NamedTuple):
     """A worker that is there.

@@ -12,8 +12,6 @@ from trivium.commander.lowlevel import CallNode, driver_neutral, scope_of
 if TYPE_CHECKING:
     from trivium.journal._run import DurableRun
 
-__all__ = ["recorded_read"]
-
 T = TypeVar("T")
 
 

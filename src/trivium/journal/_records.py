@@ -13,8 +13,6 @@ from trivium.journal._commits import GroupCommit
 from trivium.journal._seals import Seal
 from trivium.journal._store import Appending, Entry, Part, Store, Writing
 
-__all__ = ["NewRecords", "Records"]
-
 
 class Records:
     """The records that an attempt writes, all in the order in which they were made; threads may share it.

@@ -18,8 +18,6 @@ from trivium.journal._owners import Caller
 from trivium.journal._run import DurableRun, EffectKind, Reconcile
 from trivium.journal._store import Appending, Entry, RunInfo, RunStatus, Store, Writing
 
-__all__ = ["ReplayJournal"]
-
 T = TypeVar("T")
 
 

@@ -49,8 +49,6 @@ from trivium.journal._store import Entry, EntryKind, RunStatus, Store, Writing, 
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
 
-__all__ = ["DurableRun", "EffectKind", "HasState", "Reconcile"]
-
 T = TypeVar("T")
 EffectKind: TypeAlias = Literal["read", "idempotent", "transactional", "once"]
 """The effect of an act on the world: none; the same for any number of times; one in the transaction of the journal; or

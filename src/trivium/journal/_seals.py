@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.journal._store import Entry
 
-__all__ = ["Decided", "Seal", "digest_of_call"]
-
 _SHORTEST: Final = 16
 _KEY_BYTES: Final = 32
 

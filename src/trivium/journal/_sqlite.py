@@ -46,8 +46,6 @@ from trivium.journal._store import (
     unknown_run,
 )
 
-__all__ = ["SQLiteRunStore"]
-
 BUSY_SECONDS: Final = 30.0
 _TABLES: Final = """
 BEGIN IMMEDIATE;

@@ -19,8 +19,6 @@ from trivium.commander.lowlevel import (
 )
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 
-__all__ = ["Stopped", "cancelled_after", "ending_of", "find_stop", "stop_again"]
-
 
 class Stopped(NamedTuple):
     """A stop within a run, which goes on.

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from trivium.journal._records import NewRecords
     from trivium.journal._seals import Seal
 
-__all__ = [
-    "BRIEF", "VERSION", "Appending", "Entry", "EntryKind", "Part", "RunInfo", "RunStatus",
-    "Store", "UndoneError", "Writing", "chain_of", "check_input", "check_text", "checked_entries", "checked_parts",
-    "damaged", "missing_parts", "newer_version", "no_text", "taken_over", "unknown_run",
-]  # fmt: skip
-
 VERSION: Final = 2
 
 BRIEF: Final = "CASE WHEN kind = 'error' OR (kind = 'outcome' AND name = 'model') THEN body ELSE '' END"

@@ -12,8 +12,6 @@ from trivium.journal._outline import NodeStatus, outline_of
 from trivium.journal._store import Entry
 from trivium.schema import Usage
 
-__all__ = ["RunNode", "tree_of"]
-
 
 @dataclass(slots=True, eq=False)
 class RunNode:

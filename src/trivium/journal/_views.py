@@ -24,8 +24,6 @@ from trivium.schema import Message, Usage
 if TYPE_CHECKING:
     from trivium.journal._journal import Journal
 
-__all__ = ["RunView"]
-
 T = TypeVar("T")
 
 

@@ -19,8 +19,6 @@ from trivium.schema import Document
 if TYPE_CHECKING:
     from trivium.knowledge._library import Library
 
-__all__ = ["IngestItem"]
-
 
 @dataclass(slots=True)
 class IngestItem:

@@ -34,8 +34,6 @@ from trivium.parsing import Chunk
 from trivium.parsing.chunks import Chunker
 from trivium.schema.lowlevel import checked, positive
 
-__all__ = ["IngestEvent", "IngestProgress", "IngestReport", "Library", "Outcome"]
-
 Place: TypeAlias = "str | os.PathLike[str] | Source"
 Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed", "dropped"]
 """The outcome of a source; "reading" until it is complete."""

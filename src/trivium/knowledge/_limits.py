@@ -8,8 +8,6 @@ from trivium.parsing import ReadLimits
 from trivium.parsing.lowlevel import MAX_BYTES
 from trivium.schema.lowlevel import positive
 
-__all__ = ["IngestLimits"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestLimits:

@@ -16,8 +16,6 @@ from trivium.schema import LLMFunctionSpec, LLMMessage, LLMResponse, OpenAIToolC
 if TYPE_CHECKING:
     from trivium.language_models.base import LanguageModel
 
-__all__ = ["Below", "stream_by_chat"]
-
 Stream = Callable[[Any, Request], Any]
 
 

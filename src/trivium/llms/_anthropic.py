@@ -13,8 +13,6 @@ from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._claude import ClaudeMessageReader
 from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
 
-__all__ = ["PATH", "PUBLIC_URL", "ClaudeModel", "anthropic_address", "anthropic_headers", "request_anthropic"]
-
 PUBLIC_URL = PROFILES["anthropic"].url
 PATH = "/v1/messages"
 VERSION = "2023-06-01"  # the last in which older models take sampling parameters; newer ones take it too

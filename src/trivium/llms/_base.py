@@ -17,8 +17,6 @@ from trivium.llms._parameters import check_spelling
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
 from trivium.schema.lowlevel import check_name, checked, keywords_of
 
-__all__ = ["AsyncBaseAPILLM", "AsyncBaseLLM", "BaseAPILLM", "BaseLLM"]
-
 Answer = Iterable[Delta] | AsyncIterable[Delta] | Awaitable[Iterable[Delta]]
 TemplateParser = Callable[..., Any]
 StopWords = str | Sequence[str] | None

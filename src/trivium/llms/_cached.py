@@ -33,8 +33,6 @@ from trivium.schema import Usage
 from trivium.schema.lowlevel import checked
 from trivium.settings import settings
 
-__all__ = ["CacheEvent", "CachedModel", "Lookup"]
-
 FORMAT: Final = 3  # raised by each change of the stored form or of the values in a key
 _COMPLETE: Final = (None, "stop", "tool_calls")
 

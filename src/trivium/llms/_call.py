@@ -29,9 +29,6 @@ from trivium.llms._protocol import (
 )
 from trivium.schema import ToolCall, Usage
 
-__all__ = ["DeltaEvent", "UsageEvent", "call_model", "model_node"]
-
-
 REPLY_TYPES = (ReasoningState, Reply, TokenLogprob)
 
 

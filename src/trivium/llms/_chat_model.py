@@ -14,8 +14,6 @@ from trivium.llms._prices import Pricing
 from trivium.llms._protocol import ChatMessage, Delta, ModelProtocol, Parameters, Reply, Request
 from trivium.schema import ModelStatusCode
 
-__all__ = ["AsyncModelMixin", "ChatModel", "as_messages", "identity_of"]
-
 Messages: TypeAlias = Sequence[ChatMessage]
 Growing: TypeAlias = tuple[ModelStatusCode, str, None]
 Answers: TypeAlias = Any

@@ -13,8 +13,6 @@ from trivium.llms._protocol import Delta, Request
 from trivium.llms.providers import PROFILES
 from trivium.schema.lowlevel import checked
 
-__all__ = ["AsyncClaudeAPI", "ClaudeAPI"]
-
 META: Final = roles("user")
 
 

@@ -18,8 +18,6 @@ from trivium.llms._wrapped import WrappedModel, deltas_of
 from trivium.schema import Usage
 from trivium.schema.lowlevel import checked, positive
 
-__all__ = ["CostLimitedModel", "CostLimiter"]
-
 Period: TypeAlias = Literal["day", "month"]
 _PERIODS: Final = {"day": "%Y-%m-%d", "month": "%Y-%m", None: "all"}
 

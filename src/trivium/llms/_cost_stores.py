@@ -14,8 +14,6 @@ from trivium.llms._rate_stores import PostgresRateStore, Rate, RedisRateStore, S
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["CostStore", "cost_store_at"]
-
 _ROUNDING: Final = 1e-9  # dollars: a rounding error of a sum is no reason to refuse a request
 _NO_RATE: Final = Rate(None, None)
 

@@ -25,8 +25,6 @@ from trivium.llms._wrapped import deltas_of, first_delta
 from trivium.schema import Usage
 from trivium.schema.lowlevel import checked
 
-__all__ = ["Fallback", "FallbackEvent", "FallbackModel"]
-
 PASSING: Final = (ProviderConnectionError, ProviderBusyError, ProviderQuotaError, AllModelsFailedError)
 Link: TypeAlias = ModelProtocol | str | tuple[ModelProtocol | str, Parameters]
 

@@ -12,8 +12,6 @@ from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._gemini import GeminiMessageReader
 from trivium.llms.wire._gemini_request import gemini_beginning, gemini_body, gemini_names
 
-__all__ = ["GoogleModel"]
-
 
 class GoogleModel(ProviderModel):
     """A Gemini model, over Google's REST interface `generateContent`.

@@ -17,8 +17,6 @@ from trivium.llms.http._transport import bearer, with_path
 from trivium.llms.providers import PROFILES, capabilities_of
 from trivium.schema.lowlevel import checked
 
-__all__ = ["GPTAPI", "AsyncGPTAPI"]
-
 META: Final = roles("system")
 _EXTRA: Final = OURS | {"top_k"}
 """Parameters of open models that few servers accept."""

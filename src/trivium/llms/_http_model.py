@@ -16,8 +16,6 @@ from trivium.llms.http._transport import Keys, Transport
 from trivium.llms.providers import Profile
 from trivium.schema.lowlevel import checked
 
-__all__ = ["OURS", "HTTPModel", "roles"]
-
 OURS: Final = frozenset({"skip_special_tokens", "session_id"})
 """Parameters of text models that the interfaces of providers do not have."""
 

@@ -8,8 +8,6 @@ from typing import Any, Final, TypeAlias, cast
 from trivium.exceptions import ConfigurationError, MissingEntryError, UnknownRoleError
 from trivium.schema.lowlevel import checked
 
-__all__ = ["INTERNLM2_META", "APITemplateParser", "LMTemplateParser", "MetaTemplate"]
-
 RoleEntry: TypeAlias = Mapping[str, Any]
 MetaTemplate: TypeAlias = Sequence[RoleEntry]
 """One entry for each role.

@@ -22,8 +22,6 @@ from trivium.llms.wire._openai_responses import ResponsesReader, responses_begin
 from trivium.llms.wire._written import Beginning
 from trivium.schema.lowlevel import checked
 
-__all__ = ["OpenAIModel", "request_openai"]
-
 OPENAI_URL = PROFILES["openai"].url
 OPENAI_PATH = "/chat/completions"
 OPENAI_RESPONSES_PATH = "/responses"

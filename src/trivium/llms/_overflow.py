@@ -15,8 +15,6 @@ from trivium.llms._protocol import ChatMessage, Delta, ModelProtocol, Request
 from trivium.llms._wrapped import WrappedModel, deltas_of, first_delta
 from trivium.schema.lowlevel import checked
 
-__all__ = ["Overflow", "OverflowEvent", "OverflowModel", "without_oldest"]
-
 ChatMessages: TypeAlias = Sequence[ChatMessage]
 Strategy: TypeAlias = Literal["drop_oldest"] | Callable[[ChatMessages], ChatMessages | Awaitable[ChatMessages]]
 MAX_TRIES: Final = 4

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from trivium.exceptions import ArgumentTypeError
 
-__all__ = ["SAMPLING_KEYWORDS", "check_spelling", "common_names"]
-
 SAMPLING_KEYWORDS: Final = frozenset(
     {
         "best_of", "do_sample", "early_stopping", "frequency_penalty", "ignore_eos", "length_penalty", "logit_bias",

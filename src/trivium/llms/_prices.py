@@ -15,8 +15,6 @@ from trivium.schema import Usage
 if TYPE_CHECKING:
     from trivium.llms._protocol import ChatMessage, ModelProtocol, Parameters, Request
 
-__all__ = ["Price", "Pricing", "PublishedPrice", "expected_usage", "expected_usd", "price_of", "priced"]
-
 _FILE_TOKENS = 1000
 _LONGEST = ("max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens")
 

@@ -8,24 +8,6 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkabl
 
 from trivium.schema import ToolCall, ToolSpec, Usage
 
-__all__ = [
-    "SILENT",
-    "ChatMessage",
-    "Delta",
-    "Finish",
-    "Logprobs",
-    "LongHistory",
-    "ModelProtocol",
-    "Parameters",
-    "Reasoning",
-    "ReasoningState",
-    "Reply",
-    "Request",
-    "TokenLogprob",
-    "ToolCallPart",
-]
-
-
 ChatMessage: TypeAlias = Mapping[str, Any]
 """A chat message in the common form: a mapping with `role` and `content`."""
 

@@ -15,8 +15,6 @@ from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.llms.providers import Profile
 from trivium.schema.lowlevel import checked
 
-__all__ = ["ProviderModel", "key_headers", "keys_for"]
-
 
 class ProviderModel(ChatModel):
     """A model behind a provider's interface; a subclass names profile and path, and writes `_answer`."""

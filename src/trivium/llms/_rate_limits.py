@@ -30,8 +30,6 @@ from trivium.llms.http._policy import before_retry
 from trivium.schema import Usage
 from trivium.schema.lowlevel import checked, positive
 
-__all__ = ["LimitedModel", "RateLimitEvent", "RateLimiter"]
-
 LONGEST_POLL: Final = 1.0
 """Seconds between polls of a shared store: tokens given back by other processes set no event here."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     import psycopg
 
-__all__ = ["MemoryRateStore", "PostgresRateStore", "Rate", "RateStore", "RedisRateStore", "SQLiteRateStore"]
-
 T = TypeVar("T")
 WINDOW: Final = 60.0
 CONNECT_SECONDS, BUSY_SECONDS = 5.0, 30.0

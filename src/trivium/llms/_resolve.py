@@ -14,8 +14,6 @@ from trivium.llms.local._store import ModelStore
 from trivium.llms.providers import PROFILES, Profile
 from trivium.llms.providers._third_parties import third_party_model
 
-__all__ = ["resolve"]
-
 FORMS = (
     "a path to a .gguf file, 'local:NAME', a name of `trivium models list`, or a provider's, as 'openai:NAME' or "
     f"'anthropic:NAME' (the providers: {', '.join(PROFILES)}, and those that installed packages bring)"

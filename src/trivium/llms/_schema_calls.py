@@ -9,8 +9,6 @@ from trivium.llms.local._constraints import Constraint, Envelope, chat_messages,
 from trivium.llms.wire._answers import MessageReader, ParsedObject
 from trivium.schema import Usage
 
-__all__ = ["SchemaCallReader", "without_tools"]
-
 
 def without_tools(request: Request) -> tuple[Request, Constraint]:
     """Return a request whose system message describes the tools and whose answer is a call, and the answer's form.

@@ -19,8 +19,6 @@ from trivium.llms.http._transport import bearer, with_path
 from trivium.llms.providers import Profile
 from trivium.schema.lowlevel import checked
 
-__all__ = ["AsyncSensenovaAPI", "SensenovaAPI"]
-
 PUBLIC_URL = "https://api.sensenova.cn/compatible-mode/v2"
 OLD_PATH = "/chat-completions"
 LIFETIME = 1800

@@ -8,8 +8,6 @@ from typing import TypeVar
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema.lowlevel import checked
 
-__all__ = ["filter_suffix"]
-
 Text = TypeVar("Text", str, list[str])
 
 

@@ -11,8 +11,6 @@ from trivium.llms._chat_model import ChatModel, identity_of
 from trivium.llms._prices import Pricing, price_of
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
 
-__all__ = ["WrappedModel", "deltas_of", "first_delta"]
-
 
 class WrappedModel(ChatModel):
     """A model made of one other, with its name and its price; a subclass writes `stream`."""

@@ -21,8 +21,6 @@ from trivium.serving.lowlevel import ENDS, STOPS, Failure, Runs, RunStore, Serve
 if TYPE_CHECKING:
     from mcp import MCPError, types
 
-__all__ = ["AgentCalls", "own_runs"]
-
 _MOST_SESSIONS: Final = 1_000_000
 """Connections have conversations of their own, and nobody tells which of them will come back."""
 _REFUSED: Final = "the user has refused it; go on without it"

@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from mcp import types
     from mcp.server.context import ServerRequestContext
 
-__all__ = [
-    "STATE_SECONDS",
-    "Asking",
-    "RequestContext",
-    "UsedStates",
-    "answer_or_ask",
-    "ask_client",
-    "can_ask_later",
-    "client_can",
-    "elicitation",
-    "is_accepted",
-    "user_of",
-]
-
 RequestContext: TypeAlias = "ServerRequestContext[Any, Any]"
 Ability: TypeAlias = Literal["elicitation", "roots", "sampling"]
 

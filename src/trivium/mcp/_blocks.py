@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from mcp import types
     from pydantic import TypeAdapter
 
-__all__ = [
-    "DeclaredOutput",
-    "content_block",
-    "contents_block",
-    "failure",
-    "output_of",
-    "resource_contents",
-    "to_tool_result",
-    "tool_output",
-]
-
 _CONTENT: Final = (ActionReturn, MCPContent, Message)
 """Types of results that are content as they are."""
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final, cast
 if TYPE_CHECKING:
     from httpx2 import AsyncByteStream, Response
 
-__all__ = ["bounded_body"]
-
 _LARGEST_RATIO: Final = 1032
 """How many bytes a packed byte may unpack to."""
 

@@ -25,8 +25,6 @@ from trivium.schema.lowlevel import checked, is_mapping, positive, unfenced
 if TYPE_CHECKING:
     from mcp import Client, types
 
-__all__ = ["MCPServer"]
-
 T = TypeVar("T")
 
 

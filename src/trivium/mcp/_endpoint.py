@@ -12,8 +12,6 @@ from trivium.exceptions import MissingExtraError
 from trivium.mcp._offers import Offers
 from trivium.serving.lowlevel import Background, Failure, Runs
 
-__all__ = ["MCPEndpoint"]
-
 
 class MCPEndpoint:
     """MCP over HTTP at `/mcp` of an `AgentServer`: each object that it serves is a tool, whose calls are its runs.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import PaginatedResult
 
-__all__ = ["Link"]
-
 T = TypeVar("T")
 Page = TypeVar("Page", bound="PaginatedResult")
 _ATTEMPTS: Final = 4

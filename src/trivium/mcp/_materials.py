@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mcp import types
     from mcp.shared.uri_template import UriTemplate
 
-__all__ = ["Prompts", "ResourceValue", "Resources", "completions", "prompt_messages"]
-
 ResourceValue: TypeAlias = str | bytes | MCPContent | Callable[..., Any] | Tool
 _MOST_COMPLETIONS: Final = 100
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from mcp import MCPError, types
     from mcp.server.lowlevel import Server
 
-__all__ = ["Offers"]
-
 _CACHED_MS: Final = 60_000
 """How long a client may take the lists as they are: they do not change while the server runs."""
 _HINTS: Final[dict[str | None, dict[str, bool]]] = {

@@ -20,8 +20,6 @@ from trivium.exceptions import ConfigurationError, MCPToolsChangedError
 if TYPE_CHECKING:
     from mcp import types
 
-__all__ = ["Definition", "Pins", "definitions_of", "difference", "digest_of", "effect_of"]
-
 Definition: TypeAlias = dict[str, Any]
 _DEFINING_KEYS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 _SHOWN_LINES = 60

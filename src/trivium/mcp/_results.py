@@ -14,8 +14,6 @@ from trivium.schema import ActionReturn, ActionStatusCode, Message
 if TYPE_CHECKING:
     from mcp import types
 
-__all__ = ["MCPContent", "MCPPrompt", "MCPResource", "as_action_return", "contents_of", "messages_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class MCPResource:

@@ -20,8 +20,6 @@ from trivium.schema.lowlevel import checked, positive
 from trivium.serving import ConnectionLimits, OwnerLimits
 from trivium.serving.lowlevel import LAST_SECONDS, Guard, HTTPServing, LastResort, check_tokens
 
-__all__ = ["ToolServer", "serve_mcp"]
-
 _PATH: Final = "/mcp"
 
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 if TYPE_CHECKING:
     from anyio.abc import Process
 
-__all__ = ["child_streams"]
-
 _FLUSH_SECONDS: Final = 1.0
 _END_SECONDS: Final = 2.0
 """Seconds that a server has to end after its input was closed, and again after it was told to end."""

@@ -18,8 +18,6 @@ from trivium.llms.http import is_secret, redact, redact_url, secrets_of
 if TYPE_CHECKING:
     from httpx2 import URL, Request, Response
 
-__all__ = ["Address", "Child", "Way", "way_to"]
-
 _KEPT = 8192
 _SHORTEST_SECRET: Final = 8
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")

@@ -8,8 +8,6 @@ from typing import Literal, NamedTuple
 from trivium.events import Event, JSONObject, on_one_line
 from trivium.schema import Message
 
-__all__ = ["MemoryChange", "MemoryEvent", "MessageEvent"]
-
 
 class MessageEvent(Event[Message, Literal["message"]], level=DEBUG):
     """A message entered an agent's memory, or is the result of a task's step."""

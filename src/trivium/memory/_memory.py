@@ -13,8 +13,6 @@ from trivium.policies import NOTHING, Sources
 from trivium.schema import Message
 from trivium.schema.lowlevel import factory_of
 
-__all__ = ["Memory", "MemoryManager", "MemoryOption"]
-
 Filter = Callable[[int, Message], bool]
 Loadable = dict[str, Any] | Message
 

@@ -13,8 +13,6 @@ from trivium.observers._export import NumberedNode, first_moment, json_scalar, n
 if TYPE_CHECKING:
     from trivium.observers._record import RecordedNode
 
-__all__ = ["chrome_trace"]
-
 _PROCESS = 1
 _DEEPEST = 200
 """Slices on top of each other in one lane; the viewers leave out what is far deeper."""

@@ -19,8 +19,6 @@ from trivium.exceptions import OutputError
 if TYPE_CHECKING:
     from trivium.observers._record import RecordedEvent, RecordedNode
 
-__all__ = ["NumberedNode", "first_moment", "json_scalar", "number_nodes", "run_json", "write_atomically"]
-
 VERSION = 1
 """The version of the JSON's shape; it changes when a name is removed or gets another meaning."""
 

@@ -11,8 +11,6 @@ from trivium.events import exception_line
 from trivium.observers._export import json_scalar
 from trivium.schema import Usage
 
-__all__ = ["Branch", "Forest"]
-
 _MOST_RECENT = 8
 _LONGEST_TAIL = 240
 

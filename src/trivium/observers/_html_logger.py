@@ -15,8 +15,6 @@ from trivium.schema import Message, ToolCall
 if TYPE_CHECKING:
     from trivium.tasks import Response
 
-__all__ = ["HTMLLogger"]
-
 _RESPONDERS: Final = {"LLM": "LLM", "USER": "User", "AGENT": "Agent", "SYSTEM": "System"}
 
 

@@ -21,8 +21,6 @@ from typing import Any, Final
 from trivium.observers._log_text import Entry
 from trivium.schema import Message, ToolCall
 
-__all__ = ["page_head", "render_html"]
-
 _PREVIEW = 200
 _DEEPEST = 6
 _KINDS: Final = {"LLM": "llm", "User": "user", "Agent": "agent", "System": "system"}

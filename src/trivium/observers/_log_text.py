@@ -11,8 +11,6 @@ from trivium.schema import ChatDocLoggerFields, Message
 if TYPE_CHECKING:
     from trivium.tasks import Response
 
-__all__ = ["TSV_HEAD", "Entry", "render_line", "render_row"]
-
 TSV_HEAD: Final = f" \tTask\tResponder\t{ChatDocLoggerFields.tsv_header()}\n"
 _COLORS: Final = {"LLM": "34", "User": "32", "Agent": "33", "System": "35"}  # what is none of them is a sub-task
 

@@ -10,15 +10,6 @@ from threading import Lock
 from typing import ClassVar, Final, TextIO
 from weakref import WeakValueDictionary
 
-__all__ = [
-    "RichFileLogger",
-    "setup_colored_logging",
-    "setup_console_logger",
-    "setup_file_logger",
-    "setup_logger",
-    "setup_loggers_for_package",
-]
-
 _FORMAT: Final = "%(asctime)s - %(name)s - %(levelname)s - %(message)s"
 _COLORS: Final = {"DEBUG": "36", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "31;47"}
 

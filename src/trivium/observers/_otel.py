@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 else:
     IdGenerator = object  # the package of the interface alone does not have it
 
-__all__ = ["OpenTelemetryListener", "RunIds"]
-
 CONVENTIONS: Final = "0.1.0"
 """The release of OpenTelemetry's GenAI conventions that the names are of. They still change, so they stand here."""
 _SCHEMA: Final = f"https://opentelemetry.io/schemas/gen-ai/{CONVENTIONS}"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = ["ProgressBar"]
-
 
 class ProgressBar:
     """A bar on stderr, drawn on terminals only. Enter it, and call it with the items done and the total.

@@ -17,8 +17,6 @@ from trivium.observers._export import run_json, write_atomically
 from trivium.observers._redaction import mask_secrets
 from trivium.schema import Usage
 
-__all__ = ["RecordedEvent", "RecordedNode", "RunRecord"]
-
 
 @dataclass(slots=True)
 class RecordedEvent:

@@ -7,8 +7,6 @@ from typing import Any, Final, cast
 
 from trivium.events import JSONObject
 
-__all__ = ["mask_secrets"]
-
 _HIDDEN: Final = "***"
 _WORDS: Final = "(?:api|access|private|secret)[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|cookie"
 _NAME: Final = re.compile(rf"(?:^|[_.-]|(?<=[a-z])(?=[A-Z]))(?i:{_WORDS}|credentials?|signature)$")

@@ -9,8 +9,6 @@ from contextlib import ExitStack, contextmanager
 from trivium.exceptions import MissingExtraError
 from trivium.settings import quiet_mode, settings_in_force
 
-__all__ = ["status"]
-
 _logger = logging.getLogger("trivium.observers")
 
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Self
 
-__all__ = ["Box", "PageLayout", "Run"]
-
 _SCALE = 65535
 _UNREAD = 255
 

@@ -14,8 +14,6 @@ from pydantic import Field
 from trivium.exceptions import ArgumentTypeError
 from trivium.schema import DocMetaData, Document
 
-__all__ = ["Chunk", "ChunkMetaData", "check_documents", "splice"]
-
 
 class ChunkMetaData(DocMetaData):
     """Metadata of a chunk. Every field but `source` has a default, so that a text alone can be a chunk.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from trivium.exceptions import ConfigurationError
 from trivium.schema.lowlevel import positive
 
-__all__ = ["MAX_BYTES", "ReadLimits"]
-
 MAX_BYTES = 32 << 20
 """The largest size of a file and of its unpacked content."""
 

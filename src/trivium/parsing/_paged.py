@@ -7,8 +7,6 @@ from pydantic import ConfigDict, Field
 from trivium.parsing._boxes import PageLayout
 from trivium.schema import Document
 
-__all__ = ["PagedDocument"]
-
 
 class PagedDocument(Document):
     """A document whose characters have places on pages; `read` returns one for PDF and images.

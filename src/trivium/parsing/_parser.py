@@ -19,8 +19,6 @@ from trivium.parsing.formats._media_types import MARKDOWN, PLAIN, text_type
 from trivium.schema import ConfigModel, Document, NoEffect
 from trivium.schema.lowlevel import OlderNames, checked
 
-__all__ = ["Parser", "ParsingConfig", "Splitter"]
-
 
 class Splitter(str, Enum):
     """The rule by which documents are split.

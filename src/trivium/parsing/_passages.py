@@ -12,8 +12,6 @@ from typing import NamedTuple, TypeAlias
 from trivium.exceptions import ConfigurationError
 from trivium.parsing._words import StemTable, stems
 
-__all__ = ["Border", "Passage", "PassageIndex", "border", "select", "split"]
-
 Border: TypeAlias = Callable[[str, int, int], Iterable[int]]
 """A function of `(text, start, end)` that gives the offsets at which the text may be cut there, in order."""
 

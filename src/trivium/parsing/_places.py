@@ -11,8 +11,6 @@ from typing import NamedTuple
 from trivium.exceptions import ConfigurationError
 from trivium.schema import Document
 
-__all__ = ["Locator", "Place", "locate"]
-
 
 class Place(NamedTuple):
     """A page and a line, both counted from 1.

@@ -8,8 +8,6 @@ from typing import Final
 
 from trivium.parsing.chunks import sentences
 
-__all__ = ["MAIL_HEADER", "statements"]
-
 _LONGEST: Final = 400
 MAIL_HEADER: Final = r"(?:From|To|Cc|Date|Subject): "
 """Pattern of the beginning of an e-mail header."""

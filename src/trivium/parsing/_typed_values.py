@@ -11,8 +11,6 @@ from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-__all__ = ["PrimitiveType", "from_string", "is_callable", "is_instance_of", "to_string"]
-
 PrimitiveType: TypeAlias = int | float | bool | str
 _YES: Final = ("true", "yes", "1")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["StemTable", "split_camel_case", "stems", "without_plural"]
-
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _FIRST_IDEOGRAPH = "\u2e80"  # from here on, scripts that put no spaces between words
 _LAST_IDEOGRAPH = "\uffdc"

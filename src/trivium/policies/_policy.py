@@ -13,8 +13,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.policies._sources import Source, SourceKind, Sources
 from trivium.policies._trusted_text import TrustedText
 
-__all__ = ["Action", "Decision", "Policy", "Rule", "Sink", "SinkCall", "decide"]
-
 Sink: TypeAlias = Literal["sends", "spends", "executes"]
 """The effect of a tool by which an attacker gains: data leave, money or another good is spent, code is executed."""
 

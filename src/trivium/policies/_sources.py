@@ -15,8 +15,6 @@ from pydantic import BaseModel
 
 from trivium.exceptions import InvalidSourcesError
 
-__all__ = ["NOTHING", "Source", "SourceKind", "Sources", "as_sources", "sources_within"]
-
 SourceKind: TypeAlias = Literal["user", "program", "model", "tool", "web", "document", "server"]
 """The kinds of sources. The first three are those that the program itself has put together: they are never noted."""
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 from unicodedata import category
 
-__all__ = ["TrustedText"]
-
 _OPENING: Final = frozenset({"Ps", "Pi", "Pf"})
 """The Unicode categories of brackets and quotation marks before a value …"""
 _CLOSING: Final = frozenset({"Pe", "Pi", "Pf"})

@@ -7,8 +7,6 @@ from typing import Annotated
 from trivium.schema import ConfigModel, NoEffect
 from trivium.schema.lowlevel import OlderNames
 
-__all__ = ["PromptsConfig"]
-
 
 class PromptsConfig(ConfigModel, OlderNames):
     """Accepted for the documents' programs; agents have their texts in their own configs.

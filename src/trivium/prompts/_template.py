@@ -9,8 +9,6 @@ from typing import Self
 from trivium.exceptions import ConfigurationError, PromptTemplateError
 from trivium.schema.lowlevel import checked
 
-__all__ = ["PromptTemplate", "find_unfilled_variables", "is_prompt_fully_filled", "render_prompt"]
-
 _DOUBLE = re.compile(r"\{\{\s*(?P<name>\w+)\s*\}\}")
 # The tokens of `format` in each style: a variable, or a brace without a variable, which is refused. In json, as in
 # Python's own format strings, a doubled brace is one brace.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["A2ARoutes"]
-
 _VERSION: Final = "1.0"
 _ENDED_AS: Final = {state: ended for ended, state in END_STATES.items()}
 _CODES: Final = {

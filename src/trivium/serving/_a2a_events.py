@@ -13,8 +13,6 @@ from typing import Final
 from trivium.events import JSONObject
 from trivium.serving._openai import content_text, is_answer
 
-__all__ = ["END_STATES", "A2AEvents"]
-
 END_STATES: Final = {
     "done": "TASK_STATE_COMPLETED", "failed": "TASK_STATE_FAILED", "cancelled": "TASK_STATE_CANCELED"
 }  # fmt: skip

@@ -13,8 +13,6 @@ from trivium.serving._openai import attached
 from trivium.serving._run_routes import text_field
 from trivium.serving._wire import Failure
 
-__all__ = ["TaskQuery", "cut_task", "history_length", "object_in", "parse_decisions", "parse_message", "spoken"]
-
 MOST_IN_PAGE: Final = 100
 _FORM: Final = '{"approvals": [{"digest": …, "approved": true or false, "reason": …}]}'
 

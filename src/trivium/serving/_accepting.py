@@ -10,8 +10,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from trivium.serving._connections import network_of
 
-__all__ = ["Arrivals", "accept_in_turn"]
-
 _ACCEPTED_AT_ONCE: Final = 512
 """The connections that are accepted before one begins, which costs some fifty times as much."""
 _LEAST_PAUSE: Final = 0.001

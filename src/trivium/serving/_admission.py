@@ -12,8 +12,6 @@ from trivium.serving._limits import OwnerLimits
 from trivium.serving._store import RunRequest, RunStore
 from trivium.serving._wire import Failure
 
-__all__ = ["Admission"]
-
 
 class Admission:
     """The limits of a server, and the runs at work that count.

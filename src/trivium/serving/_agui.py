@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["AGUIRoutes"]
-
 
 class _Attempt(NamedTuple):
     """The part of a run that a client knows by a name: the events after a number.

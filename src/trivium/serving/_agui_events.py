@@ -12,8 +12,6 @@ from typing import Any, Final
 from trivium.events import JSONObject
 from trivium.serving._openai import content_text
 
-__all__ = ["AGUIEvents"]
-
 VERSION: Final = "1.0"
 _DECISION: Final[JSONObject] = {
     "type": "object",

@@ -8,8 +8,6 @@ from typing import Any
 from trivium.events import JSONObject
 from trivium.serving._store import RunRequest
 
-__all__ = ["messages_added", "thread_messages"]
-
 
 def messages_added(messages: Sequence[JSONObject], thread: Sequence[RunRequest]) -> JSONObject:
     """Return what is kept of the messages of a new run.

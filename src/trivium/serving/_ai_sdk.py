@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["AISDKRoutes"]
-
 _HEADERS: Final = {"x-vercel-ai-ui-message-stream": "v1"}
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from trivium.events import JSONObject
 from trivium.serving._openai import content_text
 
-__all__ = ["AISDKEvents"]
-
 
 @dataclass(slots=True)
 class AISDKEvents:

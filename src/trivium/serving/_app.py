@@ -34,8 +34,6 @@ from trivium.serving._wire import Failure
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["ServeOptions", "Service", "agent_app"]
-
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+")
 _EXPOSED: Final = ("location", "mcp-session-id", "retry-after")
 """The headers of answers that pages of other origins may read; they may send any, as SDKs have their own."""

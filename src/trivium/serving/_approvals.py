@@ -14,8 +14,6 @@ from trivium.journal import Decided, Journal, PendingApproval
 from trivium.serving._served_run import ServedRun
 from trivium.serving._wire import Failure
 
-__all__ = ["Approvals", "Verdict", "described", "nothing_waits"]
-
 
 class Verdict(NamedTuple):
     """What a client decides on a call that waits.

@@ -16,8 +16,6 @@ from trivium.serving._spending import Spending
 from trivium.serving._store import RunRequest, RunStore
 from trivium.serving._wire import Failure
 
-__all__ = ["RunBrowser", "Wanted"]
-
 MOST_SERVED: Final = 10_000
 
 

@@ -13,8 +13,6 @@ from trivium.serving._limits import OwnerLimits
 from trivium.serving._store import DAY_SECONDS, RunStore
 from trivium.serving._wire import Failure
 
-__all__ = ["OwnerBudgets"]
-
 
 class OwnerBudgets:
     """The budgets of owners, in which each model call of their runs counts before it is made.

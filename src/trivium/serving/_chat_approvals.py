@@ -12,8 +12,6 @@ from trivium.serving._http import objects_in
 from trivium.serving._served_run import ServedRun
 from trivium.serving._wire import Failure
 
-__all__ = ["Answers", "approval_calls", "can_be_asked"]
-
 _NAME: Final = "approve"
 _FORM: Final = 'the content of a message of the role tool is {"approved": true} or {"approved": false, "reason": "…"}'
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["ChatCompletion"]
-
 
 class ChatCompletion(Routes):
     """`/chat_completion`, `/memory/{session}` and `/health_check`.

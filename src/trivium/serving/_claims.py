@@ -12,8 +12,6 @@ from trivium.commander.lowlevel import run_in_worker
 from trivium.serving._database import Database
 from trivium.serving._tasks import Turns
 
-__all__ = ["RunClaims"]
-
 LEAST_PAUSE: Final = 0.01
 MOST_PAUSE: Final = 0.1
 """Seconds between two attempts to get a turn that another server has."""

@@ -20,16 +20,6 @@ from trivium.serving._streams import IS_STREAM, PING, PING_SECONDS
 from trivium.serving._tasks import Deadlines
 from trivium.serving._wire import Failure
 
-__all__ = [
-    "LEAST_WAITING",
-    "MOST_WAITING",
-    "ConnectionLimits",
-    "OncePerSecond",
-    "bounded_log",
-    "make_protocol",
-    "network_of",
-]
-
 _MOST_FAULTS: Final = 1000
 _MOST_NETWORKS: Final = 4096
 LEAST_WAITING: Final = 32

@@ -15,8 +15,6 @@ from trivium.schema import FileAttachment, Message
 from trivium.serving._wire import Failure, parse_messages, parse_session
 from trivium.tasks import Task
 
-__all__ = ["check_unattended", "client_messages", "session_id_of", "unknown_session"]
-
 _ANYTHING: Final[Sources] = frozenset({Source("tool"), Source("web"), Source("document"), Source("server")})
 """The sources of an earlier answer that a client sends: its protocol has no place for what was read for it."""
 

@@ -17,8 +17,6 @@ from trivium.journal.lowlevel import PostgresConnections
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["ColumnTypes", "Database", "StoreChanges", "database_at"]
-
 BUSY_SECONDS: Final = 30.0
 ColumnTypes: TypeAlias = tuple[str, Mapping[str, str]]
 """A table, and the types of its columns in SQL. Those that a table of an earlier version lacks are added."""

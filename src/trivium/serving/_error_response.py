@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 from trivium.events import JSONObject
 from trivium.serving._wire import Failure
 
-__all__ = ["ErrorResponse", "error_response"]
-
 _OPENAI: Final = "/v1/"
 _JSON_RPC = re.compile(r"/mcp|/a2a(/(?!.*\.json$).*)?")
 _OPENAI_TYPES: Final = {

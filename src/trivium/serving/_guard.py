@@ -13,8 +13,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.serving._error_response import error_response
 from trivium.serving._wire import Failure, too_large
 
-__all__ = ["LOOPBACK", "Guard", "check_tokens", "is_loopback"]
-
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 """The names of the own machine."""
 _OPEN = re.compile(r"/|/ui/(files|report)/.*|/health_check|(/a2a/.+)?/\.well-known/agent-card\.json")

@@ -19,21 +19,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = [
-    "MOST",
-    "PAGE",
-    "json_response",
-    "objects_in",
-    "owner_of",
-    "page_after",
-    "page_asked",
-    "read_object",
-    "read_value",
-    "refuse",
-    "refuse_route",
-    "whole_number",
-]
-
 _log = logging.getLogger("trivium.serve")
 MOST: Final = 999_999_999_999
 PAGE: Final = "^([0-9]{1,20}(?:\\.[0-9]{1,20})?(?:e[+-]?[0-9]{1,3})?)_([0-9A-Za-z_-]{1,100})$"

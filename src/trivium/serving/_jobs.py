@@ -11,8 +11,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 from trivium.schema import Message
 
-__all__ = ["JobModule"]
-
 
 class JobModule(Module):
     """A job as a module: each call makes a new one, runs it with all that it starts, and answers with its result.

@@ -13,8 +13,6 @@ from typing import Final, Self
 
 from trivium.commander.lowlevel import submit
 
-__all__ = ["LAST_SECONDS", "LastResort"]
-
 LAST_SECONDS: Final = 2.0
 """The wait for what was stopped, and cannot be: a sync tool has a thread, which goes on until the process ends."""
 _SHUTDOWN_SECONDS: Final = 8.0

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from trivium.schema.lowlevel import positive
 
-__all__ = ["OwnerLimits"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerLimits:

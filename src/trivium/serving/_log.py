@@ -19,8 +19,6 @@ from trivium.serving._tasks import Background, News
 if TYPE_CHECKING:
     from trivium.events import RunEvent
 
-__all__ = ["ENDS", "STOPS", "EventLog", "EventWriter"]
-
 ENDS: Final = ("done", "failed", "cancelled")
 """The kinds of the last event of a run."""
 STOPS: Final = (*ENDS, "paused")

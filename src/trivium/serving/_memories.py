@@ -15,8 +15,6 @@ from trivium.module import Module
 from trivium.serving._claims import RunClaims
 from trivium.serving._conversation import session_id_of
 
-__all__ = ["Memories"]
-
 WARM_SESSIONS: Final = 1000
 """The conversations whose messages stay in memory between their runs."""
 

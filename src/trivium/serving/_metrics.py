@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from trivium.schema import Usage
 from trivium.serving._store import RunRequest, RunState
 
-__all__ = ["Metrics"]
-
 
 class Metrics:
     """The counts of a server since it started."""

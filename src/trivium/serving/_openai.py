@@ -14,8 +14,6 @@ from trivium.serving._wire import Failure
 if TYPE_CHECKING:
     pass
 
-__all__ = ["attached", "check_format", "content_text", "is_answer", "model_list", "parse_conversation"]
-
 _TEXTS: Final = ("text", "input_text", "output_text")
 
 

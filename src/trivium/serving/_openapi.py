@@ -8,8 +8,6 @@ from typing import Any, Final
 from trivium.events import JSONObject
 from trivium.serving._http import PAGE
 
-__all__ = ["openapi"]
-
 _ID: Final[JSONObject] = {"name": "run_id", "in": "path", "required": True, "schema": {"type": "string"}}
 _SESSION: Final[JSONObject] = {
     "anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000]*$"}],

@@ -9,8 +9,6 @@ from typing import Any, Final
 from trivium.events import JSONObject
 from trivium.serving._openai import content_text, is_answer
 
-__all__ = ["LABEL", "ResponseEvents", "usage_of"]
-
 LABEL: Final = "trivium"
 """The `server_label` of tools: they run here, as those of an MCP server do for OpenAI."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["ResponseRoutes"]
-
 _APPROVAL: Final = "mcp_approval_response"
 _OURS: Final = ("mcp_call", "mcp_list_tools", "mcp_approval_request", "reasoning", "item_reference")
 """Items of earlier responses that clients send back; the run remembers them itself."""

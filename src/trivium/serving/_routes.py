@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
-__all__ = ["Endpoint", "Handled", "Routes"]
-
 Handled: TypeAlias = "tuple[str, str, Callable[[Request], Awaitable[Response]]]"
 """The methods of a route, separated by spaces, its path, and the function that answers."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["RunRoutes", "text_field"]
-
 KEYS = ("message", "model", "session_id", "previous_run_id", "stream")
 
 

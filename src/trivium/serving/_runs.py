@@ -28,8 +28,6 @@ from trivium.serving._tasks import Background
 from trivium.serving._wire import Failure
 from trivium.serving._work import Work
 
-__all__ = ["Runs"]
-
 SWEEP_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 0.5
 """How often a server looks what the others with its database have left or asked."""

@@ -14,8 +14,6 @@ from trivium.serving._store import RunRequest
 from trivium.serving._tasks import Background
 from trivium.serving._wire import Failure, to_failure
 
-__all__ = ["ServedRun", "done", "ended"]
-
 
 class ServedRun:
     """A run of the server, as long as it is at work or followed.

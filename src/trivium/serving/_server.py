@@ -29,8 +29,6 @@ from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._streams import SHOWS_LIFE
 from trivium.serving._tasks import Background
 
-__all__ = ["AgentServer", "HTTPServing"]
-
 
 class Served(Protocol):
     """A service to listen for: an ASGI application, and a way to end its runs."""

@@ -9,8 +9,6 @@ from typing import Final
 from trivium.events import JSONObject
 from trivium.journal import Journal, RunInfo
 
-__all__ = ["Spending"]
-
 READ_SECONDS: Final = 0.2
 MOST_KNOWN: Final = 10_000
 

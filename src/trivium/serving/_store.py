@@ -17,8 +17,6 @@ from weakref import finalize
 from trivium.events import JSONObject
 from trivium.serving._database import ColumnTypes, database_at
 
-__all__ = ["ACTIVE", "DAY_SECONDS", "RunRequest", "RunState", "RunStore", "TaskFilter", "place_for"]
-
 RunState: TypeAlias = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 ACTIVE: Final = ("queued", "running")
 """The states of runs that go on after a restart of the server."""

@@ -13,18 +13,6 @@ from trivium.serving._tasks import while_connected, with_signs
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = [
-    "HEADERS",
-    "IS_STREAM",
-    "PING",
-    "PING_SECONDS",
-    "SHOWS_LIFE",
-    "Awaited",
-    "Streamed",
-    "follow_as",
-    "server_event",
-]
-
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 PING: Final = b": ping\n\n"
 PING_SECONDS: Final = 20.0

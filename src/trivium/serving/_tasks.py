@@ -8,8 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-__all__ = ["Background", "Deadlines", "News", "Turns", "while_connected", "with_signs"]
-
 _AT_ONCE: Final = 16
 _PAUSE_SECONDS: Final = 0.01
 """The pause after so many: a thousand that came at once are over at once too, and others have their turn meanwhile."""

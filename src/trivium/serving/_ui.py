@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["UIRoutes"]
-
 MOST_NODES: Final = 2_000
 """The nodes whose contents are in a page of one run."""
 

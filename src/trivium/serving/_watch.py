@@ -13,8 +13,6 @@ from trivium.serving._served_run import ServedRun
 from trivium.serving._store import RunStore
 from trivium.serving._tasks import News
 
-__all__ = ["Watch"]
-
 PACE, SLOW_PACE = 0.1, 1.0
 """Seconds between two looks: at runs that are at work, and at those that wait for a decision."""
 SPARE_SECONDS: Final = 5.0

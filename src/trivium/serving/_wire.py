@@ -28,11 +28,6 @@ from trivium.exceptions import (
 from trivium.policies import Source, Sources, as_sources
 from trivium.schema import Entity, Message, Usage
 
-__all__ = [
-    "Failure", "Session", "forward_event", "parse_answer", "parse_body", "parse_messages",
-    "parse_session", "parse_sources", "to_failure", "too_large",
-]  # fmt: skip
-
 Session = int | str
 """A session as clients name it: a number or a text; a text that writes a number is that number."""
 

@@ -32,8 +32,6 @@ from trivium.serving._tasks import Background
 from trivium.serving._watch import Watch
 from trivium.serving._wire import Failure, to_failure
 
-__all__ = ["Work"]
-
 _log = logging.getLogger("trivium.serve")
 
 

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias, cast
 
 from trivium.streams._channel import Channel
 
-__all__ = ["LLMAsyncAdapter"]
-
 _Entry: TypeAlias = Callable[..., Any] | Mapping[str, Any]
 Functions: TypeAlias = _Entry | Sequence[_Entry]
 

@@ -11,8 +11,6 @@ from trivium.exceptions import UnknownRoleError
 from trivium.streams._channel import Channel
 from trivium.streams._splitter import AnswerSplitter, Piece, Role
 
-__all__ = ["StreamSplitter", "async_dispatcher_tools_call_for_openai", "split_among_readers"]
-
 _GRACE = 1.0
 """Seconds for a source to end by itself after the end of the answer, where the usage is sent."""
 

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["GeneratorWithReturn", "async_as_completed"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["JSONText"]
-
 _MARK = re.compile(r'["{}\[\],:]')
 _PLAIN = re.compile(r'[^"\\]*')
 _CODE = re.compile(r"\\u([0-9a-fA-F]{4})")

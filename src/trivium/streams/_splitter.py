@@ -12,8 +12,6 @@ from trivium.llms.wire import OpenAIMessageReader
 from trivium.schema import Usage
 from trivium.streams._json_text import JSONText
 
-__all__ = ["AnswerSplitter", "Piece", "Role"]
-
 Role: TypeAlias = Literal["to_user", "function_call"]
 """The receiver of a piece of an answer."""
 

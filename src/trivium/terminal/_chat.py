@@ -23,8 +23,6 @@ from trivium.terminal._words import safe_line
 if TYPE_CHECKING:
     from trivium.journal import Journal
 
-__all__ = ["COMMANDS", "chat", "chat_at_terminal", "chat_on_lines", "run_command"]
-
 COMMANDS = {
     "/help": "show this list",
     "/tools": "show the last tool calls in full; /tools on and /tools off for later ones",

@@ -20,8 +20,6 @@ from trivium.terminal._words import safe_line
 if TYPE_CHECKING:
     from trivium.actions import ApprovalRequest
 
-__all__ = ["Conversation"]
-
 _SHOWN: Final = 200
 """The characters of a message in the summary of a conversation that goes on."""
 _UNKNOWN: Final = -1

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from trivium.events import RunEvent
 
-__all__ = ["Screen"]
-
 COLOURS = {"agent": "red", "llm": "green", "user": "blue", "system": "magenta"}
 """The colour of each role, as in Langroid."""
 

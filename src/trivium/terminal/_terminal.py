@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from trivium.actions import ApprovalRequest
 
-__all__ = ["Terminal", "is_terminal", "user_port"]
-
 _QUIT = "q"
 _NOBODY = (
     "the user is to answer and there is no terminal: use Task(interactive=False), set "

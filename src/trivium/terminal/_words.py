@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["cut", "safe_line", "safe_text"]
-
 # Marks that reorder the text around them; the joiners that emoji and many scripts need are no such marks.
 _REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 

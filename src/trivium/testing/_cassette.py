@@ -29,8 +29,6 @@ from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, 
 from trivium.testing._records import read_records, write_records
 from trivium.testing._responses import replace_body
 
-__all__ = ["Cassette", "cassette"]
-
 MODES: Final = ("once", "none", "all", "new")
 DIFF_LINES: Final = 60
 ANEW: Final = "if that is right, record it anew: delete the file, or give record='all'"

@@ -18,8 +18,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
 from trivium.journal.lowlevel import Appending, PostgresRunStore, SQLiteRunStore, Store, Writing
 
-__all__ = ["assert_crash_safe"]
-
 _FAILED = 3
 
 

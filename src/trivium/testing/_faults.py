@@ -29,23 +29,6 @@ from trivium.http import (
 from trivium.schema.lowlevel import checked, positive
 from trivium.testing._responses import replace_body
 
-__all__ = [
-    "BrokenGzip",
-    "ConnectionRefused",
-    "DNSFailure",
-    "Duplicated",
-    "Fault",
-    "FaultyTransport",
-    "Garbage",
-    "Reset",
-    "Slow",
-    "Stall",
-    "Status",
-    "TLSFailure",
-    "Truncated",
-    "WrongContentType",
-]
-
 Pieces = AsyncGenerator[bytes]
 RESET: Final = "[Errno 104] Connection reset by peer"
 _EVENT_ENDS: Final = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)|(?<=\r\r)")

@@ -14,8 +14,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.http import HTTPRequest
 from trivium.llms.http import HIDDEN, redact_url, secrets_of
 
-__all__ = ["RecordedRequest", "Recording", "Scrubber", "body_of", "pieces_of", "stored_body"]
-
 MIN_SECRET: Final = 8
 """Shorter texts are placeholders such as "EMPTY", not secrets; hiding them everywhere would damage the recording."""
 MAX_DEPTH: Final = 100

@@ -19,8 +19,6 @@ from trivium.testing._records import read_records, write_records
 if TYPE_CHECKING:
     from trivium.journal import RunView
 
-__all__ = ["RecordedModel"]
-
 
 class RecordedModel(ChatModel):
     """Answers as the models of a recorded run did, errors included; tools and all other code really run.

@@ -12,8 +12,6 @@ from typing import Any, Final, cast
 
 from trivium.exceptions import CassetteError
 
-__all__ = ["layout", "read_records", "write_records"]
-
 FORMAT: Final = 1
 _WIDTH: Final = 100
 _FORMS: Final = ("trivium_records", "trivium_cassette", "trivium_run")

@@ -6,8 +6,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 
 from trivium.http import HTTPResponse
 
-__all__ = ["replace_body"]
-
 
 def replace_body(
     response: HTTPResponse,

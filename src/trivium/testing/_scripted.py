@@ -11,8 +11,6 @@ from trivium.prompts.parsers import write_json
 from trivium.schema import Usage
 from trivium.schema.lowlevel import checked
 
-__all__ = ["ScriptedModel", "call_tool"]
-
 Answer = str | BaseException | Delta | Iterable[Delta]
 
 

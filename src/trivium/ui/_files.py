@@ -8,8 +8,6 @@ from hashlib import sha256, sha384
 from pathlib import Path
 from typing import Final
 
-__all__ = ["PACKAGES", "UIFiles", "read_files"]
-
 STATIC: Final = Path(__file__).parent / "static"
 PACKAGES: Final = {
     "preact": "vendor/preact.js",

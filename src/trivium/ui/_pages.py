@@ -10,8 +10,6 @@ from typing import Final
 from trivium.events import JSONObject
 from trivium.ui._files import PACKAGES, read_files
 
-__all__ = ["run_element", "run_page"]
-
 _LOADER: Final = """
 const files = JSON.parse(document.getElementById("trivium-files").textContent);
 const made = new Map();

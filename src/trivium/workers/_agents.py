@@ -15,8 +15,6 @@ from trivium.module import Module
 from trivium.schema import Message
 from trivium.tasks import Task
 
-__all__ = ["fingerprints_of"]
-
 
 def fingerprints_of(module: Module) -> set[str]:
     """Return the fingerprints of the agents of a module, by which the journal knows them; no model is asked.

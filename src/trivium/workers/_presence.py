@@ -11,8 +11,6 @@ from trivium.journal.lowlevel import RunQueue
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["Presence"]
-
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS trivium_worker (
     id TEXT COLLATE "C" PRIMARY KEY, host TEXT, pid INTEGER, queues TEXT[], since DOUBLE PRECISION);

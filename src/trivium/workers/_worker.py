@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from dbos import DBOSConfig
 
-__all__ = ["Worker"]
-
 _log = logging.getLogger("trivium.worker")
 _TICK: Final = 0.5
 """Seconds between looks at the other workers, and at the runs that were cancelled."""

@@ -27,17 +27,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn, ActionStatusCode
 from trivium.schema.lowlevel import checked
 
-__all__ = [
-    "AsyncIPythonInteractive",
-    "AsyncIPythonInteractiveManager",
-    "AsyncIPythonInterpreter",
-    "AsyncPythonInterpreter",
-    "IPythonInteractive",
-    "IPythonInteractiveManager",
-    "IPythonInterpreter",
-    "PythonInterpreter",
-]
-
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FENCED = re.compile(r"```[ \t]*(?:python|py)?[ \t]*\r?\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 

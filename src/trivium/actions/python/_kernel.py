@@ -13,8 +13,6 @@ from trivium.actions._run import sendable
 from trivium.actions.python._sandbox import TICK, Sandbox, SandboxLimits
 from trivium.exceptions import MissingExtraError
 
-__all__ = ["Execution", "Kernels", "check_sandbox"]
-
 LATE: Final = 30.0
 """Seconds beyond the time limit within which a sandbox must report the timeout before it is killed."""
 LOST: Final = "the variables and files of this session are lost, and the next code starts in a new kernel"

@@ -24,8 +24,6 @@ from typing import Any, Final, cast
 from trivium.actions.python._seccomp import filter_program
 from trivium.exceptions import ConfigurationError, SandboxUnavailableError
 
-__all__ = ["Sandbox", "SandboxLimits"]
-
 TICK: Final = 0.1
 """The interval, in seconds, at which a wait for the sandbox can be cancelled."""
 START_SECONDS: Final = 60.0

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-__all__ = ["filter_program"]
-
 
 class _Machine(NamedTuple):
     """The differences between processors: the architecture mark, and the numbers of the system calls."""

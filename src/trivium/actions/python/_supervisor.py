@@ -22,8 +22,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-__all__ = ["Output", "serve_requests"]
-
 FOLDERS = ("/sandbox/work", "/tmp", "/run", "/dev/shm")  # noqa: S108 - inside, each its own file system
 CONNECTION = "/run/connection.json"
 LOG = "/run/kernel.log"

@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 from trivium.exceptions import ConfigurationError
 
-__all__ = ["Host", "allowed", "host_problem", "is_literal", "is_public"]
-
 Host = tuple[str, int]
 """A host's name or address, in lower case and without brackets, and a port."""
 

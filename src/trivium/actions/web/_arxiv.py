@@ -17,8 +17,6 @@ from trivium.schema.lowlevel import checked
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-__all__ = ["ArxivSearch", "AsyncArxivSearch"]
-
 _ATOM = "{http://www.w3.org/2005/Atom}"
 
 

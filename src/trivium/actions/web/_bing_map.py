@@ -21,8 +21,6 @@ from trivium.actions.web._remote import (
 from trivium.commander import driver_neutral
 from trivium.schema.lowlevel import checked
 
-__all__ = ["AsyncBINGMap", "BINGMap"]
-
 T = TypeVar("T")
 _SHOWN = 5
 

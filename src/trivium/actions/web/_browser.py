@@ -16,8 +16,6 @@ from trivium.commander import driver_neutral, gather, invoke, this_session
 from trivium.exceptions import ConfigurationError, FetchError, LimitExceededError, ToolArgumentsError, ToolError
 from trivium.schema.lowlevel import checked, is_mapping, load_class_from_string, positive
 
-__all__ = ["AsyncWebBrowser", "Searcher", "WebBrowser"]
-
 SEARCHERS = ("BingSearch", "BraveSearch", "DuckDuckGoSearch", "GoogleSearch", "SearxngSearch", "TencentSearch")
 MAX_QUERIES, MAX_SESSIONS = 10, 1000
 Result = dict[str, str]

@@ -12,8 +12,6 @@ from typing import Any, Generic, TypeVar
 from trivium.commander import ThreadEvent, driver_neutral, wait
 from trivium.exceptions import FetchError, WouldDeadlockError
 
-__all__ = ["Recent", "SharedCalls"]
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

@@ -39,8 +39,6 @@ from trivium.schema.lowlevel import checked, positive
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-__all__ = ["Fetcher"]
-
 MAX_URL, MAX_REDIRECTS, MAX_ADDRESSES = 4096, 5, 4
 PAGE_STATUSES = frozenset({200, 203})
 ACCEPTED = (

@@ -26,8 +26,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.schema import ActionReturn
 from trivium.schema.lowlevel import checked
 
-__all__ = ["AsyncGoogleSearch", "GoogleSearch"]
-
 T = TypeVar("T")
 
 _LISTS = {"search": "organic", "news": "news", "places": "places", "images": "images"}

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from trivium.exceptions import FetchConnectionError, FetchContentTypeError, FetchTooLargeError
 from trivium.parsing.lowlevel import declared_charset, decode, parse_page, tidy
 
-__all__ = ["Download", "Page", "Unpacker", "printable", "read_page", "wrong_encoding", "wrong_type"]
-
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset({"text/plain", "text/markdown", "text/x-markdown", "application/json"})
 _XML = frozenset({"text/xml", "application/xml"})

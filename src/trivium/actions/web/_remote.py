@@ -22,19 +22,6 @@ from trivium.llms.http import back_off, redact, seconds_to_wait, secrets_of
 if TYPE_CHECKING:
     from trivium.commander import TaskNode
 
-__all__ = [
-    "Remote",
-    "UnreadableError",
-    "checked_query",
-    "find_array",
-    "find_key",
-    "find_number",
-    "find_object",
-    "find_text",
-    "on_one_line",
-    "parse_object",
-]
-
 T = TypeVar("T")
 
 MAX_BYTES = 8 << 20

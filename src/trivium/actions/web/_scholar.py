@@ -20,8 +20,6 @@ from trivium.actions.web._remote import (
 from trivium.commander import driver_neutral
 from trivium.schema.lowlevel import checked
 
-__all__ = ["AsyncGoogleScholar", "GoogleScholar"]
-
 T = TypeVar("T")
 _SHOWN = 3
 

@@ -22,16 +22,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.parsing.lowlevel import Tag, tokenize_html
 from trivium.schema.lowlevel import checked
 
-__all__ = [
-    "BLACK_LIST",
-    "BaseSearch",
-    "BingSearch",
-    "BraveSearch",
-    "DuckDuckGoSearch",
-    "SearchResult",
-    "SearxngSearch",
-]
-
 BLACK_LIST = ("youtube.com", "bilibili.com", "researchgate.net")
 _ROBOT = "; it takes this for a robot: wait some minutes, or use a searcher with a key"
 

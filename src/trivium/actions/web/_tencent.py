@@ -23,8 +23,6 @@ from trivium.actions.web._searchers import BLACK_LIST, BaseSearch, SearchResult
 from trivium.commander import driver_neutral
 from trivium.schema.lowlevel import checked
 
-__all__ = ["TencentSearch"]
-
 _JSON = "application/json; charset=utf-8"
 
 

@@ -13,8 +13,6 @@ from trivium.commander import driver_neutral
 from trivium.llms import Delta, ModelProtocol, Reasoning, Request, ToolCallPart
 from trivium.llms.lowlevel import WrappedModel, deltas_of
 
-__all__ = ["AnswerCheck", "CitingModel"]
-
 _MARK: Final = re.compile(r"[ \t]*(?<!\w)\[\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\]")  # but not a[0]
 _STATEMENT: Final = re.compile(
     r"[^\n]*?[.!?。！？][\"'”’)*_`]*(?:[ \t]*\[\d[\d,; –-]*\])*[ \t]+(?=[^\s\[])"  # a sentence that another follows

@@ -7,8 +7,6 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Citation", "DocAnswer", "reference_list"]
-
 
 class Citation(BaseModel):
     """The place in a document that supports a statement: `quote` is its text, letter for letter.

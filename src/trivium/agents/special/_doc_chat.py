@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from trivium.events import RunEvent
     from trivium.parsing import Chunk
 
-__all__ = ["DocChatAgent", "DocChatAgentConfig"]
-
 _ABSTAIN: Final = "Where they do not tell, say DO-NOT-KNOW."
 _SMALLEST: Final = re.compile(r"(?<![\d.])(?:0\.\d+b|\d+m)(?![a-z])", re.IGNORECASE)
 """The names of models of less than a billion parameters, which abstain too often if they may."""

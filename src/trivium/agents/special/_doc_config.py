@@ -11,8 +11,6 @@ from pydantic import Field, field_validator
 from trivium.agents._config import ChatAgentConfig, is_model
 from trivium.schema.signals import NO_ANSWER
 
-__all__ = ["DocChatAgentConfig"]
-
 _SYSTEM_MESSAGE: Final = (
     "You answer questions from numbered sentences of documents. Answer in one or two full sentences, only with what "
     "they say. Put the number of the sentence behind it, for instance [2]."

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
     from trivium.parsing import Chunk, ParsingConfig
 
-__all__ = ["DocumentAgent"]
-
 
 class DocumentAgent(ChatAgent[T_co]):
     """A chat agent that holds documents: reads them into its store, and finds passages in them.

@@ -17,9 +17,6 @@ from trivium.llms import Request
 from trivium.module import overridable
 from trivium.schema import Message
 
-__all__ = ["QueryAgent", "QueryAgentConfig"]
-
-
 SAYS: Final = "the database says"
 """The beginning of an error that the database found in a query, which another query may correct."""
 

@@ -11,8 +11,6 @@ from typing import Any, Final, cast
 from trivium.actions import calls_in_text
 from trivium.schema import ToolCall
 
-__all__ = ["is_quoted"]
-
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _MAIL_MARKS: Final = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")

@@ -13,8 +13,6 @@ from trivium.agents.special._numerals import plain_numerals
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import MAIL_HEADER, statements, stems
 
-__all__ = ["Reading", "Sentence", "Span", "words_of"]
-
 Span: TypeAlias = tuple[int, int]
 """The numbers of the first and the last sentence of a passage."""
 

@@ -18,8 +18,6 @@ from trivium.policies import NOTHING, Sources, as_sources
 from trivium.schema import Document
 from trivium.schema.lowlevel import checked
 
-__all__ = ["LongTermMemory", "Remembered"]
-
 _SOURCE: Final = "memory"
 _SHORTEST_ID: Final = 8
 

@@ -13,8 +13,6 @@ from trivium.commander.lowlevel import submit
 from trivium.distributed._config import make_module
 from trivium.serving import AgentServer
 
-__all__ = ["run_child"]
-
 
 def run_child() -> None:
     """Read the order from the first line of stdin, and serve the agent until stdin ends or a signal arrives."""

@@ -21,8 +21,6 @@ from trivium.schema import JSONValue, Message
 from trivium.schema.lowlevel import checked, positive
 from trivium.serving.lowlevel import forward_event, parse_answer
 
-__all__ = ["AsyncHTTPAgentClient", "HTTPAgentClient"]
-
 SILENT_SECONDS, ALIVE_SECONDS = 60.0, 5.0
 MAX_ANSWER = 64 << 20
 

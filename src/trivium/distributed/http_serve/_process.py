@@ -22,8 +22,6 @@ from trivium.exceptions import RemoteStartError
 from trivium.module import AsyncModule
 from trivium.schema.lowlevel import checked
 
-__all__ = ["AsyncHTTPAgentServer", "HTTPAgentServer"]
-
 POLL_SECONDS, END_SECONDS, KEPT_LINES = 0.05, 10.0, 20
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - where such a server is reached
 _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from trivium.distributed.http_serve import _child; _child.run_child()"

@@ -21,8 +21,6 @@ from trivium.policies import Policy, Rule
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
 
-__all__ = ["AgentRayActor", "AsyncAgentRayActor"]
-
 
 class AgentRayActor(Module):
     """An agent in an actor of Ray, called like any other module.

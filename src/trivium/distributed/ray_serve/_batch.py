@@ -20,8 +20,6 @@ from trivium.journal.lowlevel import Codec
 from trivium.policies import Sources
 from trivium.schema import Message, Usage
 
-__all__ = ["asking_on_ray"]
-
 Ask = Callable[..., Awaitable[Any]]
 _CODEC: Final = Codec()
 

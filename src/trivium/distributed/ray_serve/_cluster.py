@@ -8,8 +8,6 @@ from typing import Any, cast
 
 from trivium.exceptions import MissingExtraError
 
-__all__ = ["AT_ONCE", "first_line", "start_ray"]
-
 AT_ONCE = 1000
 """Calls that one actor works on at once."""
 

@@ -17,8 +17,6 @@ from trivium.llms import CacheEvent, Lookup
 from trivium.schema.lowlevel import checked
 from trivium.settings import settings
 
-__all__ = ["CachedEmbedding"]
-
 _FORMAT: Final = 1  # version of the keys and values in the cache
 
 

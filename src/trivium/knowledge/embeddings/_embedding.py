@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddedEvent", "EmbeddingModel", "EmbeddingProgress", "Purpose", "Vectors", "text_size", "unit_vectors"]
-
 Vectors: TypeAlias = "NDArray[float32]"
 """A matrix of float32 with one vector in each row."""
 Purpose: TypeAlias = Literal["passage", "query"]

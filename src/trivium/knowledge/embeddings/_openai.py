@@ -21,8 +21,6 @@ from trivium.llms.wire import AnswerReader, dict_or_empty, error_text, sent_erro
 from trivium.schema import Usage
 from trivium.schema.lowlevel import checked, positive
 
-__all__ = ["OpenAIEmbedding"]
-
 _PATH: Final = "/embeddings"
 _DIMENSIONS: Final[Mapping[str, int]] = MappingProxyType(
     {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}

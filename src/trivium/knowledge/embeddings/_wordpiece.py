@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Final
 from unicodedata import category, normalize
 
-__all__ = ["WordPieceTokenizer"]
-
 _VOCABULARY: Final = Path(__file__).with_name("uncased_vocabulary.txt.gz")
 _LONGEST_WORD: Final = 100  # letters; a longer word is unknown
 _KEPT_WORDS: Final = 100_000

@@ -8,8 +8,6 @@ from typing import Final, NamedTuple
 
 from trivium.exceptions import QueryRefusedError
 
-__all__ = ["check_cypher"]
-
 _TOKEN: Final = re.compile(
     r"""
       (?P<gap>     [ \t\r\n\f]+ | //[^\r\n]* | /\*.*?\*/ )

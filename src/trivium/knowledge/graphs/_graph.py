@@ -10,8 +10,6 @@ from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.exceptions import ConfigurationError, QueryTimeoutError
 from trivium.knowledge.graphs._cypher import check_cypher
 
-__all__ = ["End", "GraphRows", "GraphSchema", "GraphStore"]
-
 End: TypeAlias = tuple[str, str]
 """One end of edges: the label of a node, and the property that names it."""
 

@@ -21,8 +21,6 @@ from trivium.exceptions import (
 from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, escaped, need, unknown_end
 from trivium.schema.lowlevel import checked
 
-__all__ = ["LadybugGraph"]
-
 _TYPES: Final[tuple[tuple[type, str], ...]] = (  # a bool is an int, and a datetime a date, to Python
     (bool, "BOOL"), (int, "INT64"), (float, "DOUBLE"), (str, "STRING"), (datetime, "TIMESTAMP"), (date, "DATE"),
 )  # fmt: skip

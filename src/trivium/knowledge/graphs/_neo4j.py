@@ -20,8 +20,6 @@ from trivium.exceptions import (
 from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, escaped, need, unknown_end
 from trivium.schema.lowlevel import checked
 
-__all__ = ["Neo4jGraph"]
-
 _SAMPLE: Final = 10_000  # edges that are looked at to tell the schema
 _NODES: Final = "CALL db.schema.nodeTypeProperties() YIELD nodeLabels, propertyName, propertyTypes RETURN *"
 _EDGES: Final = (

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from trivium.knowledge.loading._patterns import Pattern, covers
 
-__all__ = ["FileChoice", "oddity"]
-
 # fmt: off
 _BINARY = frozenset([
     ".7z", ".a", ".aac", ".ai", ".apk", ".avi", ".avif", ".bin", ".blend", ".bmp", ".bz2", ".cab", ".class", ".db",

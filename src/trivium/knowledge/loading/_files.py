@@ -15,8 +15,6 @@ from trivium.parsing import ReadLimits, read_parts
 from trivium.parsing.lowlevel import MAX_BYTES, escape_unprintable, opening_error
 from trivium.schema import Document
 
-__all__ = ["FileSource"]
-
 
 class FileSource(Source):
     """A local file.

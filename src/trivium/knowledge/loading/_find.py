@@ -21,8 +21,6 @@ from trivium.parsing.lowlevel import MAX_BYTES
 if TYPE_CHECKING:
     from trivium.actions.web import Fetcher
 
-__all__ = ["find_sources"]
-
 _WEB = ("http://", "https://")
 _GIT = "git+"
 _KINDS = {"120000": "it is a link", "160000": "it is a submodule"}

@@ -11,8 +11,6 @@ from trivium.knowledge.loading._patterns import Pattern, covers, excludes, parse
 from trivium.knowledge.loading._source import Skipped
 from trivium.parsing.lowlevel import opening_error
 
-__all__ = ["files_in"]
-
 _RULES = ".gitignore"
 _LONGEST_RULES = 1 << 20  # bytes
 

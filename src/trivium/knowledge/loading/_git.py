@@ -22,8 +22,6 @@ from trivium.parsing import ReadLimits, read_parts
 from trivium.parsing.lowlevel import MAX_BYTES, escape_unprintable
 from trivium.schema import Document
 
-__all__ = ["Blob", "GitSource", "Repository"]
-
 _SECONDS = 900.0  # for a clone
 _NULL = os.devnull
 _REVISION = re.compile(r"[\w@][\w./@{}^~+-]*")

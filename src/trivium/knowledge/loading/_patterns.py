@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-__all__ = ["Pattern", "covers", "excludes", "parse_patterns"]
-
 _TRAILING_BLANKS = re.compile(r"(?<!\\) +$")
 _TOKEN = re.compile(r"(\*+)|(\[[!^]?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\])|\\(.)|(.)", re.S)
 _IN_BRACKET = re.compile(r"\[:(\w+):\]|(\\?.)(?:-(\\?.))?", re.S)

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from trivium.schema import Document
 
-__all__ = ["Skipped", "Source"]
-
 
 class Source(ABC):
     """A source of documents: a file, a file of a git repository, or a web page.

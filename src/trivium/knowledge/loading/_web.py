@@ -16,8 +16,6 @@ from trivium.schema import Document
 if TYPE_CHECKING:
     from trivium.actions.web import Download, Fetcher
 
-__all__ = ["WebSource"]
-
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 _SECONDS = 60.0
 

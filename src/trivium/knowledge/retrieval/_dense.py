@@ -10,8 +10,6 @@ from trivium.knowledge.stores import Hit, Where
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
 
-__all__ = ["DenseSearch"]
-
 
 class DenseSearch:
     """Finds the chunks of a store that are nearest to a question in meaning, best first, by cosine similarity.

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge.stores import Hit
 
-__all__ = ["reciprocal_rank_fusion"]
-
 
 def reciprocal_rank_fusion(
     rankings: Sequence[Sequence[Hit]], *, k: float = 5, weights: Sequence[float] | None = None

@@ -20,8 +20,6 @@ from trivium.parsing.lowlevel import StemTable, stems
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
 
-__all__ = ["LexicalSearch", "terms"]
-
 _NAMES: Final = re.compile(r"[^\W\d]\w*(?:[./:-]+\w+)*")
 _MARKS: Final = re.compile(r"[_./:-]|\d|[^\W\d_A-Z][A-Z]")  # a word with one of these is a name
 _SEPARATORS: Final = re.compile(r"[./:]+")

@@ -11,8 +11,6 @@ from trivium.exceptions import ModelError
 from trivium.llms import ModelProtocol, Request
 from trivium.llms.lowlevel import call_model
 
-__all__ = ["MAX_TOKENS", "integers_in", "number_texts", "object_schema", "request_object"]
-
 MAX_TOKENS: Final = 300
 """Limit of an answer in tokens: within a schema, small models may go on without end."""
 

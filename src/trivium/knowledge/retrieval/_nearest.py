@@ -15,8 +15,6 @@ from trivium.parsing.lowlevel import statements
 if TYPE_CHECKING:
     from trivium.knowledge.embeddings import EmbeddingModel
 
-__all__ = ["NearestSentences"]
-
 _HEADING: Final = re.compile(r"#{1,6} ")
 
 

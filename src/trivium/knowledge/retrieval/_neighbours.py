@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
     from trivium.parsing import Chunk
 
-__all__ = ["Neighbours"]
-
 
 class Neighbours:
     """A step that adds the chunks before and after each one; those that touch become one passage that can be cited.

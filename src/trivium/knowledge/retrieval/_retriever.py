@@ -21,8 +21,6 @@ from trivium.schema.lowlevel import checked
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
 
-__all__ = ["Fusion", "Refinement", "Retriever", "Rewriting", "Search"]
-
 Search: TypeAlias = Callable[[str, int, Where], Any]
 """A function of a question, a maximum number and a condition on metadata to hits, best first; `def` or `async def`."""
 Rewriting: TypeAlias = Callable[[str], Any]

@@ -11,8 +11,6 @@ from trivium.knowledge.retrieval._models import object_schema, request_object
 from trivium.llms import ModelProtocol
 from trivium.schema import Message
 
-__all__ = ["QueryRewriter", "stand_alone_question", "stand_alone_question_async"]
-
 _LONGEST: Final = 500  # characters of a question that a model writes
 _STAND_ALONE: Final = (
     "You are given a dialogue and its last question. Write that question so that it can be understood without the "

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["stem"]
-
 _VOWELS: Final = "aeiouy"
 _REGION: Final = re.compile(r"[aeiouy][^aeiouy]")
 _FIRST_REGION: Final = re.compile(r"gener|commun|arsen|past|univers|later|emerg|organ|inter")

@@ -27,8 +27,6 @@ from trivium.knowledge.stores._staging import Point, Points, StagedStore, Table
 from trivium.knowledge.stores._store import VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, Some, TermFilter
 
-__all__ = ["ChromaStore", "ChromaStoreConfig"]
-
 T = TypeVar("T")
 _BATCH: Final = 1000
 _OF_ID: Final = '["id",'  # beginning of the term of an id

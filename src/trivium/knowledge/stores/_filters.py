@@ -18,19 +18,6 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from trivium.exceptions import FilterError
 from trivium.knowledge.stores._records import to_stored
 
-__all__ = [
-    "AllOf",
-    "AnyOf",
-    "Compare",
-    "Filter",
-    "Not",
-    "Scalar",
-    "Where",
-    "matches_filter",
-    "parse_filter",
-    "values_of",
-]
-
 Scalar: TypeAlias = str | int | float | bool
 Where: TypeAlias = Mapping[str, Any] | str | None
 """A condition on metadata: a dict as `{"source": "a.md", "page": {"$gte": 3}}`, the same as JSON, or None for all."""

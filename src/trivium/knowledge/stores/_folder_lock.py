@@ -11,8 +11,6 @@ from trivium.exceptions import StoreBusyError, StoreError
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-__all__ = ["FolderLock"]
-
 _NAME: Final = "trivium.lock"
 
 

@@ -18,8 +18,6 @@ from trivium.parsing import Chunk
 from trivium.schema import ConfigModel
 from trivium.schema.lowlevel import OlderNames, checked
 
-__all__ = ["DAMAGED", "Hit", "SourceRecord", "StoreKind", "VectorStoreConfig", "check_name"]
-
 T = TypeVar("T")
 _URL: Final = "give the server's address as url"
 _LANGROIDS: Final[Mapping[str, tuple[Any, str]]] = {

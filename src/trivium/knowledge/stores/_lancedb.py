@@ -30,8 +30,6 @@ from trivium.knowledge.stores._terms import Every, Has, TermFilter, metadata_fit
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import stems
 
-__all__ = ["LanceStore", "LanceStoreConfig"]
-
 _PAGE: Final = 500
 _TIDIED: Final = 32  # changes after which small files are compacted
 _KEPT: Final = timedelta(hours=1)  # lifetime of old versions, which scans may still read

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-__all__ = ["PostgresStore", "PostgresStoreConfig"]
-
 _PAGE: Final = 200
 _BM25: Final = """
 WITH total AS (SELECT count(*)::float AS n, greatest(avg(length), 1) AS mean FROM #chunk WHERE served),

@@ -20,8 +20,6 @@ from trivium.exceptions import (
 if TYPE_CHECKING:
     from psycopg import Connection, Error
 
-__all__ = ["Pool"]
-
 _BUSY: Final = ("55P03", "57014", "40001", "40P01", "53300")  # a lock, a time-out, conflicts, too many connections
 _FULL: Final = ("53100", "54000")
 _GONE: Final = ("42P01", "3F000")  # no such table, no such schema

@@ -21,8 +21,6 @@ from trivium.parsing.lowlevel import stems
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["COLUMNS", "PostgresTables", "postgres_condition", "postgres_row", "text_key"]
-
 _MARGIN: Final = 1_500  # dimensions of a vector that fits into the page of a row, beside the other columns
 COLUMNS: Final = (
     "id",

@@ -29,8 +29,6 @@ from trivium.knowledge.stores._staging import Point, Points, StagedStore, Table
 from trivium.knowledge.stores._store import VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, TermFilter
 
-__all__ = ["QdrantStore", "QdrantStoreConfig"]
-
 T = TypeVar("T")
 _PAGE: Final = 500
 _BATCH: Final = 200

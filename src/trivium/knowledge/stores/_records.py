@@ -15,8 +15,6 @@ from trivium.parsing import Chunk, ChunkMetaData
 from trivium.parsing.lowlevel import check_documents
 from trivium.schema import Document
 
-__all__ = ["as_chunk", "chunk_of", "from_stored", "json_of", "metadata_of", "to_stored"]
-
 _MARK: Final = "\ue000"  # a private character: one that stores cannot keep is written as this and four digits
 _ODD: Final = re.compile("[\0\ud800-\udfff\ue000]")
 _ODD_IN_JSON: Final = re.compile("\\\\u0000|[\ud800-\udfff\ue000]")

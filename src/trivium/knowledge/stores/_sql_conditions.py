@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 
 from trivium.knowledge.stores._filters import AllOf, Compare, Filter, Not
 
-__all__ = ["Condition", "sql_condition"]
-
 Condition: TypeAlias = tuple[str, list[Any]]
 """A test in SQL and its parameters."""
 

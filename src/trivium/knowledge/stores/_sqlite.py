@@ -38,8 +38,6 @@ from trivium.parsing.lowlevel import stems
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-__all__ = ["SQLiteStore", "SQLiteStoreConfig"]
-
 _FEW: Final = 1000  # chunks that are ranked in no time
 _WAIT: Final = 100  # milliseconds to wait for readers before the log is emptied
 _SQLITE_BUSY, _SQLITE_LOCKED, _SQLITE_CORRUPT, _SQLITE_FULL, _SQLITE_NOT_A_DATABASE = 5, 6, 11, 13, 26

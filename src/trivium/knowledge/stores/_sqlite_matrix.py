@@ -11,8 +11,6 @@ from trivium.knowledge.stores._filters import AllOf, Filter
 if TYPE_CHECKING:
     from trivium.knowledge.stores._sqlite_tables import SQLiteTables
 
-__all__ = ["EVERYTHING", "Matrix", "nearest_keys", "read_matrix", "served_keys"]
-
 EVERYTHING: Final = AllOf(())
 _KEPT: Final = 16
 """Maximum number of conditions whose matches are cached."""

@@ -13,8 +13,6 @@ from trivium.knowledge.stores._sqlite_tables import COLUMNS, DEFAULTS, SQLiteTab
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import stems
 
-__all__ = ["Row", "insert", "sqlite_row"]
-
 _NAMES: Final = ", ".join(f'"{name}"' for name in ("served", *COLUMNS))
 _MARKS: Final = ", ".join("?" * (len(COLUMNS) + 1))
 

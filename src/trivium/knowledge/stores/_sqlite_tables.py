@@ -19,8 +19,6 @@ from trivium.parsing import ChunkMetaData
 if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
 
-__all__ = ["APPLICATION", "COLUMNS", "DEFAULTS", "VERSION", "SQLiteTables", "column_value", "sqlite_condition"]
-
 APPLICATION: Final = 0x74726976  # "triv", in the header of the file
 VERSION: Final = 1
 COLUMNS: Final = ("id", "source", "fingerprint", "position", "start", "end", "line", "end_line", "page")

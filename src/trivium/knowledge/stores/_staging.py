@@ -44,8 +44,6 @@ from trivium.knowledge.stores._terms import (
 )
 from trivium.parsing import Chunk
 
-__all__ = ["Point", "Points", "StagedStore", "Table"]
-
 T = TypeVar("T")
 Table = Literal["chunks", "notes"]
 _TRIES: Final = 100  # attempts of a read while others write

@@ -20,8 +20,6 @@ from trivium.schema.lowlevel import checked, create_object, load_class_from_stri
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Hit", "SourceRecord", "VectorStore", "VectorStoreConfig"]
-
 _PAGE: Final = 100  # chunks that an async scan takes at once
 _BATCH: Final = 64  # texts that are embedded and added at once
 

@@ -14,20 +14,6 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from trivium.knowledge.stores._filters import AllOf, Compare, Filter, Not, Scalar, matches_filter, values_of
 from trivium.knowledge.stores._records import chunk_of, from_stored, to_stored
 
-__all__ = [
-    "NOTHING",
-    "Every",
-    "Has",
-    "Some",
-    "TermFilter",
-    "Widened",
-    "metadata_fits",
-    "negate",
-    "search_widened",
-    "terms_of",
-    "widen",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Has:

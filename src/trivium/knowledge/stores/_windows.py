@@ -10,8 +10,6 @@ from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import splice
 from trivium.schema import Document
 
-__all__ = ["join_chunks", "with_neighbours"]
-
 
 def with_neighbours(
     scan: Callable[[Filter], Iterable[Chunk]], found: Sequence[tuple[Document, float]], neighbours: int

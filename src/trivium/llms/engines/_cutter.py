@@ -8,8 +8,6 @@ from trivium.llms._protocol import Delta, Finish
 from trivium.llms._stops import filter_suffix
 from trivium.schema import Usage
 
-__all__ = ["Cutter"]
-
 
 class Cutter:
     """Passes an answer on up to its first stop word, in pieces of any size.

@@ -14,8 +14,6 @@ from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta
 from trivium.llms.engines._cutter import Cutter
 
-__all__ = ["EngineModel", "Prompt", "TextModel", "load_package", "prompt_of", "settings"]
-
 Prompt = str | list[dict[str, Any]]
 """A prompt as the model reads it, or chat messages that are still to be written by the model's own template."""
 

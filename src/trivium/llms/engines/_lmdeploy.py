@@ -11,8 +11,6 @@ from trivium.llms._protocol import Delta, Finish
 from trivium.llms.engines._engine_model import EngineModel, Prompt, load_package
 from trivium.schema import Usage
 
-__all__ = ["AsyncLMDeployPipeline", "LMDeployPipeline"]
-
 _NAMES = {"max_tokens": "max_new_tokens", "seed": "random_seed"}
 
 

@@ -28,8 +28,6 @@ from trivium.llms.providers import COMPATIBLE
 from trivium.llms.wire._answers import AnswerReader
 from trivium.llms.wire._openai_chat import OpenAIMessageReader
 
-__all__ = ["AsyncLMDeployClient", "AsyncLMDeployServer", "LMDeployClient", "LMDeployServer"]
-
 POLL_SECONDS = 0.1
 END_SECONDS = 10.0
 LOG_CHARACTERS = 2000

@@ -12,8 +12,6 @@ from trivium.llms._protocol import Delta, Finish
 from trivium.llms.engines._engine_model import EngineModel, Prompt, load_package, prompt_of
 from trivium.schema import Usage
 
-__all__ = ["HFTransformer", "HFTransformerCasualLM", "HFTransformerChat"]
-
 _KNOWN = {
     "do_sample", "max_tokens", "min_p", "repetition_penalty", "seed", "skip_special_tokens", "stop_words_id",
     "temperature", "top_k", "top_p",

@@ -15,8 +15,6 @@ from trivium.llms._protocol import Delta, Finish
 from trivium.llms.engines._engine_model import EngineModel, Prompt, load_package, prompt_of
 from trivium.schema import Usage
 
-__all__ = ["AsyncVllmModel", "VllmModel"]
-
 
 class VllmModel(EngineModel):
     """A model that vLLM runs in this process; it is loaded here and now.

@@ -8,8 +8,6 @@ from threading import Lock
 
 from trivium.exceptions import ConfigurationError
 
-__all__ = ["Keys", "bearer"]
-
 
 class Keys:
     """API keys that are used in turn. A refused key is not used again, unless it is the last.

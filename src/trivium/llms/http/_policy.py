@@ -24,8 +24,6 @@ from trivium.exceptions import (
 )
 from trivium.schema.lowlevel import positive
 
-__all__ = ["Retry", "RetryBudget", "RetryEvent", "RetryPolicy", "Tries", "back_off", "before_retry"]
-
 STATUSES: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 FLOOR, CAPACITY = 10.0, 100.0
 before_retry: ContextVar[Callable[[], Awaitable[object]] | None] = ContextVar("trivium_before_retry", default=None)

@@ -18,8 +18,6 @@ from trivium.llms.http._policy import STATUSES
 from trivium.llms.http._retry_after import seconds_to_wait
 from trivium.llms.wire._answers import error_text
 
-__all__ = ["overflow", "refusal"]
-
 HINTS: Final = {
     401: "; check the API key",
     402: "; check the plan and the billing of the API key",

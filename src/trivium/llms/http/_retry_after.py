@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-__all__ = ["seconds_in", "seconds_to_wait"]
-
 _EPOCH: Final = 1e9
 """Numbers from here on are points in time (seconds since 1970; a thousand times as much: milliseconds)."""
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

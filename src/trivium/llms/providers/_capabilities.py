@@ -7,8 +7,6 @@ from typing import Any, Final, NamedTuple
 
 from trivium.llms._protocol import Parameters
 
-__all__ = ["SAMPLING", "Capabilities", "capabilities_of"]
-
 SAMPLING: Final = frozenset({"frequency_penalty", "presence_penalty", "stop", "temperature", "top_p"})
 LOGPROBS: Final = frozenset({"logprobs", "top_logprobs"})
 

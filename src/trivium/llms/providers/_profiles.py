@@ -11,8 +11,6 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from trivium.exceptions import ConfigurationError
 from trivium.llms.wire._openai_chat import OPENAI, Dialect
 
-__all__ = ["COMPATIBLE", "PROFILES", "Profile", "profile_at"]
-
 
 class Profile(NamedTuple):
     """A provider.

@@ -7,8 +7,6 @@ from typing import Any
 from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.llms._protocol import ModelProtocol
 
-__all__ = ["GROUP", "third_party_model"]
-
 GROUP = "trivium.providers"
 
 

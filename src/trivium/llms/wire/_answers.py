@@ -17,19 +17,6 @@ from trivium.llms._protocol import Delta, Logprobs, TokenLogprob
 from trivium.llms.wire._events import EventDecoder, check_size
 from trivium.schema import JSONValue, Usage
 
-__all__ = [
-    "AGAIN",
-    "AnswerReader",
-    "Letters",
-    "MessageReader",
-    "ParsedObject",
-    "dict_or_empty",
-    "error_text",
-    "json_text",
-    "logprobs_of",
-    "replace_surrogates",
-]
-
 CHECK = "check that base_url is that of a model server, with its version part"
 AGAIN = "run it again, and look into the server's log if it stays"
 RAW_BYTES = 2000

@@ -14,8 +14,6 @@ from trivium.llms.wire._claude_request import FORM
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
 from trivium.schema import Usage
 
-__all__ = ["ClaudeMessageReader"]
-
 Block: TypeAlias = ParsedObject
 REASONS: Final = {
     "end_turn": "stop",

@@ -14,8 +14,6 @@ from trivium.llms.wire._tool_names import legal_names
 from trivium.llms.wire._written import SYSTEM, Beginning
 from trivium.schema import ToolSpec
 
-__all__ = ["FORM", "ClaudeAbilities", "claude_beginning", "claude_body", "claude_names"]
-
 FORM: Final = "anthropic"
 _VERSION: Final = re.compile(r"claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _OLDER: Final = re.compile(r"claude-(\d|instant)")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-__all__ = ["closed_schema"]
-
 _FORMATS: Final = {
     "date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid",
 }  # fmt: skip

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from trivium.exceptions import MalformedAnswerError
 
-__all__ = ["MAX_BYTES", "EventDecoder", "check_size"]
-
 MAX_BYTES = 64 << 20
 BOM = b"\xef\xbb\xbf"
 

@@ -15,24 +15,6 @@ from trivium.llms.wire._answers import ParsedObject, replace_surrogates
 from trivium.llms.wire._tool_names import legal_names
 from trivium.schema import JSONValue
 
-__all__ = [
-    "Body",
-    "CallNames",
-    "Called",
-    "Data",
-    "arguments_of",
-    "arguments_text",
-    "data_of",
-    "family",
-    "fresh_id",
-    "get_count",
-    "get_dict",
-    "get_dicts",
-    "get_text",
-    "is_json",
-    "own_state",
-]
-
 _RELEASE: Final = re.compile(r"[-@](\d{8}|\d{4}-\d\d-\d\d|latest|\d{3}|(preview|exp)\b.*)$")
 
 

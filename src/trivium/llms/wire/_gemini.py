@@ -22,8 +22,6 @@ from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_c
 from trivium.llms.wire._gemini_request import FORM, MADE_UP
 from trivium.schema import Usage
 
-__all__ = ["GeminiMessageReader"]
-
 REASONS: Final = {
     "STOP": "stop",
     "MAX_TOKENS": "length",

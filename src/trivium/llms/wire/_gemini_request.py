@@ -23,8 +23,6 @@ from trivium.llms.wire._fields import (
 from trivium.llms.wire._written import SYSTEM, Beginning
 from trivium.schema import ToolSpec
 
-__all__ = ["FORM", "MADE_UP", "gemini_beginning", "gemini_body", "gemini_names"]
-
 FORM: Final = "gemini"
 MADE_UP: Final = "gemini_"
 """Prefix of ids made up for calls without one; they are never sent, since the model does not know them."""

@@ -36,8 +36,6 @@ from trivium.llms.wire._tool_names import legal
 from trivium.llms.wire._written import Beginning
 from trivium.schema import JSONValue, ToolSpec, Usage
 
-__all__ = ["OPENAI", "Dialect", "OpenAIMessageReader", "chat_body", "chat_tool", "form_of", "token_counts"]
-
 FORM: Final = "openai-chat"
 _PLAIN: Final = {"role", "content"}
 ROLES: Final = {"system", "developer", "user", "assistant", "tool", "function"}

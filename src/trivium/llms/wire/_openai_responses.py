@@ -28,8 +28,6 @@ from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._written import Beginning
 from trivium.schema import JSONValue, ToolSpec, Usage
 
-__all__ = ["NOT_TAKEN", "ResponsesReader", "responses_beginning", "responses_body"]
-
 FORM: Final = "openai-responses"
 NOT_TAKEN: Final = frozenset({"frequency_penalty", "logit_bias", "n", "presence_penalty", "seed", "stop"})
 """Parameters of the chat format that this format does not have."""

@@ -11,8 +11,6 @@ from trivium.llms._protocol import ChatMessage
 from trivium.llms.wire._answers import dict_or_empty
 from trivium.llms.wire._fields import Body, CallNames, called_tool
 
-__all__ = ["is_strict", "parts_of", "sent_arguments", "sent_function"]
-
 
 def sent_function(call: ChatMessage, names: CallNames) -> dict[str, str]:
     """Return name and arguments of a call in a chat message in the form that is sent."""

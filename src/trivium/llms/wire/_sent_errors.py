@@ -8,8 +8,6 @@ from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms.http._refusals import refusal
 from trivium.llms.wire._answers import AGAIN, ParsedObject, dict_or_empty, error_text, json_text
 
-__all__ = ["sent_error"]
-
 STATUS: Final = {
     "authentication_error": 401,
     "context_length_exceeded": 400,

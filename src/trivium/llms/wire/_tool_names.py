@@ -6,8 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-__all__ = ["legal", "legal_names"]
-
 _LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 

@@ -9,8 +9,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 from trivium.llms._protocol import ChatMessage, LongHistory
 from trivium.llms.wire._fields import Body, Called
 
-__all__ = ["SYSTEM", "Beginning", "WrittenMessages"]
-
 Write: TypeAlias = Callable[[Sequence[ChatMessage]], list[Body]]
 """Makes the form of messages."""
 

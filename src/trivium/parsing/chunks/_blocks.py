@@ -17,8 +17,6 @@ from trivium.parsing._places import Locator
 from trivium.parsing.chunks._sentences import sentence_ends
 from trivium.schema import Document
 
-__all__ = ["CODE", "PROSE", "Block", "Count", "Outline", "Sizes", "chunks_from", "join_titles"]
-
 Count: TypeAlias = Callable[[str], int]
 """A function that measures a text: `len` counts characters, a tokenizer tokens."""
 

@@ -12,8 +12,6 @@ from trivium.parsing._passages import border
 from trivium.parsing.chunks._blocks import CODE, Block, Count, Sizes, chunks_from
 from trivium.schema import Document
 
-__all__ = ["chunk_code"]
-
 # Escapes are replaced before Python parses the text: lines and quotes stay, and invalid escapes raise no warning.
 _ESCAPE = re.compile(r"\\[^\n]")
 _AT_MARGIN = border(r"\n[ \t]*\n+(?=[^\s})\]])")

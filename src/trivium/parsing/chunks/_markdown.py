@@ -10,8 +10,6 @@ from trivium.parsing._passages import LINES, WORDS, Border, border
 from trivium.parsing.chunks._blocks import CODE, PROSE, Block, Count, Outline, Sizes, chunks_from, join_titles
 from trivium.schema import Document
 
-__all__ = ["chunk_markdown"]
-
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")

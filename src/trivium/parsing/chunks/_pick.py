@@ -15,8 +15,6 @@ from trivium.parsing.formats._formats import suffix_of
 from trivium.parsing.formats._media_types import CSV, JSON_LINES, MARKDOWN, PLAIN, TSV, XLSX, is_code, text_type
 from trivium.schema import Document
 
-__all__ = ["Chunker", "chunk", "chunk_parts"]
-
 Chunker: TypeAlias = Callable[[Document], Iterable[Chunk]]
 """A function of a document to its chunks, in order; each is a slice of the text."""
 

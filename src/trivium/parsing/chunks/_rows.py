@@ -9,8 +9,6 @@ from trivium.parsing._passages import LINES, WORDS
 from trivium.parsing.chunks._blocks import Block, Count, Sizes, chunks_from
 from trivium.schema import Document
 
-__all__ = ["chunk_rows"]
-
 
 def chunk_rows(document: Document, *, size: int = 1200, overlap: int = 0, count: Count = len) -> Iterator[Chunk]:
     """Return the chunks of a text whose lines are records: complete lines, as many as fit.

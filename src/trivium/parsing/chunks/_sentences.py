@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from trivium.parsing._passages import Passage
 
-__all__ = ["sentence_ends", "sentences"]
-
 # In most scripts whitespace follows the full stop; in some the full stop suffices. The look-behind prevents that a long
 # row of dots is tried at each of them.
 _END = re.compile(

@@ -9,8 +9,6 @@ from trivium.parsing._chunk import Chunk
 from trivium.parsing.chunks._blocks import Block, Count, Outline, Sizes, chunks_from, join_titles
 from trivium.schema import Document
 
-__all__ = ["chunk_text"]
-
 _BLANK = re.compile(r"\n[ \t]*\n\s*(?<=\n)")  # to the indentation of the line that follows
 _BLANK_LINES = re.compile(r"(?:[ \t]*+\n)*+")
 _UNDERLINED = re.compile(

@@ -8,8 +8,6 @@ from trivium.parsing._chunk import Chunk
 from trivium.parsing.chunks._blocks import Block, Count, Sizes, chunks_from
 from trivium.schema import Document
 
-__all__ = ["chunk_tokens", "estimate_tokens"]
-
 CHARACTERS_PER_TOKEN = 4
 
 

@@ -32,8 +32,6 @@ from trivium.parsing.formats._formats import Original, Parsed
 if TYPE_CHECKING:
     from trivium.parsing._limits import ReadLimits
 
-__all__ = ["OUT_OF_MEMORY", "PAGE", "end_apart", "limit_process", "read_apart", "start_apart"]
-
 OUT_OF_MEMORY: Final = b"out of memory"
 _PROGRAM: Final = Path(__file__).with_name("_apart_program.py")
 PAGE: Final = b"page "

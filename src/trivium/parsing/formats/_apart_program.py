@@ -11,8 +11,6 @@ from trivium.parsing.formats._apart import OUT_OF_MEMORY, PAGE, limit_process
 from trivium.parsing.formats._formats import Original, Scanning
 from trivium.parsing.formats._parsers import parse_original
 
-__all__: list[str] = []
-
 
 def answer() -> None:
     """Read the file, and write one line of JSON, and behind it the text and its boxes."""

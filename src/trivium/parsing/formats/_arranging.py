@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from trivium.parsing._boxes import Box, Run
 
-__all__ = ["PlacedWord", "arrange_page"]
-
 _PIECE = re.compile(r"[^\W_]+|[\W_]")
 _LETTER = re.compile("(?s).")
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 from email.utils import parsedate_to_datetime
 
-__all__ = ["iso_date", "mail_date"]
-
 
 def iso_date(given: object) -> str | None:
     """Return a date or time in ISO 8601, without a time at midnight; None if it is not a date.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 
-__all__ = ["decode", "tidy"]
-
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with

@@ -13,8 +13,6 @@ from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._lines import split_heading_marks, with_heading_mark, without_heading_marks
 from trivium.parsing.formats._packages import read_properties, reading_package
 
-__all__ = ["parse_docx"]
-
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _RELATION_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 # Deleted text, the old place of moved text, settings, and the second rendering of a drawing.

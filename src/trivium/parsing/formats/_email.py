@@ -18,8 +18,6 @@ from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._html import marked_text
 from trivium.parsing.formats._lines import split_line_marks, with_line_mark
 
-__all__ = ["parse_email"]
-
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _LONGEST_HEADER = 20_000  # longer ones stay encoded: the standard library takes quadratic time
 _NEXT_IN_MAILBOX = re.compile(rb"\r?\n\r?\nFrom [^\n]*\d{4}")

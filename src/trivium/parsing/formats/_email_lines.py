@@ -11,8 +11,6 @@ from typing import Any, cast
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._lines import with_line_mark
 
-__all__ = ["Walk"]
-
 _BLANK_LINE = re.compile(r"\r?\n(?:\r?\n|\Z)")
 _CONTINUED = bytes(range(0x80, 0xC0))
 _HEADER = re.compile(r"(?m)^([A-Za-z-]+)[ \t]*:")

@@ -33,8 +33,6 @@ from trivium.parsing.formats._media_types import (
     text_type,
 )
 
-__all__ = ["IMAGE_MAGIC", "Original", "Parsed", "Scanning", "detect_media_type", "escape_unprintable", "suffix_of"]
-
 _ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX, CSV, PNG, JPEG or TIFF file"
 
 

@@ -8,8 +8,6 @@ from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, Parsed
 
-__all__ = ["parse_markdown"]
-
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\']|\'\')*)\'')
 _COMMENT = re.compile(r"(?:^|\s)#")

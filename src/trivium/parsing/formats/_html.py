@@ -16,8 +16,6 @@ from trivium.parsing.formats._lines import (
 )
 from trivium.parsing.formats._markup import Tag, tokenize_html
 
-__all__ = ["declared_charset", "marked_text", "parse_html", "parse_page"]
-
 _CHARSET = re.compile(
     rb"<meta\b[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w.:-]+)", re.I
 )

@@ -15,8 +15,6 @@ from trivium.parsing.formats._ocr import OCR, POINTS
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["image_pages", "parse_image", "size_in_points"]
-
 _FORMATS = ("PNG", "JPEG", "TIFF")
 _DPI = 200
 _MOST_PIXELS = 120_000_000

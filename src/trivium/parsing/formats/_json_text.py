@@ -7,8 +7,6 @@ import re
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, Parsed
 
-__all__ = ["decode_escapes", "parse_json_file"]
-
 _ESCAPED = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|.)")
 
 

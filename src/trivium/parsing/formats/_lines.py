@@ -12,19 +12,6 @@ from collections.abc import Iterable, Iterator
 from sys import maxsize
 from typing import TypeAlias
 
-__all__ = [
-    "LinePairs",
-    "join_lines",
-    "line_mark",
-    "line_starts",
-    "split_heading_marks",
-    "split_line_marks",
-    "with_heading_mark",
-    "with_line_mark",
-    "with_line_marks",
-    "without_heading_marks",
-]
-
 LinePairs: TypeAlias = tuple[tuple[int, int], ...]
 """Offsets and their lines in the file, as in `DocMetaData.source_lines`."""
 

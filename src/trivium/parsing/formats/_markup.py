@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from trivium.parsing.formats._lines import line_starts, with_line_mark
 
-__all__ = ["Tag", "tokenize_html"]
-
 _NAME = re.compile(r"</?([a-zA-Z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"([^\s=\"'/>]+)(?:\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
 _REST_OF_TAG = re.compile(r"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+>")  # quotes count after `=` only

@@ -2,29 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "CSV",
-    "DOCX",
-    "EMAIL",
-    "GZIP",
-    "HTML",
-    "JPEG",
-    "JSON",
-    "JSON_LINES",
-    "MARKDOWN",
-    "PDF",
-    "PHP",
-    "PLAIN",
-    "PNG",
-    "PPTX",
-    "TIFF",
-    "TSV",
-    "XLSX",
-    "is_code",
-    "suffix_for",
-    "text_type",
-]
-
 PLAIN = "text/plain"
 MARKDOWN = "text/markdown"
 HTML = "text/html"

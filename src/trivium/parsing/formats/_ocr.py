@@ -20,8 +20,6 @@ from trivium.parsing.formats._straightening import Straightened, straighten, tur
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["OCR", "POINTS"]
-
 POINTS = 72
 _PIXELS = 20_000_000
 """The most pixels of an image that OCR gets: an A4 page has 4 million at 200 dpi."""

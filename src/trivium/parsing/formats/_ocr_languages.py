@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-__all__ = ["likely_languages"]
-
 _FEW = 3
 """As many languages are read at once: each costs time, and more of them read each worse."""
 

@@ -16,8 +16,6 @@ from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import decode
 from trivium.parsing.formats._formats import Original
 
-__all__ = ["check_package", "read_properties", "reading_package"]
-
 _PROPERTIES = "docProps/core.xml"
 _PROPERTY = re.compile(r"<(?:\w+:)?(title|modified|created)\b[^>]*>([^<]*)<")
 _PACKED_AS_MUCH = 4  # pictures and fonts may take this many times the limit for text

@@ -38,8 +38,6 @@ from trivium.parsing.formats._pptx import parse_pptx
 from trivium.parsing.formats._records import parse_csv, parse_tsv
 from trivium.parsing.formats._xlsx import parse_xlsx
 
-__all__ = ["parse_original"]
-
 _PARSERS: Mapping[str, Callable[[Original], Parsed]] = MappingProxyType(
     {
         MARKDOWN: parse_markdown,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-__all__ = ["PDFFile", "parse_pdf"]
-
 _DAMAGED = "this PDF is damaged; open it and print it to a new PDF"
 _ENCRYPTED = "this PDF is encrypted; save a copy without password (for example qpdf --decrypt) and give that"
 _NO_TEXT = "this PDF is a scan, or blank: it has no text, and OCR finds none; check that it is the right file"

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from trivium.parsing.formats._arranging import PlacedWord
 
-__all__ = ["page_words"]
-
 _HYPHENS = frozenset([0x2, 0xFFFE])  # for pdfium, a hyphen at the end of a line, and one that it takes for soft
 _IGNORED = frozenset([0xFEFF, 0xAD, 0xFFFF])
 _SPACES = frozenset([0x0, 0x9, 0xA, 0xD, 0x20, 0xA0, 0x2002, 0x2003, 0x2009, 0x202F, 0x3000])

@@ -19,7 +19,6 @@ from trivium.parsing.formats._pdf import PDFFile
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__: list[str] = []
 
 _DPI = 110
 _QUALITY = 60

@@ -12,8 +12,6 @@ from trivium.parsing._limits import ReadLimits
 from trivium.parsing.formats._apart import end_apart, start_apart
 from trivium.parsing.formats._formats import suffix_of
 
-__all__ = ["page_pictures"]
-
 _PROGRAM: Final = Path(__file__).with_name("_picture_program.py")
 
 

@@ -11,8 +11,6 @@ from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._packages import read_properties, reading_package
 
-__all__ = ["parse_pptx"]
-
 
 def parse_pptx(original: Original) -> Parsed:
     """Return texts and tables of each slide in the order of its shapes, then its notes; hidden slides are empty.

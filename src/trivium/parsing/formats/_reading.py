@@ -16,8 +16,6 @@ from trivium.parsing.formats._parsers import parse_original
 from trivium.schema import DocMetaData, Document
 from trivium.schema.lowlevel import checked
 
-__all__ = ["opening_error", "read", "read_original"]
-
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
 _FOREIGN = (b"PK\x03\x04", b"\x1f\x8b", *IMAGE_MAGIC)
 

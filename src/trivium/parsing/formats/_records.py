@@ -15,8 +15,6 @@ from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._lines import join_lines
 from trivium.parsing.formats._rows import column_names, row_line
 
-__all__ = ["parse_csv", "parse_tsv", "record_lines"]
-
 _SEPARATORS = ",;\t|"
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 _MOST_LINES = 1000  # lines of one record; a quote that is not closed within them is an ordinary character

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
-__all__ = ["column_names", "row_line"]
-
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _VALUE = re.compile(r"[-+]?[\W\d_]*\d[\W\d_]*")  # a number, an amount, a date or a time
 

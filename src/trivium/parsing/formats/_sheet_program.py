@@ -16,8 +16,6 @@ from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._packages import check_package
 from trivium.parsing.formats._sheets import SheetOrder
 
-__all__: list[str] = []
-
 
 def send_rows() -> None:
     """Send the rows, then null; or what is wrong, as an object."""

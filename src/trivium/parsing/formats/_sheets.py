@@ -12,8 +12,6 @@ from trivium.exceptions import ConfigurationError, DocumentTooLargeError, Missin
 from trivium.parsing.formats._apart import start_apart
 from trivium.parsing.formats._formats import Original
 
-__all__ = ["SheetOrder", "sheet_rows"]
-
 _PROGRAM: Final = Path(__file__).with_name("_sheet_program.py")
 _LONGEST: Final = 16 << 20  # bytes of a row
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Straightened", "straighten", "turned"]
-
 _SIDE = 600  # pixels of the small image in which the angle is searched
 _STEEPEST = 12.0
 _LEAST = 0.4

@@ -18,8 +18,6 @@ from trivium.parsing.formats._reading import opening_error, read_original
 from trivium.parsing.formats._records import record_lines
 from trivium.schema import DocMetaData, Document
 
-__all__ = ["read_parts"]
-
 _PART = 1 << 20
 _STREAMED = frozenset([PLAIN, CSV, TSV, JSON_LINES])
 _WIDE = (

@@ -15,8 +15,6 @@ from trivium.parsing.formats._lines import split_line_marks, with_line_mark
 from trivium.parsing.formats._packages import read_properties, reading_package
 from trivium.parsing.formats._rows import column_names, row_line
 
-__all__ = ["parse_xlsx"]
-
 _BYTES_A_CELL = 4  # size of a cell for the limit: a few bytes can stand for thousands of empty ones
 _EXACT = 2**53
 _ROWS_ABOVE_NAMES = 5  # a sheet may have a title and remarks above its table

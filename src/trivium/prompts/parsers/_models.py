@@ -13,8 +13,6 @@ from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.schema.lowlevel import checked
 
-__all__ = ["CustomFormatParser", "JSONParser"]
-
 Model = type[BaseModel]
 Values: TypeAlias = dict[str, Any]
 

@@ -11,8 +11,6 @@ from trivium.exceptions import ConfigurationError, PromptTemplateError
 from trivium.prompts._template import PromptTemplate
 from trivium.schema.lowlevel import checked
 
-__all__ = ["StrParser", "write_json"]
-
 
 class StrParser:
     """Makes the instruction of an answer's format, parses answers, and renders them.

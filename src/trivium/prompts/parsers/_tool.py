@@ -11,9 +11,6 @@ from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.schema import ToolStatusCode
 from trivium.schema.lowlevel import checked, create_object, load_class_from_string
 
-__all__ = ["InterpreterParser", "MixedToolParser", "PluginParser", "ToolParser"]
-
-
 Validate: TypeAlias = Callable[[str], Any]
 Parsed: TypeAlias = dict[str, Any]
 """An answer as `tool_type`, `thought`, `action` and `status`."""

@@ -13,8 +13,6 @@ from trivium.agents._typed import T_co
 from trivium.exceptions import ConfigurationError, DatabaseError
 from trivium.knowledge.graphs import GraphRows, GraphStore
 
-__all__ = ["GraphChatAgent", "GraphChatAgentConfig"]
-
 _INSTRUCTION = """You answer questions about what a graph database holds. Look it up with the tool query_graph: one \
 Cypher query at a time, which only reads (MATCH … WHERE … RETURN …). Answer from the rows that come back, in a \
 sentence or two, and say so where they do not tell. If a query fails, mend it and try again."""

@@ -12,8 +12,6 @@ from trivium.knowledge.graphs import Neo4jGraph
 from trivium.schema import ConfigModel
 from trivium.schema.lowlevel import OlderNames
 
-__all__ = ["Neo4jChatAgent", "Neo4jChatAgentConfig", "Neo4jSettings"]
-
 
 class Neo4jSettings(ConfigModel, OlderNames):
     """The address of a Neo4j server.

@@ -20,8 +20,6 @@ from trivium.agents.special.sql._tools import (
 )  # fmt: skip
 from trivium.exceptions import ConfigurationError
 
-__all__ = ["SQLChatAgent", "SQLChatAgentConfig"]
-
 _SYSTEM_MESSAGE = """You answer questions from a database.
 Look up what you need by run_query with one SELECT statement, as short as will do; let it count, sum and sort, for you
 see only the first rows of a result. Where a query fails you are told why: mend it and try again.

@@ -34,8 +34,6 @@ from trivium.schema.lowlevel import checked
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["ReadOnlyDatabase"]
-
 
 class ReadOnlyDatabase:
     """Runs queries that a model wrote, and lets them do nothing but read.

@@ -6,22 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-__all__ = [
-    "FORMATS",
-    "FUNCTIONS",
-    "GRAMMARS",
-    "GROWING",
-    "NODES",
-    "NO_COLUMNS",
-    "OTHERWISE",
-    "SERIES",
-    "SIZED",
-    "SYSTEM_SCHEMAS",
-    "SYSTEM_TABLES",
-    "TYPES",
-    "VALUES_OF_ITS_OWN",
-]
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

@@ -11,17 +11,6 @@ from trivium.exceptions import ConfigurationError, MissingExtraError
 if TYPE_CHECKING:
     from sqlalchemy import URL, Dialect, Engine
 
-__all__ = [
-    "DIALECTS",
-    "cause_of",
-    "database_errors",
-    "is_timeout",
-    "missing_driver",
-    "open_engine",
-    "scrub",
-    "session_settings",
-]
-
 DIALECTS: Final = {"sqlite": "sqlite", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
 """The dialect of `check_query` for each kind of database, as SQLAlchemy names it."""
 

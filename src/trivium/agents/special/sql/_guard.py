@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sqlglot import Token
     from sqlglot.expressions import Expr
 
-__all__ = ["MAX_CHARACTERS", "check_query"]
-
 MAX_CHARACTERS: Final = 20_000
 _MAX_DEPTH: Final = 30
 _MAX_SHOWN: Final = 100

@@ -11,8 +11,6 @@ from trivium.agents.special.sql._dialects import SYSTEM_SCHEMAS, SYSTEM_TABLES
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
-__all__ = ["TableNames"]
-
 _ROW_COLUMNS: Final = frozenset({"key", "value", "ordinality"})
 """The columns of functions that return rows, which have these names without an alias."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple, cast
 
-__all__ = ["Rows"]
-
 MAX_CELL: Final = 300
 MAX_TEXT: Final = 8000
 

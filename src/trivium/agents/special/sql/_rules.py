@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from trivium.exceptions import QueryRefusedError
 
-__all__ = ["QUERY_FORM", "UNKNOWN_COLUMN", "UNKNOWN_TABLE", "TreeRules", "extra_parts", "number_in"]
-
 UNKNOWN_COLUMN: Final = "there is no column"
 UNKNOWN_TABLE: Final = "there is no table"
 QUERY_FORM: Final = "a query is one SELECT, VALUES, or set operation of these, with or without WITH"

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedForeignKeyConstraint
 
-__all__ = ["Column", "Table", "read_columns", "read_tables"]
-
 _SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 
 

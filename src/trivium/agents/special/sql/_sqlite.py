@@ -12,8 +12,6 @@ from typing import Final
 from trivium.agents.special.sql._dialects import FUNCTIONS
 from trivium.exceptions import DatabaseConnectionError
 
-__all__ = ["connect_read_only", "read_only_guard"]
-
 _STEPS: Final = 1000  # of the virtual machine, some microseconds, between two readings of the clock
 _TABLE_FUNCTIONS: Final = ("json_each", "json_tree")
 _OPERATORS: Final = frozenset({"->", "->>"})

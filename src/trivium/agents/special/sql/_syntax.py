@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sqlglot import Generator, Parser, Token
     from sqlglot.expressions import Expr
 
-__all__ = ["Syntax", "syntax_of"]
-
 _AFFINITIES: Final = (
     ("INT", "BIGINT"), ("CHAR|CLOB|TEXT", "TEXT"), ("BLOB", "VARBINARY"), ("REAL|FLOA|DOUB", "DOUBLE"), ("", "DECIMAL"),
 )  # fmt: skip

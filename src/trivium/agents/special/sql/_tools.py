@@ -8,8 +8,6 @@ from pydantic import Field
 
 from trivium.actions import Effect, ToolMessage
 
-__all__ = ["GetColumnDescriptionsTool", "GetTableNamesTool", "GetTableSchemaTool", "RunQueryTool"]
-
 
 class RunQueryTool(ToolMessage):
     """Run one query, which can only read; see `check_query`."""

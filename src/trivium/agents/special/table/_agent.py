@@ -15,8 +15,6 @@ from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._tables import ReadOnlyTables
 from trivium.exceptions import ConfigurationError
 
-__all__ = ["TableChatAgent", "TableChatAgentConfig"]
-
 _SYSTEM_MESSAGE = """You answer questions from tables.
 Look up what you need by run_query with one SELECT statement of DuckDB's SQL, as short as will do; let it count, sum and
 sort, for you see only the first rows of a result. Where a query fails you are told why: mend it and try again.

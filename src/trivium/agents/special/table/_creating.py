@@ -8,8 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
-__all__ = ["Execute", "create_table", "plain_names", "reserved_words", "sql_name", "sql_text"]
-
 Execute: TypeAlias = Callable[[str], list[Any]]
 """Runs a statement in DuckDB and returns its rows."""
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from trivium.schema.lowlevel import positive
 
-__all__ = ["TableLimits"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLimits:

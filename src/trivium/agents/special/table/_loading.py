@@ -39,8 +39,6 @@ from trivium.exceptions import (
 )  # fmt: skip
 from trivium.parsing.lowlevel import SheetOrder, sheet_rows
 
-__all__ = ["Loader", "is_frame", "load_frames", "table_name"]
-
 _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
 _NULL: Final = "\\N"

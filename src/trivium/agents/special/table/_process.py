@@ -15,8 +15,6 @@ from uuid import UUID
 
 from trivium.parsing.lowlevel import start_apart
 
-__all__ = ["OWN", "DuckDBProcess", "unpack"]
-
 _ANSWERING: Final = Path(__file__).with_name("_answering.py")
 OWN: Final = "Error"
 """The name of an error whose text is not DuckDB's."""

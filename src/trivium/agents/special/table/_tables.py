@@ -20,8 +20,6 @@ from trivium.agents.special.table._process import OWN, DuckDBProcess
 from trivium.exceptions import ConfigurationError, MissingExtraError, QueryError, QueryTimeoutError, QueryTooLargeError
 from trivium.schema.lowlevel import checked
 
-__all__ = ["ReadOnlyTables"]
-
 _SETTINGS: Final = (
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",

@@ -14,8 +14,6 @@ from trivium.agents.special.table._creating import Execute, create_table, sql_na
 from trivium.agents.special.table._limits import TableLimits
 from trivium.exceptions import ConfigurationError, DocumentTooLargeError, UnreadableDocumentError
 
-__all__ = ["load_text_file"]
-
 _MARKS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _DELIMITERS: Final = ",;\t|"
 _HEAD: Final = 1 << 16  # bytes of a file in which its layout is found
