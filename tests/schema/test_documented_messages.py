@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 import trivium as lr
 from trivium import ChatDocument, DocMetaData, Document, Entity, StatusCode, ToolMessage
+from trivium.parsing.file_attachment import FileAttachment
 from trivium.schema import ChatDocMetaData, LLMTokenUsage, ObjectRegistry
 
 
@@ -178,13 +179,13 @@ def test_metadata_is_one_with_the_message(name: str, mine: str):
     "ChatDocument.tool_messages", "ChatDocument.attachment", "ChatDocument.files",
 )  # fmt: skip
 def test_a_chat_document_carries_values_beside_its_text():
-    tool = Square(number=3)
+    tool, file = Square(number=3), FileAttachment.from_text("f")
     doc = ChatDocument(
-        content="x", content_any={"a": 1}, tool_messages=[tool], attachment="note", files=["f"],
+        content="x", content_any={"a": 1}, tool_messages=[tool], attachment="note", files=[file],
         metadata=ChatDocMetaData(sender=Entity.AGENT),
     )  # fmt: skip
     assert (doc.content, doc.content_any, doc.tool_messages) == ("x", {"a": 1}, [tool])
-    assert (doc.attachment, list(doc.files)) == ("note", ["f"])
+    assert (doc.attachment, list(doc.files)) == ("note", [file])
     plain = message()
     assert (plain.content_any, plain.tool_messages, plain.attachment, list(plain.files)) == (None, [], None, [])
     assert isinstance(doc, Document)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
@@ -228,3 +229,24 @@ def test_the_result_of_an_action_as_text():
     items = [{"type": "text", "content": 1}, {"type": "image", "content": "a.png"}]
     assert ActionReturn(result=items).format_result() == "1\n[image](a.png)"
     assert ActionReturn().format_result() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("files", "a.txt", "the files of a message are a list, not str"),
+        ("files", ["a.txt"], "FileAttachment"),
+        ("attachments", 3, "the attachments of a message are a list"),
+        ("tool_calls", 3, "the tool_calls of a message are a list"),
+        ("tool_calls", [3], "ToolCall"),
+        ("logprobs", 3, "the logprobs of a message are a list"),
+        ("entity", "nobody", "'nobody' is not a valid Entity"),
+        ("status", "over", "'over' is not a valid StatusCode"),
+        ("usage", 3, "the usage of a message is a Usage"),
+    ],
+)
+def test_a_value_of_another_form_is_an_error_where_the_message_is_made(name: str, value: Any, told: str):
+    make: Any = Message
+    with pytest.raises(ValidationError, match=re.escape(told)):
+        make(content="x", **{name: value})
+    assert not make(content="x", **{name: None}).files  # None is nothing

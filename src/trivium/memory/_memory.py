@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 
 from trivium.commander.lowlevel import SessionLocks, current_node, emit, scope_of, sources_above
@@ -207,12 +206,7 @@ class Memory:
             if isinstance(each, dict) and "content" not in each:
                 raise MissingEntryError(f"a saved message has no content: {each!r:.100}", ("content",))
         try:
-            read = [Message.model_validate(each) for each in saved]
-            for message in read:
-                _convert(message)  # now, so that it is an error here and not where a run reads them
-            return read
-        except ConfigurationError:
-            raise
+            return [Message.model_validate(each) for each in saved]
         except (AttributeError, TypeError, ValueError) as error:
             raise ConfigurationError(f"a saved message cannot be read again: {error}") from error
 
@@ -224,8 +218,6 @@ class Memory:
         return [message.model_dump() for message in messages]
 
 
-_convert: Final = attrgetter("entity", "status", "tool_calls", "usage", "documents", "attachments", "logprobs")
-"""Reads the values that a message converts when they are read."""
 _open: Final = dict[Hashable, Memory].setdefault
 _forget: Final = dict[Hashable, Memory].pop
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from trivium.schema._addresses import recipient_in
 from trivium.schema._documents import ChatDocMetaData
@@ -18,6 +18,7 @@ from trivium.schema._values import ToolCall, Usage
 if TYPE_CHECKING:
     from typing import Self
 
+    from trivium.schema._files import FileAttachment
     from trivium.schema._message import Message
     from trivium.schema._model_messages import (
         LLMFunctionCall,
@@ -239,13 +240,11 @@ def token_usage(usage: Usage | None) -> LLMTokenUsage | None:
     return LLMTokenUsage.from_usage(usage)
 
 
-def as_file(given: Any) -> Any:
+def as_file(given: object) -> FileAttachment:
     """Return a file of a message, which may have been dumped."""
-    if not isinstance(given, dict):
-        return given
     from trivium.schema._files import FileAttachment
 
-    return FileAttachment(**cast("dict[str, Any]", given))
+    return FileAttachment.model_validate(given)
 
 
 def _text_of(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, cast, get_args, overload
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -18,6 +19,9 @@ from trivium.schema._older_names import OlderNames
 from trivium.schema._status import AgentStatusCode, Entity, ModelStatusCode, Origin, StatusCode
 from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_usage, copied
 
+if TYPE_CHECKING:
+    from trivium.schema._files import FileAttachment
+
 MessageExtra = Literal[
     "attachments", "entity", "files", "logprobs", "metadata", "origin", "output", "reasoning", "reasoning_state",
     "sources", "status", "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage", "why",
@@ -29,6 +33,8 @@ _FOR_MODELS = """a call takes text or a Message, not messages with role and cont
 agent.llm.chat(…). An agent remembers what was said, by session_id; as data give them as Message(content=…)"""
 _EXTRA = get_args(MessageExtra)
 _HOLDING = frozenset(("content", "formatted", "extra_info", "attachments"))  # the values that can hold other messages
+_LISTS = frozenset(("attachments", "files", "logprobs", "tool_calls"))
+_convert = attrgetter("entity", "status", "tool_calls", "usage", "files", "sources")  # converted when read
 _UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "sources", "usage")
 
 
@@ -111,9 +117,17 @@ stream_state=<AgentStatusCode.END: 0>)
         __init__.__pydantic_base_init__ = True  # so that validation goes without it
 
     @model_validator(mode="after")
-    def _with_sources_within(self) -> Self:
-        """Note the sources of the messages that its values hold, however it is made."""
-        return self._noting(self.content, self.formatted, self.extra_info, self.__pydantic_extra__.get("attachments"))
+    def _checked(self) -> Self:
+        """Convert what is converted when it is read, so that a wrong value is an error now; note sources within."""
+        extra = self.__pydantic_extra__
+        for name in _LISTS.intersection(extra):
+            if isinstance(extra[name], str) or not isinstance(extra[name], Sequence | None):
+                raise ValueError(f"the {name} of a message are a list, not {type(extra[name]).__name__}")
+        try:
+            _convert(self)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        return self._noting(self.content, self.formatted, self.extra_info, extra.get("attachments"))
 
     def _noting(self, *values: Any) -> Self:
         for value in values:
@@ -124,7 +138,7 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls that a model asks for; empty for most messages."""
-        calls = self.__pydantic_extra__.get("tool_calls", ())
+        calls = self.__pydantic_extra__.get("tool_calls") or ()
         return calls if not calls or isinstance(calls[0], ToolCall) else tuple(ToolCall(**each) for each in calls)
 
     @property
@@ -176,7 +190,7 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def attachments(self) -> tuple[Any, ...]:
         """Typed values that travel with the message, a tool message for instance."""
-        return tuple(self.__pydantic_extra__.get("attachments", ()))
+        return tuple(self.__pydantic_extra__.get("attachments") or ())
 
     @property
     def output(self) -> Any:
@@ -219,12 +233,12 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def logprobs(self) -> tuple[Any, ...]:
         """The probability of each token, a `TokenLogprob` each, if they were requested."""
-        return tuple(self.__pydantic_extra__.get("logprobs", ()))
+        return tuple(self.__pydantic_extra__.get("logprobs") or ())
 
     @property
-    def files(self) -> list[Any]:
+    def files(self) -> list[FileAttachment]:
         """The files that go with the message; see `FileAttachment`."""
-        return [as_file(each) for each in self.__pydantic_extra__.get("files", ())]
+        return [as_file(each) for each in self.__pydantic_extra__.get("files") or ()]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in OLDER_FORM:
