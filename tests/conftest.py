@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -21,6 +22,8 @@ def pytest_configure() -> None:
     """Let Ctrl-C be tested where the tests were started in the background, by a shell that ignores it there."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The embedded model's threads do not spin for each other: beside other tests that is a third of what they cost.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     gc.disable()  # while tests are collected: nothing of that is garbage
 
 

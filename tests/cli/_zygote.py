@@ -3,6 +3,7 @@ but need not load everything again. `Command` starts it once for each process of
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -55,6 +56,8 @@ def _serve() -> None:
 
     for module in _LOADED:
         importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # what all runs share is not gone through by each, which would copy it
     folder = tempfile.mkdtemp()
     path = f"{folder}/zygote"
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who waits for the run is the child that forks it
