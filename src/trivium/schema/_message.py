@@ -34,7 +34,7 @@ agent.llm.chat(…). An agent remembers what was said, by session_id; as data gi
 _EXTRA = get_args(MessageExtra)
 _HOLDING = frozenset(("content", "formatted", "extra_info", "attachments"))  # the values that can hold other messages
 _LISTS = frozenset(("attachments", "files", "logprobs", "tool_calls"))
-_convert = attrgetter("entity", "status", "tool_calls", "usage", "files", "sources")  # converted when read
+_convert = attrgetter("entity", "status", "tool_calls", "usage", "files")  # converted when read
 _UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "sources", "usage")
 
 
