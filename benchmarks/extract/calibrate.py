@@ -22,10 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from score import outcome_of
 
-from trivium import Document
-from trivium.extraction import Case, parse_fields
+from trivium.extraction import parse_fields
 from trivium.knowledge import read
-from trivium.llms import TokenLogprob
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -49,7 +47,7 @@ class Place(NamedTuple):
 
 def places_of(folder: Path, names: Iterable[str]) -> Iterator[Place]:
     """Yield each field whose truth is known, of all documents that were read with any model."""
-    from run import SETS, Set
+    from run import SETS, Set, case_of
 
     for model in sorted(path for path in folder.iterdir() if path.is_dir()):
         for name in names:
@@ -61,26 +59,13 @@ def places_of(folder: Path, names: Iterable[str]) -> Iterator[Place]:
             truth = json.loads(files.truth.read_text(encoding="utf-8"))
             fields = parse_fields(files.fields.read_text(encoding="utf-8"))
             for line in map(json.loads, results.read_text(encoding="utf-8").splitlines()):
-                case = case_of(line, read(files.texts / line["source"]), fields)
+                case = case_of(line, read(files.texts / line["source"]), fields, 0)
                 for field, wanted in truth[line["source"]].items():
                     if isinstance(wanted, list):
                         continue  # line items are counted apart
                     got = case.result()["fields"][field]["value"]
                     signs = case.signs(field)[0] if got is not None and case.signs(field) else {}
                     yield Place(model.name, line["source"], field, outcome_of(wanted, got), signs)
-
-
-def case_of(line: dict[str, Any], document: Document, fields: Sequence[Any]) -> Case:
-    """Judge the recorded answers of a model again, as they came."""
-    case = Case(document, fields, min_confidence=0)
-    for answer in line["answers"]:
-        if "proposed" in answer:
-            tokens = [
-                TokenLogprob(token, p, tuple((other, chance) for other, chance in top))
-                for token, p, top in answer["tokens"]
-            ]
-            case.check(answer["proposed"], tokens)
-    return case
 
 
 def fit(places: Sequence[Place]) -> tuple[dict[str, float], float]:

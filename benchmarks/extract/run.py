@@ -1,14 +1,15 @@
 """Extract fields from documents whose answers are known, and score them: run it with `make bench-extract`.
 
 ``python run.py [--model default] [--set labelled|prose|python|perl|open|reserved|all] [--limit N] [--every N]
-[--output DIR] [--corpus CLONE] [--scans] [--plain] [--minutes N] [--keep]``
+[--output DIR] [--corpus CLONE] [--scans] [--plain] [--minutes N] [--again] [--keep]``
 
 "open" and "reserved" are the two parts of the invoices of the ZUGFeRD corpus, CLONE of github.com/ZUGFeRD/corpus; "all"
 has them where CLONE is given, and with ``--scans`` an invoice is also read from images of its pages. With ``--plain``
 one plain call of the same model is measured too, on the old text of a PDF and on the new one (`plain.py`). Each
 document is read in all of these ways before the next, so that a run that ``--minutes`` ends compares the same ones.
 A document that has its line in DIR is not read again: a run that was stopped goes on where it was. The lines also have
-the tokens of the model's answers, from which `calibrate.py` learns the confidence.
+the model's answers with their tokens, from which `calibrate.py` learns the confidence; with ``--again`` the answers
+that are there are judged anew by the code of today, without the model.
 The figures of all that lies in DIR are written to `FIGURES.md` there, and with `--keep` to the one beside this file.
 """
 
@@ -95,6 +96,7 @@ def main() -> int:
     parser.add_argument(
         "--output", type=Path, default=HERE.parents[1] / "out" / "extract", help="folder of what was found"
     )
+    parser.add_argument("--again", action="store_true", help="judge the answers in the folder again, ask no model")
     parser.add_argument("--keep", action="store_true", help="write the figures beside this file, too")
     options = parser.parse_args()
     sets = dict(SETS)
@@ -178,7 +180,10 @@ def run_set(name: str, texts_and_truth: Set, options: argparse.Namespace, end: f
     truth = json.loads(truth_file.read_text(encoding="utf-8"))
     names = sorted(truth)[slice(None, options.limit, options.every)]
     ways = ways_of(name, texts_and_truth, parse_fields(fields_file.read_text(encoding="utf-8")), options)
-    for number, file in enumerate(names, 1):
+    if options.again:
+        for way in ways:
+            judge_again(way, parse_fields(fields_file.read_text(encoding="utf-8")))
+    for number, file in enumerate([] if options.again else names, 1):
         for way in ways if time.monotonic() < end else ():
             extend(way, file, f"{number}/{len(names)}")
     return [report(way, truth, options.model) for way in ways]
@@ -215,6 +220,25 @@ def extend(way: Way, name: str, count: str) -> None:
         out.write(json.dumps(line, ensure_ascii=False) + "\n")
     where = f"{way.results.parent.name}, {way.results.stem}"
     print(f"{count} {name}, {where}: {line['seconds']} s, {line['tokens']} tokens", flush=True)
+
+
+def judge_again(way: Way, fields: tuple[Field, ...]) -> None:
+    """Write the lines of a way anew, from the answers that they have."""
+    lines = known(way.results)
+    for name, line in lines.items():
+        case = case_of(line, read(way.texts / name), fields)
+        lines[name] = {**line, **case.result(), "source": name}
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines.values())
+    way.results.write_text(text, encoding="utf-8")
+
+
+def case_of(line: Line, document: Document, fields: Sequence[Field], least: float | None = None) -> Case:
+    """Return a case with the answers of a line, as they came; with another least confidence than the default one."""
+    case = Case(document, fields, min_confidence=least)
+    for answer in line["answers"]:
+        tokens = [TokenLogprob(token, p, tuple(map(tuple, top))) for token, p, top in answer["tokens"]]
+        case.check(answer["proposed"], tokens)
+    return case
 
 
 def report(way: Way, truth: Mapping[str, Any], model: str) -> str:

@@ -40,8 +40,11 @@ def found(text: str, fields: str = FIELDS, **proposed: Any) -> dict[str, Any]:
         (TWO_RATES, "448,99", "19,0", (518.99, 70)),  # net, and the rate
         (TWO_RATES, "518,99 EUR", "70,00", (518.99, 70)),
         (TWO_RATES, "518,00", "70,00", (518.99, 70)),  # not in the text
-        (TWO_RATES, None, "70,00", (None, 70)),
-        (TWO_RATES, "518,99", None, (518.99, None)),
+        (TWO_RATES, None, "70,00", (518.99, 70)),
+        (TWO_RATES, "518,99", None, (518.99, None)),  # no word in its row says that it is a tax
+        (TWO_RATES + "Saldo 5.000,00", None, "70,00", (None, 70)),
+        (PAID, None, None, (1021.91, 163.16)),
+        (EXEMPT, None, None, (110, None)),
         (PAID, "163,16", "183,14", (1021.91, 163.16)),
         (CREDIT, "-218,48 €", "-14,99 €", (-233.47, -14.99)),
         (DISCOUNT, "553.91", "75.04", (571.04, 75.04)),

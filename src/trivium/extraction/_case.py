@@ -20,6 +20,7 @@ from trivium.extraction._findings import (
     Refusal,
     evidence_in,
 )
+from trivium.extraction._products import checked_rows
 from trivium.extraction._shapes import asks_currency
 from trivium.extraction._source import SourceText
 from trivium.extraction._sums import corrections
@@ -150,8 +151,12 @@ class Case:
     def _correct(self) -> None:
         """Replace a total and a tax by those of the largest sum of the document, of which the model told nothing.
 
-        An amount that has no currency in the document is in the one that the record itself has.
+        An amount that has no currency in the document is in the one that the record itself has. Line items have the
+        quantity and the price of the product that their row states.
         """
+        for field in self.fields:
+            if isinstance(rows := self._findings.get(field.name), ListEvidence) and field.is_rows:
+                self._findings[field.name] = checked_rows(field, rows, self._source)
         for name, amount in corrections(self.fields, self._findings, self._source).items():
             field = next(field for field in self.fields if field.name == name)
             found = find_evidence(field, amount, self._source)

@@ -37,11 +37,7 @@ def sums(source: SourceText) -> list[Sum]:
     >>> sums(SourceText("Net 100,00  VAT 19,00  Total 119,00"))
     [Sum(net=Decimal('100.00'), tax=Decimal('19.00'), total=Decimal('119.00'))]
     """
-    amounts = {
-        amount
-        for amount, places in source.money.items()
-        if amount and any(codes or _CENTS.search(source.text, *span) for span, codes in places)
-    }
+    amounts = _amounts(source)
     if len(amounts) > _MOST:
         return []
     found = [
@@ -53,10 +49,20 @@ def sums(source: SourceText) -> list[Sum]:
     return sorted(found, key=lambda each: (abs(each.total), abs(each.tax)), reverse=True)
 
 
+def _amounts(source: SourceText) -> set[Decimal]:
+    """Return the amounts that have a currency or cents."""
+    return {
+        amount
+        for amount, places in source.money.items()
+        if amount and any(codes or _CENTS.search(source.text, *span) for span, codes in places)
+    }
+
+
 def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source: SourceText) -> dict[str, str]:
     """Return other values for a total with tax and for its tax where those found are not of the largest sum.
 
-    A model takes a row of one tax rate for all of them, the rate for the tax, or the net amount for the total.
+    A model takes a row of one tax rate for all of them, the rate for the tax, or the net amount for the total. One that
+    it leaves out is stated all the same: a total, if no amount of the document is larger, and a tax that is named so.
 
     Args:
         fields: the fields of the record; one of them asks for a total, and another one may ask for the tax.
@@ -67,19 +73,30 @@ def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source
         Amounts as texts, by field name; empty if all agrees, or nothing can be said.
     """
     total, tax = _only(fields, _TOTAL, _TAX), _only(fields, _TAX, None)
-    given, taken = _amount(findings, total), _amount(findings, tax)
-    if total is None or given is None or not (stated := sums(source)) or abs(given) > abs(stated[0].total):
+    if total is None or total.name not in findings or not (stated := sums(source)):
         return {}
-    largest = stated[0]
-    if tax is not None and taken == 0 and isinstance(findings[tax.name], Evidence):
+    largest, given, taken = stated[0], _amount(findings, total), _amount(findings, tax)
+    if given is None:
+        if max(map(abs, _amounts(source))) > abs(largest.total):
+            return {}
+        given = Decimal(0)
+    elif tax is None and given not in (largest.net, largest.tax):
+        return {}
+    if abs(given) > abs(largest.total) or (tax and taken == 0 and isinstance(findings[tax.name], Evidence)):
         return {}  # a document without tax has other sums, as of net amount and shipping
-    if tax is None and given not in (largest.net, largest.tax):
-        return {}
     found = {} if given == largest.total else {total.name: str(largest.total)}
-    if tax is not None and taken is not None:
+    if tax is not None and tax.name in findings:
         taxes = [each.tax for each in stated if each.total == largest.total]
-        found |= {} if taken in taxes else {tax.name: str(taxes[0])}
+        named = [each for each in taxes if taken is not None or _is_named(each, _TAX, source)]
+        found |= {} if taken in taxes or not named else {tax.name: str(named[0])}
     return found
+
+
+def _is_named(amount: Decimal, names: re.Pattern[str], source: SourceText) -> bool:
+    """Tell whether a name stands before an amount, in its line."""
+    text = source.text
+    starts = [start for (start, _), _ in source.money[amount]]
+    return any(names.search(text, text.rfind("\n", 0, start) + 1, start) for start in starts)
 
 
 def _only(fields: Sequence[Field], asks: re.Pattern[str], never: re.Pattern[str] | None) -> Field | None:

@@ -1,0 +1,213 @@
+"""Products that a document states, quantity x price = amount in one row, by which line items are checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, NamedTuple, cast
+
+from trivium.extraction._fields import Field
+from trivium.extraction._findings import Evidence, GroupEvidence, ListEvidence, Refusal
+from trivium.extraction._money import Money, MoneySpan, money_spans
+from trivium.extraction._normal_form import Span
+from trivium.extraction._numbers import plain_number
+from trivium.extraction._source import SourceText
+
+__all__ = ["Product", "checked_rows", "products"]
+
+_QUANTITY = re.compile(r"quantit|\bqty\b|\bcount\b|\bunits\b|menge|anzahl|stück|cantidad|aantal", re.IGNORECASE)
+_PRICE = re.compile(r"price|preis|\bprix\b|prezzo|precio|prijs|\brate\b", re.IGNORECASE)
+_WHOLE = re.compile(r"total|\bsum\b|amount|gesamt|summe|betrag|montant|gross|brutto", re.IGNORECASE)
+_CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
+_DECIMALS = re.compile(r"\d[.,]\d\d")
+_MANY = 50
+"""Places of a description that are searched for a row."""
+
+_HALF_CENT = Decimal("0.005")
+_LINE = re.compile(r"[^\n]*\S[^\n]*")
+
+
+class Product(NamedTuple):
+    """A quantity and a price in one line, whose product stands behind them."""
+
+    quantity: Decimal
+    price: Money
+    quantity_at: Span
+    price_at: Span
+
+
+def products(source: SourceText, at: Span) -> list[Product]:
+    """Return the products that a row states: quantity and price in a line, the amount behind them or in the next one.
+
+    Args:
+        source: the document.
+        at: where the row has its description, of which no number counts.
+
+    >>> source = SourceText("Paper A4   9,90   20 Stk   19 %   198,00")
+    >>> [(found.quantity, found.price.amount) for found in products(source, (0, 8))]
+    [(Decimal('20'), Decimal('9.90'))]
+    """
+    text = source.text
+    start = text.rfind("\n", 0, at[0]) + 1
+    line = _LINE.match(text, start)
+    if line is None:
+        return []
+    following = _LINE.search(text, line.end())
+    row = [number for number in _numbers(text, *line.span()) if number.end <= at[0] or number.start >= at[1]]
+    below = list(_numbers(text, *following.span())) if following else []
+    prices = [each for each in row if each.readings[0].currencies or _DECIMALS.search(text, each.start, each.end)]
+    found: dict[tuple[Decimal, Decimal], Product] = {}
+    for quantity in row:
+        for price in prices:
+            behind = [each for each in row if each.start >= max(quantity.end, price.end)] or below
+            for one, cost in _pairs(quantity, price):
+                if any(_is_product(text, one * cost.amount, cost, each) for each in behind):
+                    product = Product(one, cost, (quantity.start, quantity.end), (price.start, price.end))
+                    found.setdefault((one, cost.amount), product)
+    return list(found.values())
+
+
+def _numbers(text: str, start: int, end: int) -> Iterator[MoneySpan]:
+    """Yield the numbers of a line, without shares."""
+    for found in money_spans(text[start:end]):
+        if text[start + found.end - 1] not in "%‰":
+            yield MoneySpan(start + found.start, start + found.end, found.readings)
+
+
+def _pairs(quantity: MoneySpan, price: MoneySpan) -> Iterator[tuple[Decimal, Money]]:
+    if quantity.start != price.start and not quantity.readings[0].currencies:
+        for one in quantity.readings:
+            for cost in price.readings:
+                if one.amount and cost.amount:
+                    yield one.amount, cost
+
+
+def _is_product(text: str, product: Decimal, price: Money, amount: MoneySpan) -> bool:
+    """Tell whether an amount is a product, to the cent, in the way of writing of its price."""
+    same = any(
+        abs(each.amount - product) <= _HALF_CENT and bool(each.currencies) == bool(price.currencies)
+        for each in amount.readings
+    )
+    return same and (bool(price.currencies) or _CENTS.search(text, amount.start, amount.end) is not None)
+
+
+def checked_rows(field: Field, found: ListEvidence, source: SourceText) -> ListEvidence:
+    """Return line items with the quantity and the price of the product that the row of each states.
+
+    A model takes the number of an item for its quantity, or the price before a discount, gives an item twice, or a sum
+    as one more. An item whose row states no product, or several of which none is nearer to what was found, is left as
+    it is; but where the products add up to an amount of the document, what is no part of that sum is left out.
+
+    Args:
+        field: the list of line items; nothing is done unless it asks for one quantity and one price.
+        found: its items.
+        source: the document.
+    """
+    quantity, price = _only(field, ("number", "integer"), _QUANTITY), _only(field, ("money",), _PRICE)
+    text = next((part.name for part in field.columns if part.kind == "text"), None)
+    if quantity is None or price is None or text is None:
+        return found
+    rows = _Rows(source, _Names(text, quantity, price))
+    items = [item for each in found.items if isinstance(each, GroupEvidence) and (item := rows.checked(each))]
+    if not rows.is_whole():
+        return replace(found, items=tuple(items))
+    kept = [item for item in items if rows.holds(item)]
+    others = [_quote(item, text) for item in items if item not in kept]
+    left = [Refusal(f"{other} is no part of the sum of the other items, {rows.sum}") for other in others]
+    return replace(found, items=tuple(kept), refusals=(*found.refusals, *left))
+
+
+class _Names(NamedTuple):
+    """The parts of a line item that are compared with its row."""
+
+    text: str
+    quantity: str
+    price: str
+
+
+class _Rows:
+    """The rows of a document whose products were taken for line items.
+
+    Args:
+        source: the document.
+        names: the parts of an item.
+
+    Attributes:
+        sum: the sum of these products.
+    """
+
+    def __init__(self, source: SourceText, names: _Names) -> None:
+        self._source, self._names = source, names
+        self._taken: dict[Span, Product] = {}
+        self.sum = Decimal(0)
+
+    def checked(self, item: GroupEvidence) -> GroupEvidence | None:
+        """Return an item with the values of its row; None if the row is that of an item before."""
+        names, source = self._names, self._source
+        described, old = item.parts[names.text], item.parts[names.price]
+        if not isinstance(described, Evidence):
+            return item
+        wanted = _value(item.parts[names.quantity]), _value(old)
+        places = sorted(source.find_all(described.quote)[:_MANY], key=lambda at: abs(at[0] - described.start))
+        stated = [(at, product) for at in places if (product := _nearest(products(source, at), *wanted))]
+        free = [(at, product) for at, product in stated if product.price_at not in self._taken]
+        if not free:
+            return None if stated and _value(old) else item
+        at, product = free[0]
+        self._taken[product.price_at] = product
+        self.sum += round(product.quantity * product.price.amount, 2)
+        codes = product.price.currencies or source.implied_currencies(product.price_at)
+        if not codes and isinstance(old, Evidence) and old.value["currency"]:
+            codes = (old.value["currency"],)
+        values = {
+            names.text: replace(described, start=at[0], end=at[1], quote=source.text[slice(*at)]),
+            names.quantity: _evidence(plain_number(product.quantity), product.quantity_at, source),
+            names.price: _evidence(Money(product.price.amount, codes).normal_form(), product.price_at, source),
+        }
+        return GroupEvidence({**item.parts, **values})
+
+    def is_whole(self) -> bool:
+        """Tell whether the document states the sum of the products of several rows."""
+        stated = [span for span, _ in self._source.money.get(self.sum, ())]
+        return len(self._taken) > 1 and any(_CENTS.search(self._source.text, *span) for span in stated)
+
+    def holds(self, item: GroupEvidence) -> bool:
+        """Tell whether an item is one of the products, or costs nothing."""
+        price = item.parts[self._names.price]
+        is_product = isinstance(price, Evidence) and (price.start, price.end) in self._taken
+        return is_product or (isinstance(price, Evidence) and not _value(price))
+
+
+def _quote(item: GroupEvidence, text: str) -> str:
+    part = item.parts[text]
+    return f'"{part.quote if isinstance(part, Evidence) else item.found[0].quote}"'
+
+
+def _nearest(stated: Sequence[Product], quantity: Decimal | None, price: Decimal | None) -> Product | None:
+    """Return the only product, or the only one that has most of the values that were found."""
+    shared = [(each.quantity == quantity) + (each.price.amount == price) for each in stated]
+    best = [each for each, count in zip(stated, shared, strict=True) if count == max(shared)]
+    return best[0] if len(best) == 1 else None
+
+
+def _value(part: Evidence | Refusal) -> Decimal | None:
+    if isinstance(part, Refusal):
+        return None
+    value: Any = part.value  # pyright narrows an attribute to an unknown mapping
+    found = cast("Mapping[str, Any]", value)["amount"] if isinstance(value, Mapping) else value
+    return Decimal(str(found))
+
+
+def _evidence(value: object, span: Span, source: SourceText) -> Evidence:
+    return Evidence(value, source.text[slice(*span)], *span)
+
+
+def _only(field: Field, kinds: tuple[str, ...], asks: re.Pattern[str]) -> str | None:
+    """Return the only part of a kind, if its name asks for something."""
+    parts = [part for part in field.columns if part.kind in kinds]
+    if len(parts) != 1:
+        return None
+    words = f"{parts[0].name.replace('_', ' ')} {parts[0].description}"
+    return parts[0].name if asks.search(words) and not _WHOLE.search(words) else None
