@@ -38,8 +38,8 @@ from trivium.commander.lowlevel import (
     AsyncStream,
     Stream,
     change_scope,
-    checked_option,
-    checked_options,
+    check_option,
+    check_options,
     checkpoint,
     current_node,
     drive,
@@ -227,13 +227,13 @@ class Module:
 
     def stream(self, *message: Any, **kwargs: Any) -> Stream[Message]:
         """The same call from sync code, giving out its events while it runs; see `Stream`."""
-        return Stream(*self._streamed(message, kwargs))
+        return Stream(*self._begin_stream(message, kwargs))
 
     def open(self, *message: Any, **kwargs: Any) -> AsyncStream[Message]:
         """The same call from async code, giving out its events while it runs; see `AsyncStream`."""
-        return AsyncStream(*self._streamed(message, kwargs))
+        return AsyncStream(*self._begin_stream(message, kwargs))
 
-    def _streamed(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Callable[[], Any]]:
+    def _begin_stream(self, message: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallNode, Callable[[], Any]]:
         node = call_node(self, **{name: kwargs.pop(name) for name in OPTIONS if name in kwargs})
         return node, partial(self._turn, node, message, kwargs)
 
@@ -336,11 +336,11 @@ class Module:
         many = cast("list[Any]", changed) if isinstance(changed, list | tuple) else [changed]
         made = [Message(content=each) if isinstance(each, str) else each for each in many]
         read = NOTHING.union(*(each.sources for each in messages))
-        return [_repeating(read, as_returned(hook, "before_agent", each)) for each in made]
+        return [_with_sources(read, as_returned(hook, "before_agent", each)) for each in made]
 
     async def _after(self, hook: Hook, message: Message, session_id: Hashable) -> Message:
         changed = await settle(hook.after_agent(self, message, session_id)) or message
-        return _repeating(message.sources, as_returned(hook, "after_agent", changed))
+        return _with_sources(message.sources, as_returned(hook, "after_agent", changed))
 
     # ---- hooks
     def register_hook(self, hook: Hook | dict[str, Any]) -> RemovableHandle:
@@ -447,13 +447,13 @@ def call_node(
     node = CallNode(module.name, current_node())
     changes: dict[str, Any] = {}
     if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
-        changes["session_id"] = checked_option("session_id", session_id, (str, Hashable), "text or a number")
+        changes["session_id"] = check_option("session_id", session_id, (str, Hashable), "text or a number")
     if context is not None:
         changes["context"] = context
     if (approve := approve or module.approve) is not None:
-        changes["approve"] = checked_option("approve", approve, Callable, "a function")
+        changes["approve"] = check_option("approve", approve, Callable, "a function")
     if (policy := policy or module.policy) is not None:
-        checked_option("policy", policy, Policy, "a Policy(…)")
+        check_option("policy", policy, Policy, "a Policy(…)")
         both = (module.policy, policy) if policy is not module.policy else (policy,)
         changes["policies"] = (*node.scope.policies, *(each for each in both if each is not None))
     if journal is not None or run_id is not None:
@@ -461,7 +461,7 @@ def call_node(
 
         changes["journal"] = attempt_of(journal, run_id)
     if timeout is not None or limits is not None or listeners:
-        heard = checked_options(timeout, limits, listeners)
+        heard = check_options(timeout, limits, listeners)
         change_scope(node, timeout=timeout, limits=limits, listeners=heard, **changes)
     elif changes:
         node.scope = node.scope.replace(**changes)
@@ -487,7 +487,7 @@ class AsyncModule(Module):
             cls.__call__ = cls.acall
 
 
-def _repeating(read: Sources, message: Message) -> Message:
+def _with_sources(read: Sources, message: Message) -> Message:
     """Return the message of a hook with the sources of those before it, unless it has its own."""
     return message.replace(sources=read) if read and "sources" not in message.__pydantic_extra__ else message
 

@@ -25,7 +25,7 @@ from trivium.exceptions import (
     ToolkitError,
 )
 from trivium.schema import ActionReturn, ActionStatusCode
-from trivium.schema.lowlevel import checked, create_object, is_mapping, unfenced
+from trivium.schema.lowlevel import checked, create_object, is_mapping, unfence
 
 _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
           "object": "OBJECT"}  # fmt: skip
@@ -94,7 +94,7 @@ class JsonParser(BaseParser):
     def read(self, inputs: object, names: Sequence[str]) -> object:
         """Read the object; empty text means no arguments."""
         try:
-            text = unfenced(inputs).strip().removesuffix("```") if isinstance(inputs, str) else "null"
+            text = unfence(inputs).strip().removesuffix("```") if isinstance(inputs, str) else "null"
             return json.loads(text or "{}", strict=False)
         except (ValueError, RecursionError):
             raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name) from None
@@ -108,7 +108,7 @@ class TupleParser(BaseParser):
     def read(self, inputs: object, names: Sequence[str]) -> object:
         """Read the values by name; a single one needs no tuple."""
         try:
-            literal: Any = ast.literal_eval(unfenced(inputs).strip() or "()") if isinstance(inputs, str) else inputs
+            literal: Any = ast.literal_eval(unfence(inputs).strip() or "()") if isinstance(inputs, str) else inputs
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             raise ToolArgumentsError(f"invalid tuple format: {inputs}", self.action.name) from None
         values = cast("tuple[object, ...]", literal if isinstance(literal, tuple) else (literal,))

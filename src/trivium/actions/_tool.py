@@ -32,7 +32,7 @@ from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_js
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import Sink, Source, SourceKind, Sources
 from trivium.schema import ToolSpec
-from trivium.schema.lowlevel import WrittenArguments, unfenced
+from trivium.schema.lowlevel import WrittenArguments, unfence
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -198,7 +198,7 @@ def unless_null(validate: Validate, schema: Mapping[str, object]) -> Validate:
     def validated(arguments: str | Mapping[str, object]) -> Arguments:
         if isinstance(arguments, str):
             try:
-                read = loads(unfenced(arguments))
+                read = loads(unfence(arguments))
             except (JSONDecodeError, RecursionError):
                 return validate(arguments)  # which raises the error
             cleaned = clean(read)
@@ -395,7 +395,7 @@ class Validator:
         try:
             if not isinstance(arguments, str):
                 return self._from_python(arguments)
-            text = unfenced(arguments) or "{}"
+            text = unfence(arguments) or "{}"
             if arguments.__class__ is WrittenArguments:
                 self._check_exactly(text)
             found = self._from_json(text)

@@ -30,7 +30,7 @@ from trivium.actions._tool_schema import NOT_ARGUMENTS, parameters_of, simple_sc
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import SourceKind
 from trivium.schema import Message, NoEffectWarning, ToolSpec
-from trivium.schema.lowlevel import OlderNames, WrittenArguments, unfenced
+from trivium.schema.lowlevel import OlderNames, WrittenArguments, unfence
 
 if TYPE_CHECKING:
     from trivium.schema import LLMFunctionSpec
@@ -325,16 +325,14 @@ class ToolMessage(OlderNames):
         try:
             values = cls._read(arguments) if isinstance(arguments, str) else dict(arguments)
             if isinstance(arguments, str) and ("true" in arguments or "false" in arguments):
-                refuse_booleans(cls.model_validate_json, unfenced(arguments))
+                refuse_booleans(cls.model_validate_json, unfence(arguments))
         except ValueError as error:
             raise ToolArgumentsError(f"the arguments of {cls.name()} do not fit: {error}", cls.name()) from None
         return cls._made_of(values, is_exact=isinstance(arguments, WrittenArguments))
 
     @classmethod
     def _read(cls, text: str) -> object:
-        return jiter.from_json(
-            (unfenced(text).strip() or "{}").encode(), catch_duplicate_keys=True, allow_inf_nan=False
-        )
+        return jiter.from_json((unfence(text).strip() or "{}").encode(), catch_duplicate_keys=True, allow_inf_nan=False)
 
     @classmethod
     def _made_of(cls, values: object, *, is_exact: bool = False) -> Self:

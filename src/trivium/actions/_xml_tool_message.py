@@ -11,7 +11,7 @@ from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_schema import NOT_ARGUMENTS
 from trivium.actions._xml_text import find_elements, is_verbatim, read_element, shape_of, write_element
 from trivium.exceptions import XMLFormatError
-from trivium.schema.lowlevel import unfenced
+from trivium.schema.lowlevel import unfence
 
 
 class XMLToolMessage(ToolMessage):
@@ -76,7 +76,7 @@ class XMLToolMessage(ToolMessage):
             XMLFormatError: it is not well formed.
             ToolArgumentsError: the values do not fit; the text says which and why.
         """
-        text = unfenced(formatted_string) if isinstance(formatted_string, str) else ""
+        text = unfence(formatted_string) if isinstance(formatted_string, str) else ""
         if not text.lstrip().startswith("<"):
             return super().parse(formatted_string)
         return cls._made_of(cls.extract_field_values(text) or {})

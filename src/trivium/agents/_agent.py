@@ -18,7 +18,7 @@ from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
 from trivium.agents._parts import FormatOption
-from trivium.agents._typed import CallMethod, T_co, bracketed, type_argument
+from trivium.agents._typed import CallMethod, T_co, type_argument, typed_class
 from trivium.agents._user import answer_of_user
 from trivium.agents.aggregator import DefaultAggregator, Instruction
 from trivium.commander import CallNode, current, invoke
@@ -101,7 +101,7 @@ class Agent(AgentNames, Generic[T_co]):
     else:
 
         def __class_getitem__(cls, argument):
-            return bracketed(cls, argument) or super().__class_getitem__(argument)
+            return typed_class(cls, argument) or super().__class_getitem__(argument)
 
         @property
         def output_format(self) -> Any:
@@ -149,7 +149,7 @@ class Agent(AgentNames, Generic[T_co]):
         parts.check_rare(Agent.__init__, self, unknown, (aggregator, config, description, hooks, parameters,
             max_rounds, repairs, parallel, approve, policy, read_more))  # fmt: skip
         if isinstance(llm, AgentConfig):
-            llm, config = None, parts.given_once(llm, config, "config", "config")
+            llm, config = None, parts.choose_given(llm, config, "config", "config")
         if config is not None:
             llm, name = config.llm if llm is None else llm, config.name if name is None else name
             parameters, self.config = {**config.parameters, **(parameters or {})}, config
@@ -158,25 +158,25 @@ class Agent(AgentNames, Generic[T_co]):
                 template = config.system_message
         memory = config is None if memory == "default" else memory  # an agent of a config answers one-shot
         super().__init__(name=name, memory=memory, hooks=hooks, approve=approve, policy=policy)
-        self.llm, self.answer_format, self.answer_parser = parts.given_model(llm), None, None  # quicker here to read
+        self.llm, self.answer_format, self.answer_parser = parts.accept_model(llm), None, None  # quicker here to read
         self._aggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
         if template is not None or system_message is not None:  # else that of the class
-            self.template = parts.given_once(template, system_message, "system instruction", "template")
+            self.template = parts.choose_given(template, system_message, "system instruction", "template")
         self.description, self._parameters = description or self.description, dict(parameters or {})
         self._max_rounds, self._repairs, self._parallel, self._toolbox = max_rounds, repairs, parallel, self._toolbox
         if tools:
-            self._toolbox, tools = parts.made_tools(self._toolbox, tools)
+            self._toolbox, tools = parts.split_tools(self._toolbox, tools)
         if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
             self.executor = ActionExecutor(tools, on_tool_error=on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
         if output_format is not None or self.answer_type is not None:
-            self.set_output_format(parts.given_once(self.answer_type, output_format, "answer type", "output_format"))
+            self.set_output_format(parts.choose_given(self.answer_type, output_format, "answer type", "output_format"))
 
     parameters: dict[str, Any] = attribute(__init__, "parameters", lambda given: dict(given or {}))
-    aggregator: DefaultAggregator = attribute(__init__, "aggregator", parts.made_aggregator)
-    max_rounds: int = attribute(__init__, "max_rounds", parts.made_rounds)
-    repairs: int = attribute(__init__, "repairs", parts.made_repairs)
+    aggregator: DefaultAggregator = attribute(__init__, "aggregator", parts.make_aggregator)
+    max_rounds: int = attribute(__init__, "max_rounds", parts.check_rounds)
+    repairs: int = attribute(__init__, "repairs", parts.check_repairs)
     parallel: bool = attribute(__init__, "parallel", bool)
     tools = property(parts.tools_of, parts.set_tools)
     on_tool_error = property(attrgetter("executor.on_tool_error"), parts.set_on_tool_error)
@@ -280,7 +280,7 @@ class Agent(AgentNames, Generic[T_co]):
             NoModelError: none is configured; the text names the three ways.
         """
         if not hasattr(self.llm, "stream"):
-            self.llm = parts.made_model(self.name, self.llm)
+            self.llm = parts.find_model(self.name, self.llm)
         return self.llm
 
     def _request(self, history: History, extra: Extra) -> Request:

@@ -18,7 +18,7 @@ from trivium.commander.lowlevel import emit
 from trivium.exceptions import AnswerFormatError, AnswerTypeError
 from trivium.llms import Reply
 from trivium.schema import Message, ToolCall
-from trivium.schema.lowlevel import unfenced
+from trivium.schema.lowlevel import unfence
 
 if TYPE_CHECKING:
     from trivium.agents._agent import Agent
@@ -74,7 +74,7 @@ class AnswerFormat:
             AnswerFormatError: it states none; the text says what is wrong, so that a model can correct it.
         """
         try:
-            found = read_exact_json(unfenced(text))
+            found = read_exact_json(unfence(text))
             if self.is_wrapped and isinstance(found, dict) and list(cast("dict[str, Any]", found)) == ["value"]:
                 found = cast("dict[str, Any]", found)["value"]
             if "true" in text or "false" in text:
@@ -219,10 +219,10 @@ def values_in(message: Message, kind: Any, agent: AgentNames | None = None) -> I
     if kind is str and content:
         yield content
     if "output" in extra:
-        yield from _validated(extra["output"], kind)
+        yield from _validate(extra["output"], kind)
     for value in (message.content_any, content):
         if value is not None:
-            yield from _validated(value, kind)
+            yield from _validate(value, kind)
     tools = [*message.tool_messages, *(agent.try_get_tool_messages(message, True) if agent is not None else ())]
     inner = get_args(kind)[0] if get_origin(kind) is list else None
     if inner is not None and is_class(inner, ToolMessage):
@@ -238,10 +238,10 @@ def values_in(message: Message, kind: Any, agent: AgentNames | None = None) -> I
         try:
             yield form.parse_response(content)
         except AnswerFormatError:
-            yield from _validated(content.strip(), kind, strict=False)  # "42" for a number
+            yield from _validate(content.strip(), kind, strict=False)  # "42" for a number
 
 
-def _validated(value: object, kind: Any, strict: bool | None = None) -> Iterator[Any]:
+def _validate(value: object, kind: Any, strict: bool | None = None) -> Iterator[Any]:
     strict = not isinstance(value, dict | BaseModel) if strict is None else strict
     with suppress(Exception):
         yield TypeAdapter(kind).validate_python(value, strict=strict)

@@ -144,7 +144,7 @@ async def notify(callbacks: _Callbacks, name: str, **given: Any) -> None:
     """Call the callback of that name, if it is set, with as much of `given` as it takes."""
     function = functions_of(callbacks).get(name)
     if function is not None:
-        await invoke(function, **_fitting(function, given))
+        await invoke(function, **_select_keywords(function, given))
 
 
 def around(callbacks: AgentCallbacks, agent: AgentNames, node: CallNode, turn: Coroutine[Any, Any, Message]) -> Any:
@@ -171,7 +171,7 @@ def user_callback(callbacks: AgentCallbacks, is_turn: bool) -> Callback | None:
 
     def ask_user(prompt: str) -> Any:
         given = {"prompt": "" if is_turn else prompt}
-        return ask(**given) if _fitting(ask, given) else ask(given["prompt"])
+        return ask(**given) if _select_keywords(ask, given) else ask(given["prompt"])
 
     return ask_user
 
@@ -337,7 +337,7 @@ def can_take(function: Callback, *given: Any) -> bool:
     return True
 
 
-def _fitting(function: Callback, given: dict[str, Any]) -> dict[str, Any]:
+def _select_keywords(function: Callback, given: dict[str, Any]) -> dict[str, Any]:
     """Return as much of `given` as the function takes by name."""
     try:
         parameters = signature(function).parameters

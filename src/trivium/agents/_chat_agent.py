@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from trivium.agents._agent import Agent, R
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
-from trivium.agents._parts import FormatOption, Model, given_once
+from trivium.agents._parts import FormatOption, Model, choose_given
 from trivium.agents._typed import T_co
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sources_above, sync_method
@@ -70,7 +70,7 @@ class ChatAgent(Agent[T_co]):
     ) -> None:
         if not isinstance(config, AgentConfig):
             name = kwargs.setdefault("name", type(self).name)
-            llm = config if llm is None else given_once(config, llm, "model", "llm")
+            llm = config if llm is None else choose_given(config, llm, "model", "llm")
             config = ChatAgentConfig(llm="" if llm is None else llm)
             vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name
         elif llm is not None:

@@ -38,7 +38,7 @@ class AgentList(Agent, UserList[Module]):
     def __init__(self, agents: Iterable[Module] = ()) -> None:
         Agent.__init__(self, memory=None)
         self.name = ""
-        self.data = _checked(agents or ())
+        self.data = _check_agents(agents or ())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The agents, by position."""
@@ -48,18 +48,18 @@ class AgentList(Agent, UserList[Module]):
 
     def append(self, item: Module) -> None:
         """Add an agent at the end."""
-        self.data += _checked([item])
+        self.data += _check_agents([item])
 
     def insert(self, i: int, item: Module) -> None:
         """Add an agent before a position."""
-        self.data[i:i] = _checked([item])
+        self.data[i:i] = _check_agents([item])
 
     def extend(self, other: Iterable[Module]) -> None:
         """Add several agents at the end, or none of them."""
-        self.data += _checked(other)
+        self.data += _check_agents(other)
 
     def __setitem__(self, i: Any, item: Any) -> None:
-        new: Any = _checked(item) if isinstance(i, slice) else _checked([item])[0]
+        new: Any = _check_agents(item) if isinstance(i, slice) else _check_agents([item])[0]
         self.data[i] = new
 
     def __iadd__(self, other: Iterable[Module]) -> Self:
@@ -111,7 +111,7 @@ class AgentDict(Agent, UserDict[str, Module]):
         for key in new:
             if not isinstance(key, str) or not key or "." in key:
                 raise AgentNameError(f"{key!r} cannot be the key of an agent: give text without a dot", str(key))
-        self.data.update(zip(new, _checked(new.values()), strict=True))
+        self.data.update(zip(new, _check_agents(new.values()), strict=True))
 
     def __ior__(self, other: Any) -> Any:
         self.update(other)
@@ -198,7 +198,7 @@ class AsyncSequential(AsyncModule, Sequential):
     """A `Sequential` whose call gives a coroutine."""
 
 
-def _checked(agents: Iterable[Any]) -> list[Module]:
+def _check_agents(agents: Iterable[Any]) -> list[Module]:
     if isinstance(agents, str | bytes) or not isinstance(agents, Iterable):  # type: ignore[unnecessary] - users pass anything
         raise NotAgentError(f"several agents are given as a list, not {type(agents).__name__}")
     found = list(agents)

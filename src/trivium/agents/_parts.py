@@ -87,8 +87,8 @@ def check_rare(
     if given != _USUAL:
         by_name = dict(zip(_RARE, given, strict=True))
         check_arguments(constructor, agent, by_name.items())
-        made_rounds(by_name["max_rounds"])
-        made_repairs(by_name["repairs"])
+        check_rounds(by_name["max_rounds"])
+        check_repairs(by_name["repairs"])
 
 
 def _count(name: str, least: int, given: Any) -> int:
@@ -97,10 +97,10 @@ def _count(name: str, least: int, given: Any) -> int:
     return int(given)
 
 
-made_rounds, made_repairs = partial(_count, "max_rounds", 1), partial(_count, "repairs", 0)
+check_rounds, check_repairs = partial(_count, "max_rounds", 1), partial(_count, "repairs", 0)
 
 
-def given_model(llm: object) -> Any:
+def accept_model(llm: object) -> Any:
     """Return the model, or its name, that a user gives: itself, by a config, or by a config of `language_models`.
 
     Raises:
@@ -109,10 +109,10 @@ def given_model(llm: object) -> Any:
     make = getattr(llm, "create_model", None)
     if (make is not None or hasattr(llm, "stream")) and not isinstance(llm, type) and not isinstance(llm, Module):
         return llm if make is None else make()
-    return create_object(llm) if isinstance(llm, dict) or is_model(llm) else made_model("", llm)  # which refuses it
+    return create_object(llm) if isinstance(llm, dict) or is_model(llm) else find_model("", llm)  # which refuses it
 
 
-def given_once(first: Any, second: Any, what: str, name: str) -> Any:
+def choose_given(first: Any, second: Any, what: str, name: str) -> Any:
     """Return a part that may be given in two ways; None where it is given in neither.
 
     Args:
@@ -129,7 +129,7 @@ def given_once(first: Any, second: Any, what: str, name: str) -> Any:
     return second if first is None else first
 
 
-def made_model(agent: str, llm: object) -> ModelProtocol:
+def find_model(agent: str, llm: object) -> ModelProtocol:
     """Return the model of this name, for the agent of that name.
 
     Raises:
@@ -149,7 +149,7 @@ def made_model(agent: str, llm: object) -> ModelProtocol:
     )
 
 
-def made_aggregator(given: Any) -> DefaultAggregator:
+def make_aggregator(given: Any) -> DefaultAggregator:
     """Return the aggregator that an argument means."""
     return create_object(given) or DefaultAggregator()
 
@@ -176,7 +176,7 @@ def set_tools(agent: AgentNames, tools: Iterable[Any]) -> None:
     """Let other tools run within an agent's call."""
     box, effect = agent.toolbox, agent.executor.on_tool_error
     rest = box.enabled([box.known[name] for name in box.own], usable=False, handled=False)
-    box, own = made_tools(replace(rest, own={}), tools)
+    box, own = split_tools(replace(rest, own={}), tools)
     agent.executor, agent.toolbox = ActionExecutor(own, on_tool_error=effect), box
 
 
@@ -185,7 +185,7 @@ def set_on_tool_error(agent: AgentNames, effect: OnToolError) -> None:
     agent.executor.on_tool_error = effect
 
 
-def made_tools(box: Toolbox, tools: Any) -> tuple[Toolbox, Any]:
+def split_tools(box: Toolbox, tools: Any) -> tuple[Toolbox, Any]:
     """Return an agent's tools: the toolbox with those that are `ToolMessage` classes, and the executor's."""
     given = list(tools if tools.__class__ is list else list_actions(tools))
     if {*map(type, given)} <= _AS_THEY_ARE:

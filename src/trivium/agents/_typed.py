@@ -64,7 +64,7 @@ def type_argument(cls: type, inherited: Any) -> Any:
     return inherited
 
 
-def bracketed(origin: type, argument: Any) -> TypedClass | None:
+def typed_class(origin: type, argument: Any) -> TypedClass | None:
     """Return the class for this type; None where the brackets hold a type variable."""
     if isinstance(argument, tuple):
         argument, *others = cast("tuple[Any, ...]", argument)  # one from an evaluated type hint

@@ -42,13 +42,13 @@ async def ask_user(agent: AgentNames, prompt: str, is_turn: bool = False) -> str
         ask = user_callback(agent.own_callbacks, is_turn)
     ask = ask or terminal_of(agent)
     with nullcontext() if is_within("user") else step("user") as node:
-        given = str(await _given(ask, prompt) or "")
+        given = str(await _request_input(ask, prompt) or "")
         if node is not None:
             emit(node, UserInputEvent, given)
         return given
 
 
-async def _given(ask: AskUser, prompt: str) -> object:
+async def _request_input(ask: AskUser, prompt: str) -> object:
     """Ask, unless the journal of the run has the answer."""
     node = current.get()
     if node is None or (journal := scope_of(node).journal) is None:

@@ -79,7 +79,7 @@ class Callback:
         if which not in STAGES:
             raise ArgumentTypeError(f"there is no callback '{which}'; the stages are {', '.join(STAGES)}", which)
         many = cast("Sequence[Any]", functions) if isinstance(functions, list | tuple) else (functions,)
-        self._functions[which].extend(_checked(which, each) for each in many if each is not None)
+        self._functions[which].extend(_check_entry(which, each) for each in many if each is not None)
 
     def update(self, callbacks: Callback | Iterable[Callback | None] | None) -> Callback:
         """Add all functions of another callback, or of several; returns itself."""
@@ -137,7 +137,7 @@ def callbacks_of(value: Callback | Iterable[Callback | None] | None) -> list[Cal
     return found
 
 
-def _checked(which: str, entry: Any) -> CallbackDict:
+def _check_entry(which: str, entry: Any) -> CallbackDict:
     given = dict(cast("Mapping[str, Any]", entry)) if isinstance(entry, Mapping) else {"function": entry}
     info = cast("CallbackDict", given)
     if not callable(info.get("function")):

@@ -116,7 +116,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         token, error = current.set(self), None
         try:
             self._start()
-            for each in _checked(() if job is None else job):
+            for each in _check_jobs(() if job is None else job):
                 self._admit(each, self)
             await self._take_jobs(auto_exit)
             if self._fatal is not None:
@@ -145,7 +145,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             with suppress(CommanderAlreadyRunningError):  # another thread began it meanwhile
                 self.run(job, auto_exit)
                 return True
-        for each in _checked(job):
+        for each in _check_jobs(job):
             self.put_job_threadsafe(each)
         return False
 
@@ -203,7 +203,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         if get_running_loop() is None:
             run_sync(self._put, job, parent or self)
         else:
-            self._place(_checked((job,))[0], parent or self)
+            self._place(_check_jobs((job,))[0], parent or self)
 
     def call_handler_threadsafe(self, handler: HandlerCoroutine[Any], parent: TaskNode | None = None) -> None:
         """Start a handler from any thread.
@@ -321,7 +321,7 @@ class CommanderAsync(WorkNode, Generic[T]):
     # ---- used by the nodes
     async def _put(self, job: Job, parent: TaskNode) -> None:
         """Queue a job when the queue is shorter than its limit; at once if the queue itself waits for the caller."""
-        _checked((job,))
+        _check_jobs((job,))
         while True:
             with self._gate:  # between the look at the queue and the placing, nobody else places
                 if self._room.is_set():
@@ -377,7 +377,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             self.logger.error("%s failed: %s: %s", node._path(most=8), type(error).__name__, error)
 
 
-def _checked(job: Any) -> tuple[Job, ...]:
+def _check_jobs(job: Any) -> tuple[Job, ...]:
     """Return the job, or the jobs, as a tuple of jobs that can run."""
     jobs: tuple[Any, ...] = (job,) if isinstance(job, Job | str) or not hasattr(job, "__iter__") else tuple(job)
     for each in jobs:

@@ -56,7 +56,7 @@ def tasker(
         PasswordError: the password is another.
         ConfigurationError: the timeout or a retry option is invalid.
     """
-    policy = _checked(password, Policy(timeout, retries, retry_delay, retry_on))
+    policy = _check_policy(password, Policy(timeout, retries, retry_delay, retry_on))
 
     def mark(function: Function) -> Function:
         function.__policy__ = policy  # type: ignore[attr-defined] - a mark on the function
@@ -250,11 +250,11 @@ def handler(
         >>> CommanderAsync().run(BasicJob(greet("Ada")))
         'hello Ada'
     """
-    policy = _checked(password, Policy(timeout, retries, retry_delay, retry_on))
+    policy = _check_policy(password, Policy(timeout, retries, retry_delay, retry_on))
     return cast("_HandlerDecorator", partial(_Handler, policy))
 
 
-def _checked(password: object, policy: Policy) -> Policy | None:
+def _check_policy(password: object, policy: Policy) -> Policy | None:
     """Return the policy; None if it is the default, without timeout and retries."""
     if password != PASS_WORD:
         raise PasswordError("write @tasker(PASS_WORD) or @handler(PASS_WORD), and read PASS_WORD once before")

@@ -144,7 +144,7 @@ class Budget:
                 budget.usd += usd
 
 
-def checked_option(name: str, value: Any, kind: Any, said: str) -> Any:
+def check_option(name: str, value: Any, kind: Any, said: str) -> Any:
     """Return an option of a call, which is refused by its name if it is of another kind.
 
     Raises:
@@ -155,14 +155,14 @@ def checked_option(name: str, value: Any, kind: Any, said: str) -> Any:
     return value
 
 
-def checked_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener, ...]:
+def check_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener, ...]:
     """Check options of a call, and return its listeners.
 
     Raises:
         ArgumentTypeError: one of them is of another kind.
     """
-    checked_option("timeout", timeout, (NoneType, Real), "seconds")
-    checked_option("limits", limits, (NoneType, Limits), "Limits(…)")
+    check_option("timeout", timeout, (NoneType, Real), "seconds")
+    check_option("limits", limits, (NoneType, Limits), "Limits(…)")
     many: tuple[Any, ...] = tuple(cast("Iterable[Any]", listeners)) if isinstance(listeners, Iterable) else (None,)
     asynchronous = any(iscoroutinefunction(each) or iscoroutinefunction(type(each).__call__) for each in many)
     if not all(map(callable, many)) or asynchronous:  # nobody would await those

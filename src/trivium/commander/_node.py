@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from trivium.commander._events import EndedEvent, StartedEvent
-from trivium.commander._limits import Budget, Limits, checked_options
+from trivium.commander._limits import Budget, Limits, check_options
 from trivium.events import Event, Listener
 from trivium.exceptions import (
     ArgumentTypeError,
@@ -268,7 +268,7 @@ class TaskNode:
         Raises:
             ArgumentTypeError: it is no function, or an async one.
         """
-        checked_options(None, None, (listener,))
+        check_options(None, None, (listener,))
         self._change_listeners(lambda old: (*old, listener))
 
         def remove() -> None:

@@ -26,7 +26,7 @@ from trivium.commander._drivers import (
     wait,
 )  # fmt: skip
 from trivium.commander._iteration import iterate, pull
-from trivium.commander._limits import Budget, checked_option, checked_options
+from trivium.commander._limits import Budget, check_option, check_options
 from trivium.commander._loops import (
     await_reply,
     await_within,
@@ -72,8 +72,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "Outcome", "OwnerLoop", "Scope", "SessionLocks", "Stream",
-    "TaskNode", "ThreadEvent", "await_reply", "await_within", "capture", "change_scope", "checked_option",
-    "checked_options", "checkpoint", "claim_key", "current", "current_node", "drive", "driver_neutral", "emit",
+    "TaskNode", "ThreadEvent", "await_reply", "await_within", "capture", "change_scope", "check_option",
+    "check_options", "checkpoint", "claim_key", "current", "current_node", "drive", "driver_neutral", "emit",
     "enter_worker", "error_of_stop", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon",
     "is_async", "is_blocking", "is_in_trio", "is_within", "iterate", "key_of", "lender", "node_name", "note_sources",
     "open_reply", "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio", "run_in_worker",

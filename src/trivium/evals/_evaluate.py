@@ -10,7 +10,7 @@ from traceback import extract_tb
 from typing import Any, TypeAlias
 
 from trivium.commander import CallNode, Limits, Listener, current, driver_neutral, invoke, sync_function
-from trivium.commander.lowlevel import change_scope, checked_option, checked_options
+from trivium.commander.lowlevel import change_scope, check_option, check_options
 from trivium.evals._dataset import Case, Dataset, E, I, Score, scorer_name
 from trivium.evals._report import CaseResult, EvaluationReport
 from trivium.exceptions import (
@@ -89,8 +89,8 @@ async def evaluate_async(
         (0.5, [('sum', 1.0), ('product', 0.0)])
     """
     positive(repeat=repeat, at_once=at_once)
-    checked_option("module", module, Module, "an agent or another module")
-    checked_option("journal", journal, Journal, "Journal('runs.db')")
+    check_option("module", module, Module, "an agent or another module")
+    check_option("journal", journal, Journal, "Journal('runs.db')")
     if not isinstance(experiment, str) or not experiment.strip():  # type: ignore[unnecessary] - users pass anything
         raise ConfigurationError(f"an experiment has a name, as 'baseline', not {experiment!r}")
     most = {} if limits is None else {name: each for name, each in asdict(limits).items() if each is not None}
@@ -106,7 +106,7 @@ async def evaluate_async(
         return result
 
     node = CallNode("evaluation", current.get())
-    change_scope(node, timeout=None, limits=limits, listeners=checked_options(None, limits, listeners))
+    change_scope(node, timeout=None, limits=limits, listeners=check_options(None, limits, listeners))
     try:
         with node:
             trials = product(dataset, range(repeat))

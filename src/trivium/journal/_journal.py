@@ -13,7 +13,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from trivium.commander.lowlevel import (
-    checked_option,
+    check_option,
     current,
     scope_of,
 )
@@ -181,7 +181,7 @@ class Journal:
             ArgumentTypeError: the id is no text.
             UnknownRunError: there is none of this id.
         """
-        return self._store.runs(checked_option("run_id", run_id, str, "a text"))[0]
+        return self._store.runs(check_option("run_id", run_id, str, "a text"))[0]
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run, those after a number.
@@ -342,7 +342,7 @@ class Journal:
             ArgumentTypeError: neither is given, or the run's id is no text.
         """
         if run_id is not None or session_id is None:
-            wanted = [checked_option("run_id", run_id, str, "a text, or else session_id=,")]
+            wanted = [check_option("run_id", run_id, str, "a text, or else session_id=,")]
         else:
             wanted = list[str]()
         if session_id is not None:
@@ -493,4 +493,4 @@ def attempt_of(journal: Journal | None, run_id: str | None) -> DurableRun:
     """
     if journal is None or run_id is None:
         raise ArgumentTypeError("a durable call takes both run_id='…' and journal=Journal('runs.db')", "journal")
-    return checked_option("journal", journal, Journal, "Journal('runs.db')").attempt(run_id)
+    return check_option("journal", journal, Journal, "Journal('runs.db')").attempt(run_id)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trivium.commander.lowlevel import checked_option
+from trivium.commander.lowlevel import check_option
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, UnknownNodeError
 from trivium.journal._approvals import ask_later
@@ -282,7 +282,7 @@ class RunView:
         return ReplayJournal(self.info, self.digest(), self._entries, self._codec, self._store)
 
     def _call(self, program: Callable[..., T], journal: Journal, options: dict[str, Any]) -> T:
-        checked_option("program", program, Callable, "the agent, task or module that the run began with")
+        check_option("program", program, Callable, "the agent, task or module that the run began with")
         messages = self.input
         if messages is None:
             raise ConfigurationError(
@@ -329,7 +329,7 @@ class RunView:
         Raises:
             ArgumentTypeError: the other one is no view of a run.
         """
-        checked_option("other", other, RunView, "journal.view('order-18')")
+        check_option("other", other, RunView, "journal.view('order-18')")
         if (self.info.root, self.digest()) != (other.info.root, other.digest()):
             said = [f"{each.info.root}: {_said(each.input)}" for each in (self, other)]
             return Divergence(f"{self.info.root}#0", "input", *said)

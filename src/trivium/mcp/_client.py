@@ -20,7 +20,7 @@ from trivium.mcp._results import MCPContent, MCPPrompt, MCPResource, as_action_r
 from trivium.mcp._transports import way_to
 from trivium.policies import Source, Sources
 from trivium.schema import ActionReturn, Message, ToolSpec
-from trivium.schema.lowlevel import checked, is_mapping, positive, unfenced
+from trivium.schema.lowlevel import checked, is_mapping, positive, unfence
 
 if TYPE_CHECKING:
     from mcp import Client, types
@@ -337,7 +337,7 @@ def _as_object(name: str, arguments: str | Mapping[str, object]) -> dict[str, An
     """The arguments as the object that the protocol wants; the server validates them."""
     try:
         found: object = (
-            json.loads(unfenced(arguments) or "{}", strict=False) if isinstance(arguments, str) else arguments
+            json.loads(unfence(arguments) or "{}", strict=False) if isinstance(arguments, str) else arguments
         )
     except (ValueError, RecursionError) as error:
         raise ToolArgumentsError(f"the arguments of {name} are no JSON: {error}", name) from None

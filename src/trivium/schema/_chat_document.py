@@ -105,7 +105,7 @@ class ChatDocumentForm(Conversions):
     @property
     def metadata(self) -> ChatDocMetaData:
         """The speaker, the recipient and the history of the message: a live view."""
-        found, message = self._kept_metadata(), cast("Message", self)
+        found, message = self._stored_metadata(), cast("Message", self)
         entity = message.entity or Entity.USER
         name = "" if message.sender == entity else message.sender
         values: dict[str, Any] = {"sender": entity, "sender_name": name, "recipient": message.receiver or ""}
@@ -116,7 +116,7 @@ class ChatDocumentForm(Conversions):
         found.link_to(self, {**values, **ids_in(links_of(self))})
         return found
 
-    def _kept_metadata(self) -> ChatDocMetaData:
+    def _stored_metadata(self) -> ChatDocMetaData:
         """Return the stored part of the metadata; the first call makes it, and the message's id known."""
         extra = cast("dict[str, Any]", self.__pydantic_extra__)
         found = extra.get("metadata")
@@ -134,7 +134,7 @@ class ChatDocumentForm(Conversions):
 
     def id(self) -> str:
         """The message's id, made when it is first asked for; by it `from_id` finds the message."""
-        return self._kept_metadata().id
+        return self._stored_metadata().id
 
     @property
     def parent(self) -> Message | None:

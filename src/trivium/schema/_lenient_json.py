@@ -70,7 +70,7 @@ def _as_json(text: str, quotes: str) -> str:
         if sign not in ",:]}" and before not in ("", ":", "[", "{"):
             written.append(",")  # where there was one, and where it is missing
         if kind == "text":
-            written.append(json.dumps(_unescaped(found[1:-1])))
+            written.append(json.dumps(_unescape(found[1:-1])))
         elif sign != ",":
             written.append(f'"{found}"' if kind == "name" else _WORDS.get(found, found))
         before = sign
@@ -79,7 +79,7 @@ def _as_json(text: str, quotes: str) -> str:
     return "".join(written)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     found = _ESCAPE.sub(_character, text)
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs become one character
 

@@ -410,8 +410,10 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
     extra: Any = message.__pydantic_extra__.copy()
     if "metadata" in extra:
         extra["metadata"] = extra["metadata"].for_copy()
-    for values in () if memo is None else (fields, extra):
-        if not ATOMS.issuperset(map(type, values.values())):
+    if memo is not None:
+        for values in (fields, extra):
+            if ATOMS.issuperset(map(type, values.values())):
+                continue
             for name, value in values.items():
                 if value.__class__ not in ATOMS:
                     values[name] = copied(value, memo)

@@ -264,7 +264,7 @@ class LLMMessage(OlderNames):
 
     def __str__(self) -> str:
         name = f" ({self.name})" if self.name else ""
-        said = str(self.function_call) if self.function_call is not None else self.content or _joined(self.tool_calls)
+        said = str(self.function_call) if self.function_call is not None else self.content or _join(self.tool_calls)
         return f"{self.role.value}{name}: {said}"
 
 
@@ -317,7 +317,7 @@ class LLMResponse(OlderNames):
 
     def tools_content(self) -> str:
         """The calls as text; "" where there are none."""
-        return _joined(self.oai_tool_calls) if self.function_call is None else str(self.function_call)
+        return _join(self.oai_tool_calls) if self.function_call is None else str(self.function_call)
 
     def to_LLMMessage(self) -> LLMMessage:
         """The answer as an entry of the history."""
@@ -358,7 +358,7 @@ def _as_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False, default=str)
 
 
-def _joined(calls: Sequence[OpenAIToolCall] | None) -> str:
+def _join(calls: Sequence[OpenAIToolCall] | None) -> str:
     return "\n".join(map(str, calls or ()))
 
 

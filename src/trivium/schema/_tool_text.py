@@ -149,7 +149,7 @@ def calls_in_text(text: str, known: Mapping[str, Any], *, everywhere: bool = Tru
         >>> calls_in_text('I call {"request": "square", "number": 3}.', {"square": Square}, everywhere=False)
         ()
     """
-    body = text if everywhere else _FRAME.sub("", unfenced(text)).strip()
+    body = text if everywhere else _FRAME.sub("", unfence(text)).strip()
     if "<" in body and (found := tuple(find_xml_calls(body, known))):
         is_whole = everywhere or (body.startswith("<") and body.endswith(">"))
         return found if is_whole else ()
@@ -203,7 +203,7 @@ def _arguments(kind: Any, candidate: str) -> str:
     return json.dumps({name: value for name, value in values.items() if name != "request"}, ensure_ascii=False)
 
 
-def unfenced(text: str) -> str:
+def unfence(text: str) -> str:
     """Return the content of a code fence if the text is one; else the text."""
     if "```" not in text:  # most
         return text

@@ -101,7 +101,7 @@ async def run_batch_tasks_async(
     check_arguments(run_batch_tasks_async, None, [("task", task)])
     limits, ask = _runs(_copies(task), turns, shared_limits, max_cost, max_tokens)
     with _elsewhere(on, _durable(ask, run_id, journal), journal) as ask:
-        work = _asking(ask, input_map, output_map)
+        work = _make_work(ask, input_map, output_map)
         return await Batch(task.name, items, work, sequential, batch_size, keywords, limits=limits).run()
 
 
@@ -143,7 +143,7 @@ async def run_batch_task_gen_async(
     """
     limits, ask = _runs(gen_task, turns, shared_limits, max_cost, max_tokens)
     with _elsewhere(on, _durable(ask, run_id, journal), journal) as ask:
-        work = _asking(ask, input_map, output_map)
+        work = _make_work(ask, input_map, output_map)
         return await Batch("item", items, work, sequential, batch_size, keywords, message or "", limits).run()
 
 
@@ -179,7 +179,7 @@ async def run_batch_agent_method_async(
     name = str(getattr(method, "__name__", method))
     if name not in dir(agent) or not callable(attrgetter(name)(agent)):
         raise ConfigurationError(f"{type(agent).__name__} has no method {name}")
-    work = _asking(partial(_ask, _copies(agent), name, {}), input_map, output_map)
+    work = _make_work(partial(_ask, _copies(agent), name, {}), input_map, output_map)
     return await Batch(agent.name, items, work, sequential, batch_size, keywords).run()
 
 
@@ -258,7 +258,7 @@ async def run_batch_function_async(
     return await Batch(name, items, work, sequential, batch_size, keywords, has_sessions=False).run()
 
 
-def _asking(ask: Ask, input_map: Callable[[Any], Any], output_map: Callable[[Any], Any]) -> Work:
+def _make_work(ask: Ask, input_map: Callable[[Any], Any], output_map: Callable[[Any], Any]) -> Work:
     """Return the work on an item: its message, the answer to that, and the output."""
 
     async def work(index: int, item: Any) -> Any:

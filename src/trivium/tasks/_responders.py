@@ -206,7 +206,7 @@ def responders_of(run: TaskRun) -> tuple[TaskResponder, ...]:
     """Return the responders of a run in the order in which they are asked; they change only with the task's."""
     keys = [*filter(_IS_USER, run.task.responders), *run.task.non_human_responders]
     if run.keys != keys:
-        run.keys, run.responders = keys, tuple(sorted(_made(run, keys), key=attrgetter("order")))
+        run.keys, run.responders = keys, tuple(sorted(_make_responders(run, keys), key=attrgetter("order")))
     return run.responders
 
 
@@ -217,10 +217,10 @@ def responder_of(run: TaskRun, key: Responder) -> TaskResponder:
         UnknownResponderError: it is neither a task nor an entity as which the agent responds.
     """
     found = next((each for each in responders_of(run) if each.key == key), None)
-    return found or _made(run, [key])[0]
+    return found or _make_responders(run, [key])[0]
 
 
-def _made(run: TaskRun, keys: Sequence[Any]) -> list[TaskResponder]:
+def _make_responders(run: TaskRun, keys: Sequence[Any]) -> list[TaskResponder]:
     for entity, method in methods_of(run.task.agent):
         run.methods[entity.value] = method
     made = list[TaskResponder]()

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 import trivium.tasks._outcome as ends
 from trivium.agents import Agent, ChatAgent
-from trivium.agents.lowlevel import bracketed, type_argument
+from trivium.agents.lowlevel import type_argument, typed_class
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
@@ -113,7 +113,7 @@ class Task(Module, RunAttributes, Generic[T]):
     else:
 
         def __class_getitem__(cls, argument):
-            return bracketed(cls, argument) or super().__class_getitem__(argument)
+            return typed_class(cls, argument) or super().__class_getitem__(argument)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -98,14 +98,14 @@ class DefaultAggregator:
         if isinstance(system_instruction, str):
             return [{"role": "system", "content": system_instruction}]
         many = system_instruction if isinstance(system_instruction, Sequence) else [system_instruction]
-        return [_checked(each) for each in cast("Sequence[Any]", many)]
+        return [_check_chat_message(each) for each in cast("Sequence[Any]", many)]
 
     def aggregate_system_instruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
         """The same by its name in correct spelling; subclasses override the documented one."""
         return self.aggregate_system_intruction(system_instruction)
 
 
-def _checked(message: Any) -> dict[str, Any]:
+def _check_chat_message(message: Any) -> dict[str, Any]:
     if not isinstance(message, Mapping):
         kind = type(message).__name__
         raise ArgumentTypeError(f"a system instruction is text or chat messages, not {kind}", "template")

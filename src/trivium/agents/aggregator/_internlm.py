@@ -104,7 +104,7 @@ class InternLMToolAggregator(DefaultAggregator):
                 thought = str(content)
             elif role == "tool":
                 tool = entry.get("name") or tool_type_of(parser)
-                yield {"role": "assistant", "content": _written(parser, tool, thought or "", content)}
+                yield {"role": "assistant", "content": _render_call(parser, tool, thought or "", content)}
                 thought = None
             elif role in ("environment", self.environment_role):
                 yield self._result(content, entry.get("name") or tool)
@@ -120,7 +120,7 @@ class InternLMToolAggregator(DefaultAggregator):
             yield {"role": "assistant", "content": thought}
 
 
-def _written(parser: Any, tool: str | None, thought: str, action: Any) -> str:
+def _render_call(parser: Any, tool: str | None, thought: str, action: Any) -> str:
     if parser is None:
         return f"{thought}{action}"
     if (known := tool_type_of(parser)) not in (None, tool):
