@@ -15,8 +15,6 @@ from trivium.extraction._normal_form import Span
 from trivium.extraction._numbers import plain_number
 from trivium.extraction._source import SourceText
 
-__all__ = ["Product", "checked_rows", "products"]
-
 _QUANTITY = re.compile(r"quantit|\bqty\b|\bcount\b|\bunits\b|menge|anzahl|stück|cantidad|aantal", re.IGNORECASE)
 _PRICE = re.compile(r"price|preis|\bprix\b|prezzo|precio|prijs|\brate\b", re.IGNORECASE)
 _WHOLE = re.compile(r"total|\bsum\b|amount|gesamt|summe|betrag|montant|gross|brutto", re.IGNORECASE)
