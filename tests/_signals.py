@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import threading
-from typing import Any
+from typing import Protocol
 
 __all__ = ["press_ctrl_c"]
 
 _PATIENCE = 15.0
 
 
-def press_ctrl_c(process: subprocess.Popen[Any]) -> threading.Event:
+class _Running(Protocol):
+    def poll(self) -> int | None: ...
+    def send_signal(self, sig: int, /) -> None: ...
+
+
+def press_ctrl_c(process: _Running) -> threading.Event:
     """Interrupt a process, and again where nothing happens for long.
 
     A signal that falls between Python's last look for signals and a blocking call (a socket's, `time.sleep`,

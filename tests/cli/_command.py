@@ -10,19 +10,21 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import which
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
-from ._zygote import forked
+from ._zygote import Forked
 
-__all__ = ["FIELDS", "GUARD", "Command", "Ended", "needs_program", "script_of"]
+__all__ = ["FIELDS", "GUARD", "Command", "Ended", "Process", "needs_program", "script_of"]
+
+Process = subprocess.Popen[str] | Forked
+"""One that was started, or one that was forked."""
 
 GUARD = 60
 """Seconds after which a process hangs."""
@@ -77,29 +79,32 @@ class Command:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(_OURS) and key not in _SETTINGS}
         self.environment = {**kept, "PYTHONWARNINGS": "error", "TRIVIUM_CACHE": str(folder / "no store")}
 
-    def start(self, *arguments: str, **settings: Any) -> subprocess.Popen[str]:
-        """A process on pipes."""
-        wanted: dict[str, Any] = {
-            "stdin": subprocess.DEVNULL,
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.PIPE,
-            **settings,
-        }
-        return subprocess.Popen(
-            [*self._process, *arguments], cwd=self.folder, env=self.environment, text=True, encoding="utf-8", **wanted
-        )
+    def start(self, *arguments: str, **settings: Any) -> Process:
+        """A process on pipes: started anew where what it is given says more than which input it reads."""
+        program = [*self._process, *arguments]
+        if settings.keys() - {"stdin"} or _PYTHONS_OWN & self.environment.keys():
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            wanted: dict[str, Any] = {**pipes, **settings}
+            return subprocess.Popen(
+                program, cwd=self.folder, env=self.environment, text=True, encoding="utf-8", **wanted
+            )
+        stdin = settings.get("stdin", subprocess.DEVNULL)
+        (out, to_out), (err, to_err) = os.pipe(), os.pipe()
+        is_typed = stdin == subprocess.PIPE
+        read, typed = os.pipe() if is_typed else (os.open(os.devnull, os.O_RDONLY), -1)
+        streams = (read if isinstance(stdin, int) else stdin.fileno(), to_out, to_err)
+        process = Forked(program, self.folder, self.environment, streams)
+        for each in (read, to_out, to_err):
+            os.close(each)
+        process.stdout, process.stderr = os.fdopen(out, encoding="utf-8"), os.fdopen(err, encoding="utf-8")
+        if is_typed:
+            process.stdin = os.fdopen(typed, "w", encoding="utf-8")
+        return process
 
     def __call__(self, *arguments: str, **settings: Any) -> Ended:
-        if settings or self._process != [_TRIVIUM] or _PYTHONS_OWN & self.environment.keys():
-            return self.end(self.start(*arguments, **settings))
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull, "rb") as nothing:
-            streams = (nothing.fileno(), out.fileno(), err.fileno())
-            status = forked([*arguments], self.folder, self.environment, streams)
-            left = [_text_of(each) for each in (out, err)]
-        assert "Exception ignored" not in left[1], left[1]
-        return Ended(status, *left)
+        return self.end(self.start(*arguments, **settings))
 
-    def end(self, process: subprocess.Popen[str]) -> Ended:
+    def end(self, process: Process) -> Ended:
         """Wait for the end of a process."""
         try:
             out, err = process.communicate(timeout=GUARD)
@@ -108,6 +113,7 @@ class Command:
             process.wait()
         if process.returncode != 130:  # Ctrl-C may come between a file's opening and its `with`
             assert "Exception ignored" not in (err or ""), err
+        assert process.returncode is not None
         return Ended(process.returncode, out or "", err or "")
 
     def extract(self, *arguments: str, model: str = "scripted:answers.json", **settings: Any) -> Ended:
@@ -124,16 +130,16 @@ class Command:
         """Run on a terminal of its own; `seen` is told the text so far, and may type on the terminal."""
         terminal, inside = pty.openpty()
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        process = subprocess.Popen(
-            [*self._process, *arguments],
-            cwd=self.folder,
-            env={**self.environment, "TERM": "xterm-256color", **(environment or {})},
-            stdin=inside,
-            stdout=inside,
-            stderr=inside,
-            start_new_session=True,
-            preexec_fn=_take_terminal,
-        )
+        settings = {**self.environment, "TERM": "xterm-256color", **(environment or {})}
+        program = [*self._process, *arguments]
+        process = (
+            subprocess.Popen(
+                program, cwd=self.folder, env=settings, stdin=inside, stdout=inside, stderr=inside, text=True,
+                start_new_session=True, preexec_fn=_take_terminal,
+            )
+            if _PYTHONS_OWN & settings.keys()
+            else Forked(program, self.folder, settings, (inside, inside, inside), on_terminal=True)
+        )  # fmt: skip
         os.close(inside)
         guard = threading.Timer(GUARD, process.kill)
         guard.start()
@@ -145,11 +151,6 @@ class Command:
             process.kill()
             process.wait()
             os.close(terminal)
-
-
-def _text_of(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode("utf-8")
 
 
 def _take_terminal() -> None:

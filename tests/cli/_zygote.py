@@ -3,48 +3,133 @@ but need not load everything again. `Command` starts it once for each process of
 
 from __future__ import annotations
 
+import fcntl
 import gc
+import io
 import json
 import os
+import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
+import termios
+import threading
 from atexit import register
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TextIO
 
-__all__ = ["forked"]
+__all__ = ["Forked"]
 
 _LOADED = (
-    "trivium.cli._app", "trivium.cli._chat", "trivium.cli._extract", "trivium.cli._models", "trivium.testing",
-    "trivium.tasks", "trivium.llms._openai", "rich.progress", "typer.testing",
+    "trivium.cli._app", "trivium.cli._ask", "trivium.cli._chat", "trivium.cli._extract", "trivium.cli._models",
+    "trivium.cli._runs", "trivium.cli._serve", "trivium.observers", "trivium.observers.lowlevel", "trivium.tasks",
+    "trivium.terminal", "trivium.testing", "trivium.llms._openai", "rich.progress", "typer.testing",
 )  # fmt: skip
 
 
-def forked(arguments: list[str], folder: Path, environment: dict[str, str], streams: tuple[int, int, int]) -> int:
-    """Run `trivium` in a process of its own, to its end; its exit status.
+class Forked:
+    """A run of the command, or of a Python script, with what `subprocess.Popen` offers of it.
 
     Args:
-        arguments: what stands behind `trivium`.
+        program: the program and its arguments.
         folder: where it runs.
         environment: all of it.
         streams: file descriptors of stdin, stdout and stderr.
+        on_terminal: whether stdin is the terminal that it is to control.
     """
-    path = _started()
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(path)
-        wanted = json.dumps({"arguments": arguments, "folder": str(folder), "environment": environment}).encode()
-        socket.send_fds(connection, [len(wanted).to_bytes(4, "big")], list(streams))
-        connection.sendall(wanted)
-        return int.from_bytes(connection.recv(4), "big", signed=True)
+
+    stdin: IO[str] | None = None
+    stdout: IO[str] | None = None
+    stderr: IO[str] | None = None
+
+    def __init__(
+        self,
+        program: list[str],
+        folder: Path,
+        environment: dict[str, str],
+        streams: tuple[int, int, int],
+        on_terminal: bool = False,
+    ) -> None:
+        self.returncode: int | None = None
+        self._waiting = threading.Lock()
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(_started())
+        wanted = {"program": program, "folder": str(folder), "environment": environment, "on_terminal": on_terminal}
+        sent = json.dumps(wanted).encode()
+        socket.send_fds(self._connection, [len(sent).to_bytes(4, "big")], list(streams))
+        self._connection.sendall(sent)
+        self.pid = _number(self._connection)
+
+    def poll(self) -> int | None:
+        if self._waiting.acquire(blocking=False):  # another thread waits otherwise: it has not ended
+            try:
+                if self.returncode is None and select.select([self._connection], [], [], 0)[0]:
+                    self._end()
+            finally:
+                self._waiting.release()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        with self._waiting:
+            if self.returncode is None:
+                self._connection.settimeout(timeout)
+                self._end()
+        assert self.returncode is not None
+        return self.returncode
+
+    def _end(self) -> None:
+        self.returncode = _number(self._connection)
+        self._connection.close()
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, text: str = "", timeout: float | None = None) -> tuple[str, str]:
+        """Give it a last input; what it wrote until its end, where those are pipes."""
+        if self.stdin is not None:
+            with suppress(BrokenPipeError), self.stdin:
+                self.stdin.write(text)
+        guard = threading.Timer(timeout or threading.TIMEOUT_MAX, self.kill)
+        guard.start()
+        try:
+            with ThreadPoolExecutor() as threads:
+                out, err = threads.map(_rest_of, (self.stdout, self.stderr))
+            self.wait(timeout)
+        finally:
+            guard.cancel()
+        return out, err
+
+
+def _rest_of(stream: IO[str] | None) -> str:
+    if stream is None:
+        return ""
+    with stream:
+        return stream.read()
+
+
+def _number(connection: socket.socket) -> int:
+    data = connection.recv(4, socket.MSG_WAITALL)
+    assert len(data) == 4, "the process that forks has ended"
+    return int.from_bytes(data, "big", signed=True)
 
 
 @cache
 def _started() -> str:
     program = [sys.executable, "-W", "error", str(Path(__file__))]
-    process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     register(process.kill)
     return process.stdout.readline().strip()
@@ -77,22 +162,24 @@ def _attend(connection: socket.socket) -> None:
     """Fork the run, wait for it, and tell its status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     head, streams, _, _ = socket.recv_fds(connection, 4, 3)
-    size, data = int.from_bytes(head, "big"), b""
-    while len(data) < size:
-        data += connection.recv(size - len(data))
+    data = connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
     pid = os.fork()
     if pid == 0:
         connection.close()
         _become(json.loads(data), streams)
     for each in streams:
         os.close(each)
+    connection.sendall(pid.to_bytes(4, "big", signed=True))
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     connection.sendall(status.to_bytes(4, "big", signed=True))
     os._exit(0)
 
 
 def _become(wanted: dict[str, Any], streams: list[int]) -> None:
-    """The command, as if it had just been started."""
+    """The program, as if it had just been started."""
+    if wanted["on_terminal"]:
+        os.setsid()
+        fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)  # so that Ctrl-C typed there is a signal to the process
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     for each in streams:
@@ -100,11 +187,34 @@ def _become(wanted: dict[str, Any], streams: list[int]) -> None:
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
-    sys.argv = ["trivium", *wanted["arguments"]]
-    from trivium.cli import main
+    program, *arguments = wanted["program"]
+    is_unbuffered = arguments[:1] == ["-u"]
+    sys.stdin = sys.__stdin__ = os.fdopen(0, encoding=sys.stdin.encoding, errors=sys.stdin.errors, closefd=False)
+    sys.stdout = sys.__stdout__ = _written(1, sys.stdout, is_unbuffered)
+    sys.stderr = sys.__stderr__ = _written(2, sys.stderr, is_unbuffered, line_buffering=True)
+    if program == sys.executable:
+        sys.argv = arguments[is_unbuffered:]
+        sys.path[0] = str(Path(sys.argv[0]).parent.absolute())
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    else:
+        sys.argv = wanted["program"]
+        sys.path[0] = str(Path(program).parent)
+        from trivium.cli import main
 
-    main()
+        main()
     sys.exit(0)  # the interpreter ends as it always does
+
+
+def _written(number: int, like: TextIO, is_unbuffered: bool, line_buffering: bool = False) -> TextIO:
+    """A stream as Python makes it when it starts."""
+    buffer = os.fdopen(number, "wb", 0 if is_unbuffered else -1, closefd=False)
+    return io.TextIOWrapper(
+        buffer,
+        like.encoding,
+        like.errors,
+        line_buffering=line_buffering or os.isatty(number),
+        write_through=is_unbuffered,
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from trivium.exceptions import RemoteAgentError
 from trivium.journal import Journal
 from trivium.mcp import MCPServer
 
-from ._command import GUARD, Command
+from ._command import GUARD, Command, Process
 
 AGENTS = """
 from trivium import Agent
@@ -47,7 +46,7 @@ def agents(trivium: Command, tmp_path: Path) -> Command:
     return trivium
 
 
-def line_of(process: subprocess.Popen[str]) -> str:
+def line_of(process: Process) -> str:
     assert process.stderr is not None
     return process.stderr.readline()
 
