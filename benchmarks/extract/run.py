@@ -4,7 +4,8 @@
 [--output DIR] [--corpus CLONE] [--scans] [--plain] [--minutes N] [--again] [--keep]``
 
 "open" and "reserved" are the two parts of the invoices of the ZUGFeRD corpus, CLONE of github.com/ZUGFeRD/corpus; "all"
-has them where CLONE is given, and with ``--scans`` an invoice is also read from images of its pages. With ``--plain``
+has them where CLONE is given, and with ``--scans`` an invoice is also read from images of its pages (with the Debian
+packages tesseract-ocr-deu and tesseract-ocr-fra: the invoices are German and French). With ``--plain``
 one plain call of the same model is measured too, on the old text of a PDF and on the new one (`plain.py`). Each
 document is read in all of these ways before the next, so that a run that ``--minutes`` ends compares the same ones.
 A document that has its line in DIR is not read again: a run that was stopped goes on where it was. The lines also have
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from plain import PlainCall, new_text, old_text
+from scans import write_scan
 
 from trivium import Document, RunRecord, Task
 from trivium.exceptions import InfiniteLoopError
@@ -101,7 +103,7 @@ def main() -> int:
     options = parser.parse_args()
     sets = dict(SETS)
     for part in INVOICES if options.corpus else ():
-        sets[part] = write_invoices(options.corpus, part, options.output / part, options.scans)
+        sets[part] = write_invoices(options.corpus, part, options.output / part)
     end = time.monotonic() + 60 * options.minutes
     summary = [
         line
@@ -165,12 +167,12 @@ def score(truth: Path, results: Path, texts: Path, *options: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def write_invoices(corpus: Path, part: str, folder: Path, scans: bool) -> Set:
+def write_invoices(corpus: Path, part: str, folder: Path) -> Set:
     """Write the invoices of a part and their truth into a folder, if they are not there."""
-    asked = folder.with_name(f"{part}-scans") if scans else folder
-    if not (asked / "truth.json").exists():
-        command = [sys.executable, str(HERE / "zugferd" / "corpus.py"), str(corpus), part, str(folder)]
-        subprocess.run([*command, *(["--scans"] if scans else [])], check=True)
+    if not (folder / "truth.json").exists():
+        subprocess.run(
+            [sys.executable, str(HERE / "zugferd" / "corpus.py"), str(corpus), part, str(folder)], check=True
+        )
     return Set(folder / "truth.json", HERE / "zugferd" / "fields.txt", folder)
 
 
@@ -198,10 +200,13 @@ def ways_of(name: str, own: Set, fields: tuple[Field, ...], options: argparse.Na
     def extraction(file: Path) -> Line:
         return read_one(task, fields, file)
 
+    def scanned(file: Path) -> Line:
+        return extraction(write_scan(own.texts / file.name, file))
+
     found = [Way(extraction, own.texts, output / short / f"{name}.jsonl")]
     if name in INVOICES and options.scans:
         scans = own.texts.with_name(f"{name}-scans")
-        found.append(Way(extraction, scans, output / short / f"{name}-scans.jsonl"))
+        found.append(Way(scanned, scans, output / short / f"{name}-scans.jsonl"))
     if name in INVOICES and options.plain:
         for text, reader in (("old", old_text), ("new", new_text)):
             target = output / f"{short}, plain call on the {text} text"
@@ -226,6 +231,8 @@ def judge_again(way: Way, fields: tuple[Field, ...]) -> None:
     """Write the lines of a way anew, from the answers that they have."""
     lines = known(way.results)
     for name, line in lines.items():
+        if not line["answers"]:  # a plain call has no checker
+            continue
         case = case_of(line, read(way.texts / name), fields)
         lines[name] = {**line, **case.result(), "source": name}
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines.values())

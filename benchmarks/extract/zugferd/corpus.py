@@ -1,8 +1,7 @@
 """The PDFs of the ZUGFeRD corpus, and their division: a part is reserved for measuring, and is never looked at.
 
 ``python benchmarks/extract/zugferd/corpus.py REPOSITORY`` writes ``split.json``, and ``… REPOSITORY open FOLDER`` the
-files of one part with their texts and their truth into a folder; with ``--scans`` also the same pages as images of 200
-dots an inch, into ``FOLDER-scans``. REPOSITORY is a clone of
+files of one part with their texts and their truth into a folder. REPOSITORY is a clone of
 github.com/ZUGFeRD/corpus (invoices that many programs wrote, each with the invoice as XML in it); nothing of it is
 stored here. The division is by the hash of a file alone: files of equal content are on one side.
 """
@@ -18,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 SPLIT = Path(__file__).with_name("split.json")
-SCAN = 200
-"""Dots an inch of a scan."""
 RESERVED = 8
 """Of 16 first digits of the hash, the number of those whose files are reserved."""
 
@@ -68,21 +65,6 @@ def write_set(repository: Path, part: str, folder: Path) -> None:
     (folder / "truth.json").write_text(json.dumps(truth, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def write_scans(folder: Path, scans: Path) -> None:
-    """Write the pages of a set as images, in PDFs of the same names, with the same truth and the text of OCR."""
-    import pypdfium2
-
-    from trivium.knowledge import read
-
-    scans.mkdir(parents=True, exist_ok=True)
-    truth = (folder / "truth.json").read_text(encoding="utf-8")
-    for name in json.loads(truth):
-        pages = [page.render(scale=SCAN / 72).to_pil() for page in pypdfium2.PdfDocument(folder / name)]
-        pages[0].save(scans / name, "PDF", save_all=True, append_images=pages[1:], resolution=SCAN)
-        (scans / f"{name}.txt").write_text(read(scans / name).content, encoding="utf-8")
-    (scans / "truth.json").write_text(truth, encoding="utf-8")
-
-
 def is_reserved(data: bytes) -> bool:
     """Tell the side of a file by its content."""
     return int(hashlib.sha256(data).hexdigest()[0], 16) < RESERVED
@@ -99,8 +81,6 @@ def main() -> None:
         folder = Path(sys.argv[3])
         if not (folder / "truth.json").exists():
             write_set(repository, sys.argv[2], folder)
-        if "--scans" in sys.argv:
-            write_scans(folder, folder.with_name(f"{folder.name}-scans"))
         return
     sides: dict[str, dict[str, str]] = {"open": {}, "reserved": {}}
     for path, data in pdfs(repository):
