@@ -67,6 +67,9 @@ def test_what_is_no_part_of_the_sum_of_the_rows_is_left_out() -> None:
         ("Item -5 Stk 1,0000 -5,00", ("Item", 1, "1,0000"), (-5, 1)),
         ("Pass 12,00 2 Stk 25,00", ("Pass", 2, "12,00"), (2, 12)),  # with a tax: no product
         ("Fee 2 x 7 14 %", ("Fee", 2, "7"), (2, 7)),
+        ("Fee 2 x 7,00" + 40 * "   9" + "   14,00", ("Fee", 1, "7,00"), (None, 7)),  # no row of a table
+        ("Fee 3 x 7,00" + 1000 * " " + "21,00", ("Fee", 1, "7,00"), (None, 7)),
+        ("Fee 3 x 7,00\n" + 40 * " " + "\n \n21,00", ("Fee", 1, "7,00"), (3, 7)),
     ],
 )
 def test_products_in_many_forms(text: str, given: tuple[Any, ...], right: tuple[Any, ...]) -> None:

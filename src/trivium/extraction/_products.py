@@ -24,7 +24,8 @@ _MANY = 50
 """Places of a description that are searched for a row."""
 
 _HALF_CENT = Decimal("0.005")
-_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_LONGEST, _MOST, _BLANK = 1000, 30, 4
+"""The most characters and numbers of a row, and the lines in which the next one is looked for."""
 
 
 class Product(NamedTuple):
@@ -48,13 +49,11 @@ def products(source: SourceText, at: Span) -> list[Product]:
     [(Decimal('20'), Decimal('9.90'))]
     """
     text = source.text
-    start = text.rfind("\n", 0, at[0]) + 1
-    line = _LINE.match(text, start)
-    if line is None:
+    start, end = _line(text, at[0])
+    row = [number for number in _numbers(text, start, end) if number.end <= at[0] or number.start >= at[1]]
+    if len(row) > _MOST:
         return []
-    following = _LINE.search(text, line.end())
-    row = [number for number in _numbers(text, *line.span()) if number.end <= at[0] or number.start >= at[1]]
-    below = list(_numbers(text, *following.span())) if following else []
+    below = list(_numbers(text, *_following(text, end)))
     prices = [each for each in row if each.readings[0].currencies or _DECIMALS.search(text, each.start, each.end)]
     found: dict[tuple[Decimal, Decimal], Product] = {}
     for quantity in row:
@@ -67,9 +66,24 @@ def products(source: SourceText, at: Span) -> list[Product]:
     return list(found.values())
 
 
+def _line(text: str, at: int) -> Span:
+    """Return start and end of the line of a place."""
+    end = text.find("\n", at)
+    return text.rfind("\n", 0, at) + 1, end if end >= 0 else len(text)
+
+
+def _following(text: str, end: int) -> Span:
+    """Return the next line that is not blank, at most a few lines on."""
+    for _ in range(_BLANK):
+        start, end = _line(text, min(end + 1, len(text)))
+        if text[start:end].strip():
+            break
+    return start, end
+
+
 def _numbers(text: str, start: int, end: int) -> Iterator[MoneySpan]:
-    """Yield the numbers of a line, without shares."""
-    for found in money_spans(text[start:end]):
+    """Yield the numbers of a line, without shares; none of a very long one, which is no row of a table."""
+    for found in money_spans(text[start:end]) if end - start <= _LONGEST else ():
         if text[start + found.end - 1] not in "%‰":
             yield MoneySpan(start + found.start, start + found.end, found.readings)
 
