@@ -1,7 +1,7 @@
 """Extract fields from documents whose answers are known, and score them: run it with `make bench-extract`.
 
 ``python run.py [--model default] [--set labelled|prose|python|perl|open|reserved|all] [--limit N] [--every N]
-[--output DIR] [--corpus CLONE] [--scans] [--plain] [--minutes N] [--again] [--keep]``
+[--output DIR] [--corpus CLONE] [--scans] [--plain] [--minutes N] [--again] [--keep [PAGE]]``
 
 "open" and "reserved" are the two parts of the invoices of the ZUGFeRD corpus, CLONE of github.com/ZUGFeRD/corpus; "all"
 has them where CLONE is given, and with ``--scans`` an invoice is also read from images of its pages (with the Debian
@@ -11,7 +11,8 @@ document is read in all of these ways before the next, so that a run that ``--mi
 A document that has its line in DIR is not read again: a run that was stopped goes on where it was. The lines also have
 the model's answers with their tokens, from which `calibrate.py` learns the confidence; with ``--again`` the answers
 that are there are judged anew by the code of today, without the model.
-The figures of all that lies in DIR are written to `FIGURES.md` there, and with `--keep` to the one beside this file.
+The figures of all that lies in DIR are written to `FIGURES.md` there, and with `--keep` to the one beside this file, or
+to another page of that name.
 """
 
 from __future__ import annotations
@@ -99,7 +100,13 @@ def main() -> int:
         "--output", type=Path, default=HERE.parents[1] / "out" / "extract", help="folder of what was found"
     )
     parser.add_argument("--again", action="store_true", help="judge the answers in the folder again, ask no model")
-    parser.add_argument("--keep", action="store_true", help="write the figures beside this file, too")
+    parser.add_argument(
+        "--keep",
+        nargs="?",
+        const="FIGURES.md",
+        metavar="PAGE",
+        help="write the figures beside this file, too (FIGURES.md)",
+    )
     options = parser.parse_args()
     sets = dict(SETS)
     for part in INVOICES if options.corpus else ():
@@ -111,20 +118,21 @@ def main() -> int:
         for line in run_set(name, sets[name], options, end)
     ]
     print("\n" + "\n".join(summary))
-    figures = "\n".join(figures_of(options.output)) + "\n"
-    for folder in (options.output, *([HERE] if options.keep else ())):
-        (folder / "FIGURES.md").write_text(figures, encoding="utf-8")
+    figures = "\n".join(figures_of(options.output, options.every)) + "\n"
+    for page in (options.output / "FIGURES.md", *([HERE / options.keep] if options.keep else ())):
+        page.write_text(figures, encoding="utf-8")
     return 0
 
 
-def figures_of(output: Path) -> Iterator[str]:
+def figures_of(output: Path, every: int = 1) -> Iterator[str]:
     """Yield the lines of the page that tells what the results in a folder are worth."""
+    sample = f" --every {every}" if every > 1 else ""
     yield f"""# Figures of extraction
 
-Written by `benchmarks/extract/run.py`, {time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores; not by hand. *Exact* is the
-share of the fields that the truth holds; *invented* are values given where it has none. Line items are counted by value
-(`score.py`). *Beside* is what extraction gets right of the same documents, for a row of scans or of a plain call. The
-seconds are those of a document, on a machine that also did other work.
+Written by `benchmarks/extract/run.py{sample}`, {time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores; not by hand.
+*Exact* is the share of the fields that the truth holds; *invented* are values given where it has none. Line items are
+counted by value (`score.py`). *Beside* is what extraction gets right of the same documents, for a row of scans or of a
+plain call. The seconds are those of a document, on a machine that also did other work.
 
 | model | set | documents | fields | exact | beside | wrong | missing | invented | not in text | items, F1 | seconds |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""

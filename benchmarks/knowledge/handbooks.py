@@ -18,7 +18,7 @@ from datetime import date
 from hashlib import sha256
 from html import unescape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before any engine is loaded
 
@@ -123,7 +123,7 @@ def main() -> None:
     sys.stdout.write(page)
 
 
-def report(found: dict[str, dict[str, object]], embedding: str, seconds: float) -> Iterator[str]:
+def report(found: dict[str, dict[str, Any]], embedding: str, seconds: float) -> Iterator[str]:
     """Yield the lines of the page."""
     yield f"""# Recall on handbooks that no setting was chosen by
 
@@ -136,7 +136,7 @@ question of whose answer one of five passages holds at least 80 characters. Embe
 | --- | {" | ".join("---" for _ in found)} | --- |"""
     ways: dict[str, list[list[int]]] = {}
     for result in found.values():
-        for name, way in result["ways"].items():  # type: ignore[attr-defined]
+        for name, way in result["ways"].items():
             ways.setdefault(name, []).append(way["held-out"]["all"])
     for name, counts in ways.items():
         both = [sum(each) for each in zip(*counts, strict=True)]

@@ -73,12 +73,14 @@ def _line(text: str, at: int) -> Span:
 
 
 def _following(text: str, end: int) -> Span:
-    """Return the next line that is not blank, at most a few lines on."""
+    """Return the next line that is not blank, at most a few lines on; an empty span if there is none."""
     for _ in range(_BLANK):
-        start, end = _line(text, min(end + 1, len(text)))
-        if text[start:end].strip():
+        if end >= len(text):
             break
-    return start, end
+        start, end = _line(text, end + 1)
+        if text[start:end].strip():
+            return start, end
+    return end, end
 
 
 def _numbers(text: str, start: int, end: int) -> Iterator[MoneySpan]:
