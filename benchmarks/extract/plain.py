@@ -22,10 +22,11 @@ TOKENS = 3000
 
 
 def old_text(file: Path) -> str:
-    """Read a PDF as it was read before its layout was: by pypdf, page after page."""
+    """Read a PDF as it was read before its layout was: by pypdf, page after page; half characters become "?"."""
     import pypdf
 
-    return "\n\n".join(page.extract_text() for page in pypdf.PdfReader(BytesIO(file.read_bytes())).pages)
+    text = "\n\n".join(page.extract_text() for page in pypdf.PdfReader(BytesIO(file.read_bytes())).pages)
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def new_text(file: Path) -> str:
