@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from threading import Lock
 from typing import Any
 
@@ -39,10 +40,17 @@ def asking(command: Sequence[str]) -> Generator[Ask]:
         writer.close()
 
 
-def cases_of(command: Sequence[str], name: str) -> list[dict[str, Any]]:
-    """The cases of a set, as the checker writes them: `id`, `input` and `expected`."""
+def cases_of(command: Sequence[str], name: str, count: int = 0) -> list[dict[str, Any]]:
+    """The cases of a set, as the checker writes them: `id`, `input` and `expected`.
+
+    Args:
+        command: starts the checker.
+        name: the set.
+        count: only so many, drawn by a fixed seed: a larger sample has the cases of a smaller one. 0: all.
+    """
     told = subprocess.run([*command, name], capture_output=True, text=True, check=True).stdout
-    return [json.loads(line) for line in told.splitlines()]
+    cases = [json.loads(line) for line in told.splitlines()]
+    return Random(26).sample(cases, len(cases))[:count] if count else cases
 
 
 def share(metric: Metric) -> str:

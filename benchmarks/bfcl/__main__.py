@@ -1,6 +1,6 @@
 """Measures how well the embedded models call functions, by the Berkeley Function Calling Leaderboard's own checker.
 
-    .venv/bin/python benchmarks/bfcl [--models small,default] [--ways one,several,free] [--every N] [--journal FILE]
+    .venv/bin/python benchmarks/bfcl [--models small,default] [--ways one,several,free] [--cases N] [--journal FILE]
 
 `make bench-bfcl` runs it. Each case is a durable run of `trivium.evals`: what was broken off goes on. It writes its
 part of docs/embedded-figures.md.
@@ -29,7 +29,7 @@ from trivium.schema.lowlevel import read_json
 
 ROOT = Path(__file__).parents[2]
 PEER = (str(ROOT / ".peers/bfcl/bin/python"), str(Path(__file__).with_name("checker.py")))
-SETS = ("simple_python", "multiple", "parallel", "irrelevance")
+SETS = ("simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "irrelevance")
 WAYS = ("one", "several", "free")
 SHOWN = {"one": "constrained, one", "several": "constrained, several", "free": "free"}
 # Decided before the run: whoever compares everything finds some difference by chance.
@@ -95,22 +95,20 @@ def schema(given: Any) -> Any:
     return found
 
 
-def dataset_of(name: str, every: int, ask: Ask) -> Dataset[Any, Any]:
-    """Return a set of BFCL, every n-th case of it, with BFCL's checker as the scorer."""
+def dataset_of(name: str, cases: int, ask: Ask) -> Dataset[Any, Any]:
+    """Return a set of BFCL, or as many cases of it, with BFCL's checker as the scorer."""
 
     def correct(case: Case[Any, Any], message: Message, run: RunView) -> Score:
         calls = json.loads(str(message.content))
         if name == "irrelevance":
             return Score(not calls, "" if not calls else f"it calls {calls}")
-        asked = {"set": name, "functions": case.input["functions"], "calls": calls, "expected": case.expected}
-        wrong = ask(asked)
+        wrong = ask({"set": name, "calls": calls, "expected": case.expected})
         return Score(not wrong, "; ".join(map(str, wrong)))
 
-    cases = [Case(**each) for each in cases_of(PEER, name)[::every]]
-    return Dataset(cases, [correct], name=name)
+    return Dataset([Case(**each) for each in cases_of(PEER, name, cases)], [correct], name=name)
 
 
-def part_of_page(reports: dict[tuple[str, str, str], EvaluationReport], every: int) -> str:
+def part_of_page(reports: dict[tuple[str, str, str], EvaluationReport], cases: int) -> str:
     """Return the part of the page: of each model, way and set the share of right answers."""
     rows = [f"| model | tool calls are | {' | '.join(SETS)} |", "|---|---|" + "---|" * len(SETS)]
     for model, way in dict.fromkeys(key[:2] for key in reports):
@@ -122,8 +120,8 @@ def part_of_page(reports: dict[tuple[str, str, str], EvaluationReport], every: i
             if (model, before, name) in reports and (model, after, name) in reports:
                 told = compare(reports[model, before, name], reports[model, after, name])
                 rows.append(f"- {model}, `{name}`, from *{SHOWN[before]}* to *{SHOWN[after]}*: {brief(told)}")
-    which = "All cases" if every == 1 else f"One case in {every}"
-    return f"{which} of four sets of BFCL v4 (`bfcl-eval` 2026.3.23), {date.today():%B %Y}.\n\n" + "\n".join(rows)
+    which = f"{cases} cases of each set, drawn by a fixed seed" if cases else "All cases"
+    return f"{which}, of BFCL v4 (`bfcl-eval` 2026.3.23), {date.today():%B %Y}.\n\n" + "\n".join(rows)
 
 
 def main() -> None:
@@ -131,14 +129,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="small,default", metavar="NAME,…")
     parser.add_argument("--ways", default=",".join(WAYS), metavar="WAY,…")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every n-th case")
+    parser.add_argument("--cases", type=int, default=0, metavar="N", help="only N of each set, drawn by a fixed seed")
     parser.add_argument("--journal", type=Path, default=ROOT / "out/bfcl.db", metavar="FILE")
     options = parser.parse_args()
     options.journal.parent.mkdir(exist_ok=True)
     journal = Journal(options.journal)
     reports: dict[tuple[str, str, str], EvaluationReport] = {}
     with asking(PEER) as ask:
-        datasets = [dataset_of(name, options.every, ask) for name in SETS]
+        datasets = [dataset_of(name, options.cases, ask) for name in SETS]
         for model in options.models.split(","):
             local = LocalModel(model, parameters={"temperature": 0.0})
             for way in options.ways.split(","):
@@ -146,7 +144,7 @@ def main() -> None:
                     report = evaluate(Caller(local, way), dataset, f"{model} {way}", journal, at_once=1)
                     reports[local.name, way, dataset.name] = report
                     print(local.name, way, str(report), sep="\n", file=sys.stderr, flush=True)
-    write_part(ROOT / "docs/embedded-figures.md", "Calling functions: BFCL", part_of_page(reports, options.every))
+    write_part(ROOT / "docs/embedded-figures.md", "Calling functions: BFCL", part_of_page(reports, options.cases))
 
 
 if __name__ == "__main__":

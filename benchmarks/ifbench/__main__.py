@@ -12,7 +12,6 @@ import argparse
 import sys
 from datetime import date
 from pathlib import Path
-from random import Random
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -84,9 +83,7 @@ def main() -> None:
     options = parser.parse_args()
     options.journal.parent.mkdir(exist_ok=True)
     journal = Journal(options.journal, types=(Reply,))
-    cases = cases_of(PEER, "test")
-    if options.cases:
-        cases = Random(26).sample(cases, options.cases)
+    cases = cases_of(PEER, "test", options.cases)
     reports: dict[tuple[str, str], EvaluationReport] = {}
     with asking(PEER) as ask:
         dataset = dataset_of(cases, ask)

@@ -77,6 +77,15 @@ def test_an_answer_that_comes_whole_takes_the_place_of_the_stream(page: Put):
     assert told(chainlit, "id", "content") == [("send", "1", None), ("remove", "1", None), ("send", "2", "whole")]
 
 
+def test_one_set_of_callbacks_serves_one_conversation(page: Put):
+    chainlit = page()
+    callbacks = ChainlitAgentCallbacks(Agent(None))
+    first, second = callbacks.start_llm_stream(), callbacks.start_llm_stream()
+    first("for one")
+    second("; for another")
+    assert told(chainlit, "id", "content") == [("token", "2", "for one"), ("token", "2", "for one; for another")]
+
+
 def test_an_error_on_the_page(page: Put):
     chainlit = page()
     agent = Agent(ScriptedModel([ModelError("the line is dead")]), name="Ada")

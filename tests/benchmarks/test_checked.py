@@ -27,6 +27,16 @@ for line in sys.stdin if not sys.argv[1:] else ():
 """
 
 
+def test_a_larger_sample_has_the_cases_of_a_smaller_one(tmp_path: Path) -> None:
+    (tmp_path / "checker.py").write_text(CHECKER)
+    command = [sys.executable, str(tmp_path / "checker.py")]
+    with scripts(ROOT / "benchmarks") as found:
+        one, two, every, plain = (found.checked.cases_of(command, "test", count) for count in (1, 2, 3, 0))
+    assert one == every[:1]
+    assert two == every[:2]
+    assert every != plain == sorted(every, key=lambda case: case["id"])
+
+
 def answer(request: Any) -> str:
     return f"It is {number}" if (number := request.messages[-1]["content"][4]) != "0" else number
 
