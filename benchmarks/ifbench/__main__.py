@@ -90,7 +90,7 @@ def main() -> None:
         for model in options.models.split(","):
             for way in options.ways.split(","):
                 report = evaluate(agent_of(model, way), dataset, f"{model} {way}", journal, at_once=1)
-                reports[model, way] = report
+                reports[LocalModel(model).name, way] = report
                 print(str(report), file=sys.stderr, flush=True)
     write_part(
         ROOT / "docs/embedded-figures.md", "Following instructions: IFBench", part_of_page(reports, options.cases)
