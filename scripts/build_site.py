@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeAlias
 
 import griffe
 from charts import draw
@@ -35,6 +36,7 @@ BESIDE = {
     "benchmarks/extract/RESULTS.md": "extract-results.md",
 }
 SHIM = "https://unpkg.com/iframe-worker/shim"
+Package: TypeAlias = griffe.Object | griffe.Alias
 _FENCE = re.compile(r"^(```+)(\w+) (?:file=(\S+)|not run: .*)$", re.MULTILINE)
 _LOADED = re.compile(r"<(?:script|img|iframe|link rel=.stylesheet)[^>]* (?:src|href)=.(https?:[^\"' ]*)")
 _LINK = re.compile(r"\[([^][]*)\]\((?!https?:|#|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
@@ -51,7 +53,9 @@ def main() -> None:
     (PAGES / "examples.md").write_text(examples(), "utf-8")
     draw(PAGES / "benchmarks.md")
     draw(PAGES / "confidence.md")
-    names = write_reference()
+    package = griffe.load("trivium", search_paths=[ROOT / "src"])
+    homes = public_names(package)
+    write_reference(package, homes)
     if "--pages" in sys.argv:
         return
     if "--screenshots" in sys.argv:
@@ -69,7 +73,9 @@ def main() -> None:
         path.write_text(
             text.replace('class="md-path" aria-label="Navigation"', 'class="md-path" aria-label="Path"'), "utf-8"
         )
-    check(names)
+    offered = places(homes)
+    rank_names(offered)
+    check(offered)
 
 
 def write_screenshots() -> None:
@@ -119,41 +125,54 @@ def examples() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write_reference() -> set[str]:
-    """Write a page for each public module, and the list of them; return all public names.
-
-    A name is described at its home, the public module that is the closest to its source; the others refer to it.
-    """
-    package = griffe.load("trivium", search_paths=[ROOT / "src"])
-    modules = {module.path: list(dict.fromkeys(map(str, module.exports or ()))) for module in public_modules(package)}
+def public_names(package: Package) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return for each name of each public module where it is described: in the module that is closest to its source."""
+    sources: dict[tuple[str, str], str] = {}
+    for module in public_modules(package):
+        for name in map(str, module.exports or ()):
+            target = module[name]
+            sources[module.path, name] = target.final_target.path if target.is_alias else target.path
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for module, names in modules.items():
-        for name in names:
-            target = package[f"{module}.{name}".removeprefix("trivium.")]
-            found[target.final_target.path if target.is_alias else target.path].append((module, name))
-    homes: dict[tuple[str, str], tuple[str, str]] = {}
-    for source, places in found.items():
-        home = max(places, key=lambda each: (source.startswith(f"{each[0]}."), len(each[0]), each[0] != "trivium"))
-        homes |= dict.fromkeys(places, home)
+    for name, source in sources.items():
+        found[source].append(name)
+    homes = {
+        source: max(names, key=lambda each: (source.startswith(f"{each[0]}."), len(each[0]), each[0] != "trivium"))
+        for source, names in found.items()
+    }
+    return {name: homes[source] for name, source in sources.items()}
+
+
+def write_reference(package: Package, homes: dict[tuple[str, str], tuple[str, str]]) -> None:
+    """Write a page for each public module, and the list of them; names that are described elsewhere refer to it."""
     (PAGES / "reference").mkdir()
-    for module, names in modules.items():
-        described = [name for name in names if homes[module, name] == (module, name)]
+    listed = [
+        "# Modules",
+        "",
+        "Every public module, with signatures and sources. [All names on one page](../reference.md).",
+        "",
+    ]
+    for module in dict.fromkeys(module for module, _ in homes):
+        names = [(name, homes[module, name]) for of, name in homes if of == module]
         others = [
-            f"- [`{name}`]({homes[module, name][0]}.md#{'.'.join(homes[module, name])})"
-            for name in names
-            if name not in described
+            f"- [`{name}`]({home}.md#{home}.{told})" for name, (home, told) in names if (home, told) != (module, name)
         ]
         parts = [f"# {module}", f"{first_line(package, module)} ([All modules](index.md).)"]
         parts += ["Described elsewhere:\n\n" + "\n".join(others)] if others else []
-        parts += [f"::: {module}.{name}" for name in described]
+        parts += [f"::: {module}.{name}" for name, home in names if home == (module, name)]
         (PAGES / f"reference/{module}.md").write_text("\n\n".join(filter(None, parts)) + "\n", "utf-8")
-    listed = [f"- [`{module}`]({module}.md): {first_line(package, module)}" for module in modules if modules[module]]
-    head = "# Modules\n\nEvery public module, with signatures and sources. [All names on one page](../reference.md)."
-    (PAGES / "reference/index.md").write_text("\n".join([head, "", *listed]) + "\n", "utf-8")
-    return {name for names in modules.values() for name in names}
+        listed.append(f"- [`{module}`]({module}.md): {first_line(package, module)}")
+    (PAGES / "reference/index.md").write_text("\n".join(listed) + "\n", "utf-8")
 
 
-def public_modules(module: griffe.Object | griffe.Alias) -> Iterator[griffe.Object | griffe.Alias]:
+def places(homes: dict[tuple[str, str], tuple[str, str]]) -> dict[str, str]:
+    """Return where the site describes each public name; one that is another's is listed on the page of its module."""
+    return {
+        f"{module}.{name}": f"reference/{home}.html#{home}.{name}" if name == told else f"reference/{module}.html"
+        for (module, name), (home, told) in homes.items()
+    }
+
+
+def public_modules(module: Package) -> Iterator[Package]:
     """Yield the modules that say what is public, by their names."""
     if module.exports:
         yield module
@@ -162,17 +181,36 @@ def public_modules(module: griffe.Object | griffe.Alias) -> Iterator[griffe.Obje
             yield from public_modules(member)
 
 
-def first_line(package: griffe.Object | griffe.Alias, module: str) -> str:
+def first_line(package: Package, module: str) -> str:
     """Return the first paragraph of a module's docstring."""
     found = package if module == "trivium" else package[module.removeprefix("trivium.")]
     return found.docstring.value.partition("\n\n")[0].replace("\n", " ") if found.docstring else ""
 
 
-def check(names: set[str]) -> None:
-    """End with an error if a public name cannot be searched, or a page loads anything from elsewhere."""
-    entries = json.loads((SITE / "search.json").read_text("utf-8"))["items"]
-    words = {word for entry in entries for word in re.findall(r"\w+", entry["title"] + " " + entry["text"])}
-    faults = [f"the search does not find {name}" for name in sorted(names - words)]
+def rank_names(offered: dict[str, str]) -> None:
+    """Have the search offer a name before what has it in it: it ranks by how early a word stands, then by order."""
+    index = json.loads((SITE / "search.json").read_text("utf-8"))
+    described = set(offered.values())
+    named: list[tuple[str, dict[str, str]]] = []
+    others: list[dict[str, str]] = []
+    for entry in index["items"]:
+        if entry["location"] in described:
+            # What follows the name in a title is its kind.
+            name = entry["title"].partition(" ")[0]
+            named.append((name, entry))
+            entry["text"] = f"<p><code>{name}</code></p> {entry['text']}"
+        else:
+            others.append(entry)
+    index["items"] = [entry for _, entry in sorted(named, key=lambda each: len(each[0]))] + others
+    text = json.dumps(index, ensure_ascii=False)
+    (SITE / "search.json").write_text(text, "utf-8")
+    (SITE / "search.js").write_text(f"var __index = {text};", "utf-8")
+
+
+def check(offered: dict[str, str]) -> None:
+    """End with an error if the search does not know a public name, or a page loads anything from elsewhere."""
+    entries = {entry["location"] for entry in json.loads((SITE / "search.json").read_text("utf-8"))["items"]}
+    faults = [f"the search does not know {name}" for name, place in offered.items() if place not in entries]
     for path in SITE.rglob("*.html"):
         faults += [f"{path.name} loads {url}" for url in _LOADED.findall(path.read_text("utf-8"))]
     if faults:
