@@ -294,6 +294,33 @@ def test_equal_values_that_are_written_differently_are_told_apart() -> None:
         assert f'"seen": {json.dumps(value)}' in sent(model, kept, Request(prompt))
 
 
+CHANGES: list[Callable[[dict[str, Any]], object]] = [
+    lambda entry: entry.update(content=entry["content"] + "b"),
+    lambda entry: entry.__ior__({"content": "b"}),
+    lambda entry: entry.pop("reasoning", None),
+    lambda entry: entry.popitem(),
+    lambda entry: entry.__delitem__("reasoning") if "reasoning" in entry else None,
+    lambda entry: entry.__setitem__("seen", "b"),
+    lambda entry: entry.setdefault("seen", "b"),
+    lambda entry: entry["seen"].update(a="c") if "seen" in entry else entry.update(seen={"a": "b"}),
+    lambda entry: (entry.clear(), dict[str, Any].update(entry, role="user", content="b")),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_changed_in_an_old_message_of_a_request_is_sent(change: Callable[[dict[str, Any]], object]) -> None:
+    kept, memory = Keeps(), Memory()
+    model = OpenAIModel("m", base_url="http://a/v1", api_key="k", client=kept, provider="deepseek")  # takes thoughts
+    memory.add([Message(content="a", sender=NAME, reasoning="so") for _ in range(40)])
+    sent(model, kept, Request(DefaultAggregator().aggregate(memory, NAME)))
+    for _ in "ab":
+        prompt = DefaultAggregator().aggregate(memory, NAME)
+        assert type(copy.deepcopy(prompt[3])) is dict
+        change(prompt[3])
+        expected = sent(model, kept, Request(copy.deepcopy([*prompt])))
+        assert sent(model, kept, Request(prompt)) == expected
+
+
 def calls_of(agent: Agent) -> int:
     """The calls of Python functions in one turn."""
     calls: list[str] = []

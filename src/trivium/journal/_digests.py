@@ -30,7 +30,7 @@ class Digests:
         if not isinstance(asked, list) or len(cast("list[Any]", asked)) < _LONG:
             return digest_of(codec.encode(asked))
         items = cast("list[Any]", asked)
-        if {*map(type, items[1:])} != {dict}:
+        if not all(issubclass(kind, dict) for kind in {*map(type, items[1:])}):
             return digest_of(codec.encode(items))
         texts = [None, *(each.get("content") for each in items[1:])]
         before = self._known.pop(id(items[1]), None)

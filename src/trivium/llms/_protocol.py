@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Hashable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from trivium.schema import ToolCall, ToolSpec, Usage
@@ -13,6 +13,35 @@ ChatMessage: TypeAlias = Mapping[str, Any]
 
 Parameters: TypeAlias = Mapping[str, Any]
 """Sampling parameters by name."""
+
+TEXTS: Final = frozenset({str, NoneType})
+"""The classes of values that are texts, or missing."""
+
+
+class KeptMessage(dict[str, Any]):
+    """A chat message of texts alone in a long history: whoever changes it clears what was written of the history.
+
+    So nobody has to compare its values in order to know that it is as it was.
+    """
+
+    __slots__ = ("written",)
+    written: dict[Hashable, Any]
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        """Copy and store it as a plain dict."""
+        return dict, ({**self},)
+
+
+def _clearing(change: Callable[..., Any]) -> Callable[..., Any]:
+    def changed(self: KeptMessage, *args: Any, **kwargs: Any) -> Any:
+        self.written.clear()
+        return change(self, *args, **kwargs)
+
+    return changed
+
+
+for _name in ("__delitem__", "__ior__", "__setitem__", "clear", "pop", "popitem", "setdefault", "update"):
+    setattr(KeptMessage, _name, _clearing(getattr(dict, _name)))
 
 
 class LongHistory(list[dict[str, Any]]):
@@ -39,6 +68,14 @@ class LongHistory(list[dict[str, Any]]):
         found.written = self.written
         found[:fresh] = [{**each} for each in self[:fresh]]
         return found
+
+    def keep(self, start: int) -> None:
+        """Put messages that notice their changes in place of those from `start` on that are of texts alone."""
+        for at in range(start, len(self)):
+            message = self[at]
+            if message.__class__ is dict and TEXTS.issuperset(map(type, message.values())):
+                self[at] = kept = KeptMessage(message)
+                kept.written = self.written
 
     def __reduce__(self) -> tuple[Callable[[list[dict[str, Any]]], LongHistory], tuple[list[dict[str, Any]]]]:
         """Copy and store the messages alone."""

@@ -66,6 +66,7 @@ def rendered(
         for message in messages[before.covered : ready]:
             watch(message, before.changes)  # first: a change from now on is seen
             append(chat, message, name)
+        chat.keep(max(0, len(before.chat) - 1))  # the last one may have been joined with what followed
         before = before._replace(covered=ready, last=messages[ready - 1], chat=chat)
         memory.rendered = before
     found = before.chat.continued(len(system))

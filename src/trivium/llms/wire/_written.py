@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
-from trivium.llms._protocol import ChatMessage, LongHistory
+from trivium.llms._protocol import TEXTS, ChatMessage, KeptMessage, LongHistory
 from trivium.llms.wire._fields import Body, Called
 
 Write: TypeAlias = Callable[[Sequence[ChatMessage]], list[Body]]
@@ -28,7 +28,8 @@ class WrittenBlock(NamedTuple):
     """Messages that follow each other in a history, and how they were written.
 
     Args:
-        messages: copies of the messages: what is changed in the history itself is noticed by comparing.
+        messages: copies of the messages, for what is changed in the history itself is noticed by comparing; those that
+            notice it themselves are the same objects, which takes no comparison.
         called: their tools and calls.
         names: the names that were sent instead of tools' own names, and of calls.
         data: the messages as they are sent, as JSON, without the brackets of the list; b"" if nothing is sent.
@@ -203,7 +204,7 @@ def _has_text(message: ChatMessage) -> bool:
 
 def _is_text(value: Any, depth: int = _DEPTH) -> bool:
     """Tell whether a value is of texts alone: others may be equal and yet be written differently, as 1 and True."""
-    if value.__class__ is dict:
+    if value.__class__ is dict or value.__class__ is KeptMessage:
         return depth > 0 and all(key.__class__ is str and _is_text(each, depth - 1) for key, each in value.items())
     if isinstance(value, list | tuple):
         return depth > 0 and all(_is_text(each, depth - 1) for each in cast("Sequence[Any]", value))
@@ -211,6 +212,8 @@ def _is_text(value: Any, depth: int = _DEPTH) -> bool:
 
 
 def _copy(value: Any) -> Any:
+    if value.__class__ is KeptMessage and TEXTS.issuperset(map(type, value.values())):
+        return value
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
