@@ -24,7 +24,7 @@ from trivium.cli._knowledge import (
 )
 from trivium.cli._model import choose_model
 from trivium.cli._screen import one_line, stdout, write_line
-from trivium.cli._words_first import ENOUGH, add_vectors, late_chunks, may_be_late
+from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, may_be_late
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge import SQLiteStoreConfig
@@ -73,13 +73,13 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     limits, is_own = (options.max_megabytes << 20, options.max_seconds), options.store is None
     late = 0
     config = DocChatAgentConfig(llm=model, references=False, no_answer=NOT_TOLD)
-    config.n_relevant_chunks, config.max_context = options.chunks, options.context
+    config.n_relevant_chunks = options.chunks
 
-    def make(store: SQLiteStoreConfig) -> DocChatAgent:
-        return DocChatAgent(config.model_copy(update={"vecdb": store}))
+    def make(store: SQLiteStoreConfig, most: int = options.context) -> DocChatAgent:
+        return DocChatAgent(config.model_copy(update={"vecdb": store, "max_context": min(most, options.context)}))
 
-    def read(store: SQLiteStoreConfig, quiet: bool = False) -> DocChatAgent:
-        agent = make(store)
+    def read(store: SQLiteStoreConfig, most: int = options.context, quiet: bool = False) -> DocChatAgent:
+        agent = make(store, most)
         ingest_places(agent, places, *limits, is_own=is_own, quiet=quiet)
         return agent
 
@@ -88,7 +88,7 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
         agent: DocChatAgent | None = None
         if may_be_late(store, places, is_own):
             by_words = choose_store(places, "none")
-            agent = with_repaired_cache(by_words, lambda: read(by_words))
+            agent = with_repaired_cache(by_words, lambda: read(by_words, AT_ONCE))
             late = late_chunks(agent, make(store))
         if agent is None or late <= ENOUGH:
             agent, late = read(store, quiet=agent is not None), 0

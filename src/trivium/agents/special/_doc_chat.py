@@ -151,10 +151,9 @@ class DocChatAgent(DocumentAgent[T_co]):
 
     def refinements(self) -> list[Refinement]:
         """Shorten long passages to the sentences nearest to the question, unless a model is to pick sentences."""
-        embedding = self.store.embedding
-        if self.config.relevance_extractor_config is not None or embedding is None:
+        if self.config.relevance_extractor_config is not None:
             return super().refinements()
-        return [NearestSentences(embedding, characters=self.config.max_context)]
+        return [NearestSentences(self.store.embedding, characters=self.config.max_context)]
 
     def _own_calls(self, read: Sequence[str], asked: str, text: str) -> tuple[ToolCall, ...]:
         """Return the calls of known tools that a model wrote as text, without those that it has read somewhere."""

@@ -59,6 +59,12 @@ def terms(text: str, table: StemTable | None = None) -> Iterator[str]:
             yield from (part.casefold() for part in _SEPARATORS.split(name) if part != name and _MARKS.search(part))
 
 
+def content_terms(question: str) -> list[str]:
+    """Return the terms of a question, each once, without those of stop words; these only if it has no others."""
+    asked, stop_words = list(dict.fromkeys(terms(question))), frozenset(terms(_STOP_WORDS))
+    return [term for term in asked if term not in stop_words] or asked
+
+
 class WordIndex(NamedTuple):
     """A BM25 index over the chunks of a store.
 
@@ -111,10 +117,8 @@ class WordIndex(NamedTuple):
 
         if not self.ids:
             return []
-        asked, stop_words = list(dict.fromkeys(terms(question))), frozenset(terms(_STOP_WORDS))
         vocabulary: dict[str, int] = self.model.vocab_dict
-        wanted = [term for term in asked if term not in stop_words] or asked
-        numbers = [vocabulary[term] for term in wanted if term in vocabulary]
+        numbers = [vocabulary[term] for term in content_terms(question) if term in vocabulary]
         if not numbers:
             return []
         scores = self.model.get_scores_from_ids(numbers)
