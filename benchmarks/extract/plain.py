@@ -1,6 +1,7 @@
 """One plain call of a model: the whole text, the fields as a JSON schema, and no checker; what extraction is beside it.
 
-The values are brought into the forms that the truth has, each by itself: no look at the document puts one right.
+The values are brought into the forms that the truth has, each by itself: no look at the document puts one right. A bare
+amount has the currency that the same answer gives.
 """
 
 from __future__ import annotations
@@ -54,10 +55,16 @@ class PlainCall:
         started, names = time.monotonic(), "\n".join(f"- {field.name}: {field.description}" for field in self.fields)
         answer = agent.llm_response(f"{self.reader(file)}\n\nExtract these fields, null where there is none:\n{names}")
         usage = answer.usage if answer else None
-        proposed = proposals(answer)
         cost = {"seconds": round(time.monotonic() - started, 1), "tokens": usage.total if usage else 0}
-        entries = {field.name: entry(field, proposed.get(field.name)) for field in self.fields}
-        return {"source": file.name, "fields": entries, "refused": {}, **cost, "questions": 1, "answers": []}
+        line = {"source": file.name, **cost, "questions": 1, "answers": [{"proposed": proposals(answer), "tokens": []}]}
+        return self.judge(line)
+
+    def judge(self, line: dict[str, Any]) -> dict[str, Any]:
+        """Return a line with the values of its answer."""
+        proposed = line["answers"][0]["proposed"]
+        currency = proposed.get("currency")
+        entries = {field.name: entry(field, proposed.get(field.name), currency) for field in self.fields}
+        return {**line, "fields": entries, "refused": {}}
 
 
 def proposals(answer: Message | None) -> dict[str, Any]:
@@ -68,12 +75,24 @@ def proposals(answer: Message | None) -> dict[str, Any]:
     return {}
 
 
-def entry(field: Field, value: Any) -> dict[str, Any]:
+def entry(field: Field, value: Any, currency: Any = None) -> dict[str, Any]:
     """Return a value in the form that the truth has, with the model's own words as its quote.
 
     >>> entry(Field("starts", "date"), "1 March 2024")
     {'value': '2024-03-01', 'quote': '1 March 2024'}
+    >>> entry(Field("total", "money"), "9.50", "EUR")
+    {'value': {'amount': 9.5, 'currency': 'EUR'}, 'quote': '9.50'}
     """
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    found = None if value is None else find_evidence(field, value, SourceText(words))
-    return {"value": value if found is None or isinstance(found, Refusal) else found.value, "quote": words}
+    found = None if value is None else _found(field, value, words)
+    if field.kind == "money" and isinstance(found, dict) and not found["currency"] and currency:
+        text = f"{words} {currency}"
+        with_currency = _found(field, text, text)
+        found = found if with_currency is None else with_currency
+    return {"value": value if found is None else found, "quote": words}
+
+
+def _found(field: Field, value: Any, words: str) -> Any:
+    """Return a value as it is read in the model's words; None if it is not."""
+    found = find_evidence(field, value, SourceText(words))
+    return None if isinstance(found, Refusal) else found.value
