@@ -85,10 +85,9 @@ def entry(field: Field, value: Any, currency: Any = None) -> dict[str, Any]:
     """
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     found = None if value is None else _found(field, value, words)
-    if field.kind == "money" and isinstance(found, dict) and not found["currency"] and currency:
+    if field.kind == "money" and found is not None and not found["currency"] and currency:
         text = f"{words} {currency}"
-        with_currency = _found(field, text, text)
-        found = found if with_currency is None else with_currency
+        found = _found(field, text, text) or found
     return {"value": value if found is None else found, "quote": words}
 
 
