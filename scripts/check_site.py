@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ STILL = "* { transition: none !important }"
 
 async def main() -> None:
     """Check the pages in both schemes of colours, and the search; end with an error if something is wrong."""
-    program = shutil.which("chromium")
+    started, program = time.monotonic(), shutil.which("chromium")
     if program is None:
         sys.exit("chromium is missing: apt-get install chromium")
     # The page for a wrong address has its style from a server only.
@@ -66,7 +67,8 @@ async def main() -> None:
     faults = [fault for found in (*looked, searched) for fault in found if fault]
     if faults:
         sys.exit("\n".join(faults))
-    sys.stdout.write(f"{len(names)} pages, light and dark, and the search for every name: nothing is wrong\n")
+    told = f"{len(names)} pages, light and dark, and the search for every name, in {time.monotonic() - started:.0f} s"
+    sys.stdout.write(f"{told}: nothing is wrong\n")
 
 
 async def look(browser: Browser, names: list[str]) -> list[str]:
