@@ -117,7 +117,7 @@ def test_answers_are_scored_again_without_a_model_or_an_agent(journal: Journal) 
 
 
 def test_an_agent_that_was_changed_is_another_experiment(journal: Journal) -> None:
-    dataset = Dataset(FEW, [exact])
+    dataset = Dataset(CASES[:40], [exact])
     evaluate(calculator([]), dataset, "first", journal)
     noted: list[str] = []
     with pytest.raises(AgentChangedError, match=r"'first'.*instruction of calculator changed.*experiment of its own"):
@@ -125,6 +125,8 @@ def test_an_agent_that_was_changed_is_another_experiment(journal: Journal) -> No
     with pytest.raises(RunInputError):
         evaluate(calculator(noted), Dataset([Case("n000", "Square 7.", "49")], [exact]), "first", journal)
     assert noted == []
+    assert {run.status for run in journal.runs()} == {"done"}
+    assert values(rescore(dataset, "first", journal)) == [1.0] * 40
 
 
 def test_a_run_that_fails_is_an_error_and_is_tried_again(journal: Journal) -> None:
