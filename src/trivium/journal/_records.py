@@ -36,6 +36,10 @@ class Records:
         self._run_id, self._store = run_id, store
         self._commits: GroupCommit[NewRecords] = store.commits or GroupCommit()
 
+    def is_over(self, root: str) -> bool:
+        """Return whether the run was done before this attempt, which has added nothing: so it is done still."""
+        return self.last is not None and (self.last.kind, self.last.node) == ("end", root) and not self.waiting
+
     def lock(self) -> AbstractContextManager[object]:
         """Return the lock that is held while something is written."""
         return self._commits.lock()

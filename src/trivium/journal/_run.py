@@ -210,7 +210,7 @@ class DurableRun:
                     raise
                 await wait(next(pauses))
             except CancelledError:
-                if self._was_done():
+                if self._records.is_over(self._root):
                     self._store.end(self.id, self._records.epoch, "done")
                 self._store.leave(self.id, self._records.epoch)
                 raise
@@ -250,11 +250,6 @@ class DurableRun:
         if state is not None and body is not None:
             restore(state, node.session_id, body, self._codec, self._store)
 
-    def _was_done(self) -> bool:
-        """Return whether the run was done before this attempt, which has added nothing: so it is done still."""
-        last = self._records.last
-        return last is not None and (last.kind, last.node) == ("end", self._root) and not self._records.waiting
-
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
         causes: list[BaseException] = []
@@ -265,8 +260,7 @@ class DurableRun:
         for failure, entry in self._failed:
             if (failure.exception if isinstance(failure, TaskNode) else failure) in causes:
                 self._records.waiting.append(entry)
-        if self._was_done():
-            status, why = "done", ""
+        status, why = ("done", "") if self._records.is_over(self._root) else (status, why)
         try:
             self._records.write()
             self._store.end(self.id, self._records.epoch, status, why)
