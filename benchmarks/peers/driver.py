@@ -143,7 +143,7 @@ class Workloads:
     def turn(self, tool_calls: int = 0, *, in_lagents_style: bool = False) -> dict[str, Any]:
         script, given = (calls(tool_calls), [add]) if tool_calls else (hello, [])
         make = self.peer.in_lagents_style if in_lagents_style else self.peer.agent
-        agent = self.once((make.__name__, tool_calls), lambda: make(script, given))
+        agent = self.once(("style" if in_lagents_style else "turn", tool_calls), lambda: make(script, given))
         first = next(fresh)
         seconds, texts, times = timed(
             lambda some: [self.peer.run(agent, f"question-{each}.", f"session-{each}") for each in some]

@@ -133,9 +133,16 @@ def test_a_page_of_parts_does_not_replace_the_published_one(run: Any, tmp_path: 
 
 
 def test_a_page_of_all_replaces_the_published_one(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    quoted: list[str] = []
+
+    def quote(page: str, _: Path) -> None:  # README.md is not the test's to write
+        quoted.append(page)
+
+    monkeypatch.setattr(run, "quote", quote)
     monkeypatch.setattr(run, "STEPS", ("turn", "ten"))
     run.main(["--raw", str(tmp_path / "raw.json")])
     assert "## One run" in run.PUBLISHED.read_text()
+    assert quoted == [run.PUBLISHED.read_text()]
     assert not (tmp_path / "benchmarks.md").exists()
 
 
