@@ -118,18 +118,20 @@ def main() -> int:
         for line in run_set(name, sets[name], options, end)
     ]
     print("\n" + "\n".join(summary))
-    figures = "\n".join(figures_of(options.output, options.every)) + "\n"
+    chosen = ("set", "scans", "plain", "minutes", "limit", "every")
+    given = {each: getattr(options, each) for each in chosen if getattr(options, each) != parser.get_default(each)}
+    asked = "".join(f" --{name}{'' if value is True else f' {value}'}" for name, value in given.items())
+    figures = "\n".join(figures_of(options.output, asked)) + "\n"
     for page in (options.output / "FIGURES.md", *([HERE / options.keep] if options.keep else ())):
         page.write_text(figures, encoding="utf-8")
     return 0
 
 
-def figures_of(output: Path, every: int = 1) -> Iterator[str]:
-    """Yield the lines of the page that tells what the results in a folder are worth."""
-    sample = f" --every {every}" if every > 1 else ""
+def figures_of(output: Path, asked: str = "") -> Iterator[str]:
+    """Yield the lines of the page that tells what the results in a folder are worth, measured with these options."""
     yield f"""# Figures of extraction
 
-Written by `benchmarks/extract/run.py{sample}`, {time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores; not by hand.
+Written by `benchmarks/extract/run.py{asked}`, {time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores; not by hand.
 *Exact* is the share of the fields that the truth holds; *invented* are values given where it has none. Line items are
 counted by value (`score.py`). *Beside* is what extraction gets right of the same documents, for a row of scans or of a
 plain call. The seconds are those of a document, on a machine that also did other work.
