@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import importlib
-from typing import Any
 
 import pytest
 
+from trivium import tasks
 from trivium.exceptions import (
     AnswerFormatError,
     InfiniteLoopError,
@@ -18,7 +18,6 @@ from trivium.exceptions import (
 )
 from trivium.mytypes import DocMetaData, Document, Entity, NonToolAction
 from trivium.schema import Message
-from trivium.tasks import _signals
 from trivium.utils import constants
 from trivium.utils.object_registry import ObjectRegistry
 from utils._documented_names import PATHS
@@ -90,9 +89,8 @@ def test_the_words_that_steer_tasks_are_those_that_tasks_read():
         "|@|", "DONE", "DO-NOT-KNOW", "__PASS__", "__PASS__:", "__SEND__:", "TOOL", "TOOL_BEGIN", "TOOL_END",
         ("q", "x", "quit", "exit", "bye", "DONE"),
     ]  # fmt: skip
-    ours: Any = _signals
     for name in ("DONE", "PASS", "PASS_TO", "SEND_TO", "NO_ANSWER"):
-        assert getattr(ours, name) == getattr(constants, name)
+        assert getattr(tasks, name) == getattr(constants, name)
 
 
 # ---- small types
