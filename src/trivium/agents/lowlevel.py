@@ -11,21 +11,8 @@ if TYPE_CHECKING:
     from trivium.agents._callbacks import TaskCallbacks, notify, show_subtask
 
 __all__ = [
-    "AnswerFormat",
-    "CallMethod",
-    "T_co",
-    "TaskCallbacks",
-    "calls_in",
-    "class_of",
-    "handled_by",
-    "name_of_type",
-    "notify",
-    "overrides",
-    "repairs_exceeded",
-    "show_subtask",
-    "type_argument",
-    "typed_class",
-    "values_in",
+    "AnswerFormat", "CallMethod", "T_co", "TaskCallbacks", "calls_in", "class_of", "handled_by", "name_of_type",
+    "notify", "overrides", "repairs_exceeded", "show_subtask", "type_argument", "typed_class", "values_in",
 ]  # fmt: skip
 
 # Few programs set callbacks.

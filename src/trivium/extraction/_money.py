@@ -10,6 +10,9 @@ from typing import Any, NamedTuple, cast
 from trivium.extraction._currencies import all_units, currencies_of, unit_pattern
 from trivium.extraction._numbers import NumberSpan, number_spans, plain_number, proposed_numbers
 
+CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
+"""An amount that is written with cents."""
+
 _CURRENCY = unit_pattern()
 _BEFORE = re.compile(rf"(?P<sign>[-−]?)(?P<unit>{_CURRENCY})(?P<gap>\s?)(?P<inner>[-−]?)\Z")
 _AFTER = re.compile(rf"(?P<letter>(?:k|K|m|M|mn|bn|B)(?![^\W\d_]))?(?:(?P<gap>\s?)(?P<unit>{_CURRENCY}))?")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from trivium.extraction._fields import Field
 from trivium.extraction._findings import Evidence, GroupEvidence, ListEvidence, Refusal
-from trivium.extraction._money import Money, MoneySpan, money_spans
+from trivium.extraction._money import CENTS, Money, MoneySpan, money_spans
 from trivium.extraction._normal_form import Span
 from trivium.extraction._numbers import plain_number
 from trivium.extraction._source import SourceText
@@ -18,7 +18,6 @@ from trivium.extraction._source import SourceText
 _QUANTITY = re.compile(r"quantit|\bqty\b|\bcount\b|\bunits\b|menge|anzahl|stück|cantidad|aantal", re.IGNORECASE)
 _PRICE = re.compile(r"price|preis|\bprix\b|prezzo|precio|prijs|\brate\b", re.IGNORECASE)
 _WHOLE = re.compile(r"total|\bsum\b|amount|gesamt|summe|betrag|montant|gross|brutto", re.IGNORECASE)
-_CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 _DECIMALS = re.compile(r"\d[.,]\d\d")
 _MANY = 50
 """Places of a description that are searched for a row."""
@@ -104,7 +103,7 @@ def _is_product(text: str, product: Decimal, price: Money, amount: MoneySpan) ->
         abs(each.amount - product) <= _HALF_CENT and bool(each.currencies) == bool(price.currencies)
         for each in amount.readings
     )
-    return same and (bool(price.currencies) or _CENTS.search(text, amount.start, amount.end) is not None)
+    return same and (bool(price.currencies) or CENTS.search(text, amount.start, amount.end) is not None)
 
 
 def checked_rows(field: Field, found: ListEvidence, source: SourceText) -> ListEvidence:
@@ -185,7 +184,7 @@ class _Rows:
     def is_whole(self) -> bool:
         """Tell whether the document states the sum of the products of several rows."""
         stated = [span for span, _ in self._source.money.get(self.sum, ())]
-        return len(self._taken) > 1 and any(_CENTS.search(self._source.text, *span) for span in stated)
+        return len(self._taken) > 1 and any(CENTS.search(self._source.text, *span) for span in stated)
 
     def holds(self, item: GroupEvidence) -> bool:
         """Tell whether an item is one of the products, or costs nothing."""

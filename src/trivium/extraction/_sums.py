@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from trivium.extraction._fields import Field
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, Refusal
+from trivium.extraction._money import CENTS
 from trivium.extraction._source import SourceText
 
 _MOST = 400
 """Distinct amounts of a document beyond which its sums are not searched."""
 
 _LEAST_RATE, _MOST_RATE = Decimal("0.01"), Decimal("0.3")
-_CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 _TAX = re.compile(r"\btax(?:es)?\b|\bvat\b|\bmwst\b|\bust\b|steuer|\btva\b|\biva\b|\bgst\b", re.IGNORECASE)
 _TOTAL = re.compile(r"\btotal\b|\bgross\b|gesamt|brutto|\bttc\b", re.IGNORECASE)
 _OTHER = re.compile(
@@ -54,7 +54,7 @@ def _amounts(source: SourceText) -> set[Decimal]:
     return {
         amount
         for amount, places in source.money.items()
-        if amount and any(codes or _CENTS.search(source.text, *span) for span, codes in places)
+        if amount and any(codes or CENTS.search(source.text, *span) for span, codes in places)
     }
 
 

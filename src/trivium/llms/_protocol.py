@@ -14,8 +14,12 @@ ChatMessage: TypeAlias = Mapping[str, Any]
 Parameters: TypeAlias = Mapping[str, Any]
 """Sampling parameters by name."""
 
-TEXTS: Final = frozenset({str, NoneType})
-"""The classes of values that are texts, or missing."""
+_TEXTS: Final = frozenset({str, NoneType})
+
+
+def is_of_texts(message: ChatMessage) -> bool:
+    """Return whether all values of a chat message are texts, or missing."""
+    return _TEXTS.issuperset(map(type, message.values()))
 
 
 class KeptMessage(dict[str, Any]):
@@ -73,7 +77,7 @@ class LongHistory(list[dict[str, Any]]):
         """Put messages that notice their changes in place of those from `start` on that are of texts alone."""
         for at in range(start, len(self)):
             message = self[at]
-            if message.__class__ is dict and TEXTS.issuperset(map(type, message.values())):
+            if message.__class__ is dict and is_of_texts(message):
                 self[at] = kept = KeptMessage(message)
                 kept.written = self.written
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
-from trivium.llms._protocol import TEXTS, ChatMessage, KeptMessage, LongHistory
+from trivium.llms._protocol import ChatMessage, KeptMessage, LongHistory, is_of_texts
 from trivium.llms.wire._fields import Body, Called
 
 Write: TypeAlias = Callable[[Sequence[ChatMessage]], list[Body]]
@@ -212,7 +212,7 @@ def _is_text(value: Any, depth: int = _DEPTH) -> bool:
 
 
 def _copy(value: Any) -> Any:
-    if value.__class__ is KeptMessage and TEXTS.issuperset(map(type, value.values())):
+    if value.__class__ is KeptMessage and is_of_texts(value):
         return value
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in cast("dict[str, Any]", value).items()}
