@@ -11,8 +11,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from trivium.serving import ConnectionLimits
-from trivium.serving._connections import make_protocol
 from trivium.serving._tasks import Deadlines
+from trivium.serving._uvicorn import Bounds, Connection
 
 
 def test_many_that_are_late_at_once_are_over_in_turn_and_few_at_a_turn_of_the_loop() -> None:
@@ -63,7 +63,7 @@ class Wire:
 
 @pytest.mark.parametrize("part", ["headers", "body"])
 def test_a_request_that_comes_byte_by_byte_is_read_at_intervals(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    monkeypatch.setattr("trivium.serving._connections._REST_SECONDS", 0.0)
+    monkeypatch.setattr("trivium.serving._uvicorn._REST_SECONDS", 0.0)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n"
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -73,7 +73,8 @@ def test_a_request_that_comes_byte_by_byte_is_read_at_intervals(monkeypatch: pyt
     async def played() -> None:
         config, wire = uvicorn.Config(app), Wire()
         config.load()
-        connection = make_protocol(ConnectionLimits())(config=config, server_state=ServerState(), app_state={})
+        bounds = Bounds(ConnectionLimits())
+        connection = Connection(config, ServerState(), {}, bounds=bounds)
         connection.connection_made(wire)
         connection.data_received(head + (b"\r\n" if part == "body" else b"X: "))
         for _ in range(15):

@@ -119,7 +119,7 @@ def test_an_error_in_a_stream_is_an_event(caplog: pytest.LogCaptureFixture):
 
 
 def test_a_silent_stream_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("trivium.serving._connections.PING_SECONDS", 0.01)
+    monkeypatch.setattr("trivium.serving._uvicorn.PING_SECONDS", 0.01)
     sleeper = AsyncSleeper()
     with (
         served(sleeper) as ask,

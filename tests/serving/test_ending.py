@@ -89,7 +89,7 @@ def test_a_server_ends_whatever_its_tools_do_and_their_runs_go_on_after_the_rest
 def test_clients_that_read_nothing_do_not_hold_up_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("trivium.serving._server.LAST_SECONDS", 0.05)
+    monkeypatch.setattr("trivium.serving._uvicorn.LAST_SECONDS", 0.05)
     with (
         AgentServer(Agent(ScriptedModel(["x" * 20_000_000])), token="right-token", port=0, grace=0.1) as server,
         ask(server.url) as client,

@@ -457,7 +457,7 @@ def own_server() -> Generator[httpx2.Client]:
             running.result()
 
 
-@pytest.mark.parametrize(("serve", "timer"), [(serving, "_connections"), (own_server, "_streams")])
+@pytest.mark.parametrize(("serve", "timer"), [(serving, "_uvicorn"), (own_server, "_streams")])
 def test_a_stream_that_waits_shows_signs_of_life_and_goes_on(serve: Any, timer: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(f"trivium.serving.{timer}.PING_SECONDS", 0.01)
     with serve() as client, ask(str(client.base_url)) as other:

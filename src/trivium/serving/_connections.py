@@ -5,19 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from types import TracebackType
 from typing import Any, Final, Protocol
 
 from trivium.schema.lowlevel import positive
-from trivium.serving._error_response import ErrorResponse, error_response
-from trivium.serving._streams import IS_STREAM, PING, PING_SECONDS
-from trivium.serving._tasks import Deadlines
 from trivium.serving._wire import Failure
 
 _MOST_FAULTS: Final = 1000
@@ -26,10 +22,6 @@ LEAST_WAITING: Final = 32
 """The connections that may always be accepted and not begun."""
 MOST_WAITING: Final = 2048
 """The connections that may wait to be accepted: beyond these, a client tries again after a second or more."""
-_FREE_PIECES: Final = 16
-_SMALL_BYTES: Final = 1 << 10
-_REST_SECONDS: Final = 0.5
-"""After so many pieces of a request, what comes after a smaller one is read after so many seconds, all at once."""
 _LOGGERS: Final = ("asyncio", "trivium.serve", "uvicorn.error")
 
 
@@ -158,149 +150,6 @@ def _network_of(host: str) -> str:
     if not isinstance(address, IPv6Address):
         return str(address)
     return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
-
-
-def make_wire(header_bytes: int, body_chunks: int) -> type[Any]:
-    """Make the class of h11's connections whose headers and chunks are bounded."""
-    import h11
-
-    class Wire(h11.Connection):
-        """Bounds headers that come at once too, and chunks, of which each costs as much as a thousand bytes."""
-
-        is_cut = False
-
-        def next_event(self) -> Any:
-            event = super().next_event()
-            if isinstance(event, h11.Data):
-                self.chunks += event.chunk_start
-                self.body_bytes += len(event.data)
-                if self.chunks > body_chunks + (self.body_bytes >> 10):
-                    self.is_cut = True
-                    raise h11.RemoteProtocolError(f"the body has more than {body_chunks} small chunks")
-            if isinstance(event, h11.Request):
-                self.chunks = self.body_bytes = 0
-                size = len(event.target) + sum(len(name) + len(value) + 4 for name, value in event.headers.raw_items())
-                if size > header_bytes:
-                    raise h11.RemoteProtocolError(f"the headers have more than {header_bytes} bytes")
-            return event
-
-    return Wire
-
-
-def make_protocol(limits: ConnectionLimits) -> type[Any]:
-    """Make the class of uvicorn's connections that enforces the limits."""
-    import h11  # the server has imported uvicorn, whose dependency it is
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    connections, wire = Connections(limits), make_wire(limits.header_bytes, limits.body_chunks)
-    parts = {h11.IDLE: "headers", h11.SEND_BODY: "body"}
-    deadlines, rests = _deadlines(limits)
-
-    class Connection(H11Protocol):
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.conn: Any = wire(h11.SERVER, limits.header_bytes)
-            self.address = network_of(self.client)
-            self._part: str | None = None
-            self._pieces = 0
-            connections.enter(self)
-            self.watch()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            connections.leave(self)
-            rests.move(self, "small", None)
-            self.watch(is_lost=True)
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self.watch()
-            self._pieces = self._pieces + 1 if self._part in parts.values() else 0
-            if self._pieces > _FREE_PIECES and len(data) < _SMALL_BYTES:
-                self.transport.pause_reading()
-                rests.move(self, "small", "small")
-
-        def read_on(self) -> None:
-            """Read what has come since a small piece, which costs as much as a large one."""
-            if not self.flow.read_paused:
-                self.transport.resume_reading()
-
-        def send_400_response(self, msg: str) -> None:
-            if not self.conn.is_cut:
-                return super().send_400_response(msg)
-            return self.refuse(_too_many(limits.body_chunks))
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self.watch()
-
-        def watch(self, is_lost: bool = False) -> None:
-            """Start the time limit of the next part: the headers, the body, or what is answered."""
-            part = None if is_lost or self.transport.is_closing() else parts.get(self.conn.their_state, "answer")
-            connections.wait(self, part in ("headers", "body"))
-            if part != self._part:
-                deadlines.move(self, self._part, part)
-                self._part = part
-
-        def show_life(self) -> None:
-            """Send a sign of life if a stream of events is open, and its client reads it."""
-            if _is_idle_stream(self):
-                self.transport.write(self.conn.send(h11.Data(data=PING)))
-            deadlines.move(self, None, self._part)
-
-        def refuse(self, failure: Failure) -> None:
-            _refuse(self, failure)
-
-    return Connection
-
-
-def _deadlines(limits: ConnectionLimits) -> tuple[Deadlines[str, Connected], Deadlines[str, Connected]]:
-    """Return the deadlines of the parts of a request, and those of rests from reading."""
-
-    def late(what: str, seconds: float) -> tuple[float, Callable[[Connected], None]]:
-        return seconds, lambda each: each.refuse(_too_slow(what, seconds))
-
-    parts: dict[str, tuple[float, Callable[[Connected], None]]] = {
-        "headers": late("headers", limits.header_seconds), "body": late("body", limits.body_seconds),
-        "answer": (PING_SECONDS, lambda each: each.show_life()),
-    }  # fmt: skip
-    return Deadlines(parts), Deadlines({"small": (_REST_SECONDS, lambda each: each.read_on())})
-
-
-def _is_idle_stream(connection: Any) -> bool:
-    """Return whether a connection sends a stream of events, all of which its client has read so far."""
-    cycle = connection.cycle  # None before the first request
-    if cycle is None or not cycle.scope.get(IS_STREAM):
-        return False
-    return cycle.response_started and not cycle.response_complete and not connection.flow.write_paused
-
-
-def _refuse(connection: Any, failure: Failure) -> None:
-    cycle = connection.cycle
-    if connection.transport.is_closing():
-        return
-    if cycle is None or cycle.response_complete or not cycle.response_started:
-        path = "" if cycle is None or cycle.response_complete else cycle.scope["path"]
-        connection.transport.write(_as_http(error_response(path, failure)))
-    connection.transport.close()
-
-
-def _too_many(chunks: int) -> Failure:
-    text = f"the body has more than {chunks} chunks of less than 1 KiB, the server's body_chunks: "
-    return Failure(413, "TooLarge", f"{text}send larger ones, or raise it there", "body_chunks", chunks)
-
-
-def _too_slow(what: str, seconds: float) -> Failure:
-    limit = f"{what.removesuffix('s')}_seconds"
-    text = f"the {what} did not arrive within {seconds:g} s, the server's {limit}: send less, or raise it there"
-    return Failure(408, "TooSlow", text, limit, seconds)
-
-
-def _as_http(refused: ErrorResponse) -> bytes:
-    """Return the response of a connection that is closed with it."""
-    headers = {**refused.headers, "connection": "close", "content-length": str(len(refused.body))}
-    lines = [f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}", *map(": ".join, headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode() + refused.body
 
 
 class OncePerSecond(logging.Filter):

@@ -9,25 +9,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol, Self, Unpack
 
-from trivium.commander import ThreadEvent, driver_neutral, gather, sync_method, wait
+from trivium.commander import ThreadEvent, driver_neutral, sync_method, wait
 from trivium.commander.lowlevel import capture, enter_worker, run_on_loop, submit
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
-from trivium.serving._accepting import accept_in_turn
 from trivium.serving._app import ServeOptions, Service
 from trivium.serving._connections import (
-    LEAST_WAITING,
-    MOST_WAITING,
     ConnectionLimits,
     bounded_log,
-    make_protocol,
-    most_files,
 )
 from trivium.serving._guard import LOOPBACK, is_loopback
-from trivium.serving._last_resort import LAST_SECONDS, LastResort
-from trivium.serving._streams import SHOWS_LIFE
-from trivium.serving._tasks import Background
+from trivium.serving._last_resort import LastResort
 
 
 class Served(Protocol):
@@ -114,10 +107,14 @@ class HTTPServing:
             await self._serve(ready, last_resort)
 
     async def _serve(self, ready: Callable[[], object], last_resort: LastResort) -> None:
+        try:
+            from trivium.serving._uvicorn import Server
+        except ImportError:
+            raise MissingExtraError("uvicorn", "serve") from None
         listener = self._listen()
         with listener, bounded_log():
             self.port = listener.getsockname()[1]
-            self._server = make_uvicorn(self._service, self.grace, self.connections, ready, last_resort)
+            self._server = Server(self._service, self.grace, self.connections, ready, last_resort)
             if not self._stopped:
                 await self._server.serve(sockets=[listener])
 
@@ -246,62 +243,3 @@ class AgentServer(HTTPServing):
 
     def __repr__(self) -> str:
         return f"AgentServer({', '.join(self._runs.runs.served)}, {self.url!r})"
-
-
-def make_uvicorn(
-    service: Served, grace: float, limits: ConnectionLimits, ready: Callable[[], object], last_resort: LastResort
-) -> Any:
-    """Make a uvicorn server that calls `ready` when it listens, and stops runs that outlive `grace` after its stop."""
-    try:
-        import uvicorn
-    except ImportError:
-        raise MissingExtraError("uvicorn", "serve") from None
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup([])
-            make = partial(http, config=config, server_state=self.server_state, app_state={SHOWS_LIFE: True})
-            self._accepting = list[Background]()
-            most = max(LEAST_WAITING, min(MOST_WAITING, most_files() // 4))
-            for each in sockets or ():
-                each.listen(MOST_WAITING)
-                self._accepting.append(Background(partial(accept_in_turn, each, make, most)))
-            ready()
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            last = LAST_SECONDS if self._captured_signals else None  # else the process goes on, and its threads too
-            await gather(partial(self._close, sockets), partial(service.end_runs, grace, last))
-            if self._captured_signals:  # one of which may end the process as it is raised again
-                await service.close()
-                last_resort.hasten()
-
-        async def _close(self, sockets: list[socket.socket] | None) -> None:
-            for each in self._accepting:
-                each.cancel("the server stops")
-                await each.ended()
-            late = Background(self._leave)
-            try:
-                await super().shutdown(sockets)
-            finally:
-                late.cancel("all have what there was for them")
-
-        async def _leave(self) -> None:
-            """End the connections whose clients do not read what the end of their runs has left to read."""
-            await wait(grace + 2 * LAST_SECONDS)
-            for each in [*self.server_state.connections]:
-                each.transport.abort()
-
-    http = make_protocol(limits)
-    config = uvicorn.Config(
-        service.app,
-        http=http,
-        h11_max_incomplete_event_size=limits.header_bytes,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=int(grace) + 6,  # the runs themselves are stopped before
-    )
-    return Server(config)
