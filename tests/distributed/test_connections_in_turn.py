@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from trivium.serving import ConnectionLimits
 from trivium.serving._tasks import Deadlines
-from trivium.serving._uvicorn import Bounds, Connection
+from trivium.serving._uvicorn import BoundedConnection, Bounds
 
 
 def test_many_that_are_late_at_once_are_over_in_turn_and_few_at_a_turn_of_the_loop() -> None:
@@ -74,7 +74,7 @@ def test_a_request_that_comes_byte_by_byte_is_read_at_intervals(monkeypatch: pyt
         config, wire = uvicorn.Config(app), Wire()
         config.load()
         bounds = Bounds(ConnectionLimits())
-        connection = Connection(config, ServerState(), {}, bounds=bounds)
+        connection = BoundedConnection(config, ServerState(), {}, bounds=bounds)
         connection.connection_made(wire)
         connection.data_received(head + (b"\r\n" if part == "body" else b"X: "))
         for _ in range(15):

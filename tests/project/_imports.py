@@ -68,14 +68,28 @@ def cycle(sources: Iterable[Source]) -> list[str]:
 
 
 def vendor_imports(sources: Iterable[Source]) -> list[str]:
-    """Vendor packages imported when one of our files is."""
+    """Vendor packages imported when one of our files is.
+
+    A file named after a package, as `_uvicorn`, may import it; then it is itself imported late, as that would be.
+    """
+    files = [source for source in sources if not _is_loaded_by_the_command(source.path)]
+    adapters = {source.module for source in files if source.module.rpartition("._")[2] in _vendors_at_import(source)}
     return [
-        f"{source.at(statement)} imports {root}"
-        for source in sources
-        for statement in import_time(source.tree.body)
-        for root in imported_roots(statement)
-        if root in VENDORS and not _is_loaded_by_the_command(source.path)
+        f"{source.module} imports {name}"
+        for source in files
+        for name in [*_vendors_at_import(source), *(_modules_at_import(source) & adapters)]
+        if source.module not in adapters
     ]
+
+
+def _vendors_at_import(source: Source) -> list[str]:
+    roots = (root for statement in import_time(source.tree.body) for root in imported_roots(statement))
+    return [root for root in roots if root in VENDORS]
+
+
+def _modules_at_import(source: Source) -> set[str]:
+    found = (each for each in import_time(source.tree.body) if isinstance(each, ast.ImportFrom))
+    return {each.module for each in found if each.module}
 
 
 def _is_loaded_by_the_command(path: str) -> bool:

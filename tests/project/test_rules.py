@@ -124,6 +124,17 @@ def test_vendor_imports(bad: str):
     assert _imports.vendor_imports([source(late)]) == []
 
 
+def test_a_file_named_after_a_vendor_is_imported_late_as_the_vendor_is():
+    adapter = source("import uvicorn", "trivium/serving/_uvicorn.py")
+    early, late = (
+        "from trivium.serving._uvicorn import Server",
+        "def f():\n    from trivium.serving._uvicorn import Server",
+    )
+    assert _imports.vendor_imports([adapter, source(late, "trivium/serving/_server.py")]) == []
+    assert len(_imports.vendor_imports([adapter, source(early, "trivium/serving/_server.py")])) == 1
+    assert len(_imports.vendor_imports([source("import uvicorn", "trivium/serving/_server.py")])) == 1
+
+
 def test_concurrency_imports():
     bad = source("def f():\n    import asyncio\n    from concurrent.futures import Future")
     assert len(_imports.concurrency_imports([bad])) == 2

@@ -108,13 +108,13 @@ class HTTPServing:
 
     async def _serve(self, ready: Callable[[], object], last_resort: LastResort) -> None:
         try:
-            from trivium.serving._uvicorn import Server
+            from trivium.serving._uvicorn import UvicornServer
         except ImportError:
             raise MissingExtraError("uvicorn", "serve") from None
         listener = self._listen()
         with listener, bounded_log():
             self.port = listener.getsockname()[1]
-            self._server = Server(self._service, self.grace, self.connections, ready, last_resort)
+            self._server = UvicornServer(self._service, self.grace, self.connections, ready, last_resort)
             if not self._stopped:
                 await self._server.serve(sockets=[listener])
 

@@ -92,7 +92,7 @@ class Wire(h11.Connection):
         return event
 
 
-class Connection(H11Protocol):
+class BoundedConnection(H11Protocol):
     """A connection of uvicorn's that keeps to the bounds.
 
     Args:
@@ -176,7 +176,7 @@ class Connection(H11Protocol):
         self.transport.close()
 
 
-class Server(uvicorn.Server):
+class UvicornServer(uvicorn.Server):
     """A uvicorn server for a service.
 
     Args:
@@ -195,7 +195,7 @@ class Server(uvicorn.Server):
         ready: Callable[[], object],
         last_resort: LastResort,
     ) -> None:
-        connection = partial(Connection, bounds=Bounds(limits))
+        connection = partial(BoundedConnection, bounds=Bounds(limits))
         super().__init__(_config_of(service, grace, limits))
         self._connection = partial(connection, config=self.config, server_state=self.server_state)
         self._service, self._grace, self._ready, self._last_resort = service, grace, ready, last_resort
@@ -237,7 +237,7 @@ class Server(uvicorn.Server):
 def _config_of(service: Served, grace: float, limits: ConnectionLimits) -> uvicorn.Config:
     return uvicorn.Config(
         service.app,
-        http=Connection,
+        http=BoundedConnection,
         h11_max_incomplete_event_size=limits.header_bytes,
         ws="none",
         lifespan="off",
