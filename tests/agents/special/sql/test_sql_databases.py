@@ -164,6 +164,12 @@ def test_an_engine_of_the_program_is_used_and_left_as_it_was(shop: Shop) -> None
     engine.dispose()
 
 
+@pytest.mark.parametrize("shop", ["mysql"], indirect=True)
+def test_no_certificates_are_read_for_a_socket_of_this_machine(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("ssl.create_default_context")
+    assert shop.replace(tables=TABLES).query("SELECT count(*) FROM orders").rows == [(6,)]
+
+
 def test_the_password_is_shown_nowhere(shop: Shop) -> None:
     secret = "sw0rd/fish?"
     kind = {"sqlite": "postgresql", "postgres": "postgresql", "mysql": "mysql"}[shop.dialect]

@@ -82,7 +82,10 @@ def engine_options(url: URL, timeout: float) -> dict[str, Any]:
         return {"creator": lambda: connect_read_only(path.removeprefix("file:").partition("?")[0])}
     if url.drivername.endswith("+pymysql"):
         late = int(timeout) + _CONNECT_SECONDS  # for a server that is gone and cannot stop the query itself
-        return {"connect_args": {"connect_timeout": _CONNECT_SECONDS, "read_timeout": late}}
+        arguments: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "read_timeout": late}
+        if "unix_socket" in url.query and not any(name.startswith("ssl") for name in url.query):
+            arguments["ssl_disabled"] = True  # or each connection would read all certificates of the system for nothing
+        return {"connect_args": arguments}
     if url.drivername.endswith("+psycopg"):
         return {"connect_args": {"connect_timeout": _CONNECT_SECONDS}}
     return {}
