@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
+import runpy
 import subprocess
 import sys
 import threading
@@ -54,6 +56,22 @@ def run(folder: Path) -> Run:
         return ended.stdout
 
     return run
+
+
+@pytest.fixture
+def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs an example in this process, where the embedded model is loaded once for all of them."""
+    monkeypatch.chdir(folder)
+
+    def run_here(name: str, *arguments: object, typed: str = "") -> str:
+        program = str(ROOT / "examples" / name)
+        monkeypatch.setattr(sys, "argv", [program, *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        runpy.run_path(program, run_name="__main__")
+        shown = capsys.readouterr()
+        return (shown.err + shown.out).replace("\r", "\n")
+
+    return run_here
 
 
 @pytest.fixture
@@ -118,8 +136,8 @@ def test_rent_ledger_without_an_answer(run: Run, serve: Serve):
 
 
 @pytest.mark.model
-def test_rent_ledger_with_the_small_model(run: Run):
-    shown = run("rent_ledger.py", "Does Ada owe us anything?", "--model", "small")
+def test_rent_ledger_with_the_small_model(run_here: Run):
+    shown = run_here("rent_ledger.py", "Does Ada owe us anything?", "--model", "small")
     assert "Ada has paid 2450 of 2700 euros and owes 250." in shown
 
 
@@ -183,8 +201,8 @@ def test_chat_with_tools_goes_on_after_an_error(run: Run):
 
 
 @pytest.mark.model
-def test_chat_with_tools_with_the_small_model(run: Run):
-    shown = run("chat_with_tools.py", "--model", "small", typed="When do you open on Saturday?\nexit\n")
+def test_chat_with_tools_with_the_small_model(run_here: Run):
+    shown = run_here("chat_with_tools.py", "--model", "small", typed="When do you open on Saturday?\nexit\n")
     assert "Saturday: 10 to 13." in shown
 
 
@@ -231,8 +249,8 @@ def test_code_of_a_model_does_not_run_without_a_sandbox(
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_math_coder_with_the_small_model(run: Run):
-    shown = run("math_coder.py", "--model", "small")
+def test_math_coder_with_the_small_model(run_here: Run):
+    shown = run_here("math_coder.py", "--model", "small")
     assert "str(2 ** 1000)" in shown
     assert "\n> 1366\n" in shown
 
@@ -338,8 +356,8 @@ def test_lease_dialogue(run: Run, serve: Serve):
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_lease_dialogue_with_the_small_model(run: Run):
-    *questions, lease = run("lease_dialogue.py", "--model", "small").splitlines()
+def test_lease_dialogue_with_the_small_model(run_here: Run):
+    *questions, lease = run_here("lease_dialogue.py", "--model", "small").splitlines()
     assert len(questions) == 3
     assert lease == str({"tenant": "Robert Brown", "monthly_rent": 750, "deposit": 1500})
 
@@ -367,8 +385,8 @@ def test_front_desk(run: Run, serve: Serve):
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_front_desk_with_the_small_model(run: Run):
-    shown = run("front_desk.py", "--model", "small")
+def test_front_desk_with_the_small_model(run_here: Run):
+    shown = run_here("front_desk.py", "--model", "small")
     assert re.findall(r"^  (\w+): \S", shown, re.MULTILINE) == ["plumber", "plumber", "cashier", "cashier"]
 
 
@@ -385,8 +403,8 @@ def test_fail_over(run: Run, serve: Serve):
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_fail_over_with_the_small_model(run: Run):
-    shown = run("fail_over.py", "--model", "small")
+def test_fail_over_with_the_small_model(run_here: Run):
+    shown = run_here("fail_over.py", "--model", "small")
     assert re.findall(r"^  (\w+): (DO-NOT-KNOW)?", shown, re.MULTILINE) == [
         ("handbook", ""),
         ("handbook", "DO-NOT-KNOW"),
@@ -410,8 +428,8 @@ def test_typed_result(run: Run, serve: Serve):
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_typed_result_with_the_small_model(run: Run):
-    assert run("typed_result.py", "--model", "small").splitlines() == [
+def test_typed_result_with_the_small_model(run_here: Run):
+    assert run_here("typed_result.py", "--model", "small").splitlines() == [
         "buyer='Ada Byron' what='pizza' how_many=3 price_of_one=12",
         "Ada Byron owes 36 euros.",
         "['Ada Byron']",
@@ -441,8 +459,8 @@ def test_sort_letters(run: Run, serve: Serve):
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_sort_letters_with_the_small_model(run: Run):
-    shown = run("sort_letters.py", "--letters", 12, "--model", "small")
+def test_sort_letters_with_the_small_model(run_here: Run):
+    shown = run_here("sort_letters.py", "--letters", 12, "--model", "small")
     assert "\n12 of 12\n" in shown
     (right,) = re.findall(r"(\d+) of 12 right", shown)
     assert int(right) > 8
