@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
-import runpy
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -18,60 +14,12 @@ import pytest
 
 from _signals import press_ctrl_c
 
-from ._blocks import blocks_in
-from ._runner import ROOT, save
+from ._examples import Run, started
 from ._server import Answer, Question, ScriptedServer
 from ._stand_in import answer as lease_of
 
 EMPTY = "there is no text in it; check that it is the right one"
-Run = Callable[..., str]
 Serve = Callable[[Callable[[Question], Answer]], ScriptedServer]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the letters of the tutorial."""
-    blocks = blocks_in((ROOT / "docs/tutorial.md").read_text(encoding="utf-8"))
-    assert list(save(blocks, tmp_path)) == []
-    return tmp_path
-
-
-@pytest.fixture
-def run(folder: Path) -> Run:
-    """Runs an example, and gives what it printed."""
-
-    def run(name: str, *arguments: object, typed: str = "", fails: bool = False) -> str:
-        program = [sys.executable, "-W", "error", str(ROOT / "examples" / name)]
-        ended = subprocess.run(
-            [*program, *map(str, arguments)],
-            cwd=folder,
-            input=typed,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            timeout=50,
-        )
-        assert (ended.returncode != 0) == fails, ended.stdout
-        return ended.stdout
-
-    return run
-
-
-@pytest.fixture
-def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs an example in this process, where the embedded model is loaded once for all of them."""
-    monkeypatch.chdir(folder)
-
-    def run_here(name: str, *arguments: object, typed: str = "") -> str:
-        program = str(ROOT / "examples" / name)
-        monkeypatch.setattr(sys, "argv", [program, *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-        runpy.run_path(program, run_name="__main__")
-        shown = capsys.readouterr()
-        return (shown.err + shown.out).replace("\r", "\n")
-
-    return run_here
 
 
 @pytest.fixture
@@ -486,18 +434,11 @@ def test_control_c_ends_it(serve: Serve, tmp_path: Path, program: list[str]):
         may_answer.wait(30)
         return "Too late."
 
-    arguments = [str(ROOT / "examples" / program[0]), *program[1:], *at(serve(answer))]
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", *arguments],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as running:
-        assert is_asked.wait(30)
-        press_ctrl_c(running)
-        shown, _ = running.communicate(timeout=30)
+    process = started(tmp_path, program[0], *program[1:], *at(serve(answer)))
+    assert is_asked.wait(30)
+    press_ctrl_c(process)
+    shown, _ = process.communicate(timeout=30)
     may_answer.set()
-    assert running.returncode == 1
+    assert process.returncode == 1
     assert shown.endswith("\nStopped.\n")
     assert "Traceback" not in shown
