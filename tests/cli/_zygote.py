@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-__all__ = ["Forked"]
+__all__ = ["Forked", "started_zygote"]
 
 _LOADED = (
     "trivium.cli._app", "trivium.cli._ask", "trivium.cli._chat", "trivium.cli._extract", "trivium.cli._models",
@@ -58,7 +58,7 @@ class Forked:
         self.returncode: int | None = None
         self._waiting = threading.Lock()
         self._connection = socket.socket(socket.AF_UNIX)
-        self._connection.connect(_started())
+        self._connection.connect(started_zygote())
         wanted = {"program": program, "folder": str(folder), "environment": environment, "on_terminal": on_terminal}
         sent = json.dumps(wanted).encode()
         socket.send_fds(self._connection, [len(sent).to_bytes(4, "big")], list(streams))
@@ -126,7 +126,8 @@ def _number(connection: socket.socket) -> int:
 
 
 @cache
-def _started() -> str:
+def started_zygote() -> str:
+    """Start the process that forks; return the path of its socket."""
     program = [sys.executable, "-W", "error", str(Path(__file__))]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)

@@ -29,6 +29,7 @@ from typer.main import get_command
 from trivium.cli._app import app
 
 from ._blocks import LANGUAGES, Block, blocks_in
+from ._examples import command_in, started
 from ._program import joined_blocks
 
 __all__ = ["ROOT", "Command", "Runner", "commands_in", "save"]
@@ -90,7 +91,9 @@ class Runner:
     def __init__(self, folder: Path, url: str, environment: Mapping[str, str] | None = None) -> None:
         self.folder, self.url = folder, url
         kept = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
-        path = f"{_BIN}{os.pathsep}{os.environ['PATH']}"
+        commands = folder / "the command"
+        command_in(commands)
+        path = os.pathsep.join([str(commands), str(_BIN), os.environ["PATH"]])
         ours = {"PATH": path, "PYTHONWARNINGS": "error", "COLUMNS": "80", "TRIVIUM_MODEL": "openai:stand-in"}
         self.environment = {**kept, **ours, "PYTHONPATH": str(ROOT / "src"), **(environment or {})}
 
@@ -154,13 +157,14 @@ class Runner:
             return
         source = self.folder / "the document.md"
         source.write_text(document, encoding="utf-8")
-        self.environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
-        ran = self.run(sys.executable, "-m", "docs._program", source)
-        self.environment["PYTHONPATH"] = str(ROOT / "src")
-        if ran.returncode != 0:
-            yield blocks[0].line, f"the program ended with status {ran.returncode}: {ran.stdout}"
+        running = started(
+            self.folder, Path(__file__).with_name("_run_program.py"), source, environment=self.environment
+        )
+        shown, _ = running.communicate(timeout=_GUARD)
+        if running.returncode != 0:
+            yield blocks[0].line, f"the program ended with status {running.returncode}: {shown}"
             return
-        for block, (line, printed) in zip(blocks, json.loads(ran.stdout.splitlines()[-1]), strict=True):
+        for block, (line, printed) in zip(blocks, json.loads(shown.splitlines()[-1]), strict=True):
             if printed != (block.prints or ""):
                 yield line, f"prints\n{printed}and is said to print\n{block.prints or 'nothing'}"
 

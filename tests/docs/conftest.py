@@ -27,7 +27,7 @@ def run(folder: Path) -> Run:
     """Runs an example, and gives what it printed."""
 
     def run(name: str, *arguments: object, typed: str = "", fails: bool = False) -> str:
-        process = started(folder, name, *arguments)
+        process = started(folder, ROOT / "examples" / name, *arguments)
         shown, _ = process.communicate(typed, timeout=50)
         assert (process.returncode != 0) == fails, shown
         return shown

@@ -15,6 +15,7 @@ import pytest
 from _signals import press_ctrl_c
 
 from ._examples import Run, started
+from ._runner import ROOT
 from ._server import Answer, Question, ScriptedServer
 from ._stand_in import answer as lease_of
 
@@ -434,7 +435,7 @@ def test_control_c_ends_it(serve: Serve, tmp_path: Path, program: list[str]):
         may_answer.wait(30)
         return "Too late."
 
-    process = started(tmp_path, program[0], *program[1:], *at(serve(answer)))
+    process = started(tmp_path, ROOT / "examples" / program[0], *program[1:], *at(serve(answer)))
     assert is_asked.wait(30)
     press_ctrl_c(process)
     shown, _ = process.communicate(timeout=30)
