@@ -24,6 +24,8 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The embedded model's threads do not spin for each other: beside other tests that is a third of what they cost.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # A client that may speak TLS reads all certificates of that file, for 30 ms; their folder is read as it is needed.
+    os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("nobody.pem"))
     gc.disable()  # while tests are collected: nothing of that is garbage
 
 
