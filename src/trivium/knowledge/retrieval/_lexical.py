@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from functools import lru_cache
+from itertools import chain, groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -25,7 +26,7 @@ _MARKS: Final = re.compile(r"[_./:-]|\d|[^\W\d_A-Z][A-Z]")  # a word with one of
 _SEPARATORS: Final = re.compile(r"[./:]+")
 _PAGE: Final = 100
 _SATURATION: Final = 1.2  # k1 of BM25: the sooner repeating a word stops helping, the smaller
-_LENGTH_WEIGHT: Final = 0.3  # b of BM25: the discount of long chunks; they are of similar length
+_LENGTH_WEIGHT: Final = 0.75  # b of BM25: the discount of long chunks
 _STEM: Final = "~"  # prefix that tells a stem from a word
 
 _STOP_WORDS: Final = """
@@ -49,14 +50,22 @@ def terms(text: str, table: StemTable | None = None) -> Iterator[str]:
     >>> list(terms("Calling os.walk or isDir"))
     ['calling', '~call', 'os', '~os', 'walk', '~walk', 'or', '~or', 'is', '~is', 'dir', '~dir', 'os.walk', 'isdir']
     """
-    for word in stems(text, table):
-        yield word
-        if word.isalpha():
-            yield _STEM + stem(word)
-    for name in _NAMES.findall(text):
-        if _MARKS.search(name):
-            yield name.casefold()
-            yield from (part.casefold() for part in _SEPARATORS.split(name) if part != name and _MARKS.search(part))
+    yield from chain.from_iterable(map(_of_word, stems(text, table)))
+    yield from chain.from_iterable(map(_of_name, _NAMES.findall(text)))
+
+
+@lru_cache(50_000)
+def _of_word(word: str) -> tuple[str, ...]:
+    return (word, _STEM + stem(word)) if word.isalpha() else (word,)
+
+
+@lru_cache(50_000)
+def _of_name(name: str) -> tuple[str, ...]:
+    """Return the terms of a complete name, and of its parts that are names; a plain word has none."""
+    if not _MARKS.search(name):
+        return ()
+    parts = (part.casefold() for part in _SEPARATORS.split(name) if part != name and _MARKS.search(part))
+    return (name.casefold(), *parts)
 
 
 def content_terms(question: str) -> list[str]:
