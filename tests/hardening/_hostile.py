@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from _bombs import packed_zeros
+
 __all__ = ["DOCUMENTS", "TABLES", "docx", "pdf", "xlsx"]
 
 _TYPES: Final = "http://schemas.openxmlformats.org/package/2006/content-types"
@@ -176,7 +178,7 @@ DOCUMENTS: Final[Mapping[str, Callable[[], bytes]]] = MappingProxyType(
         "lying.docx": lying_document,
         "nested.zip": lambda: nested(3),
         "nested.docx": lambda: package("word/document.xml", {"word/document.xml": nested(2)}),
-        "bomb.gz": lambda: gzip.compress(gzip.compress(b" " * (256 * _MB), 9)),
+        "bomb.gz": lambda: gzip.compress(packed_zeros(256 * _MB, b" ")),
         "members.gz": lambda: gzip.compress(b"") * 300_000,
         "long.docx": lambda: docx(_PARAGRAPH * (30 * _MB // len(_PARAGRAPH))),
         "deep.docx": lambda: docx(b"<w:sdt>" * 2_000_000),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import threading
 from collections.abc import Generator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from _bombs import packed_zeros
 from trivium.commander import run_sync
 from trivium.exceptions import LimitError, MCPConnectionError, MCPError
 from trivium.mcp import MCPServer
@@ -48,7 +48,7 @@ def test_a_session_that_the_server_forgot_is_begun_again():
     [
         b"Content-Type: application/json\r\n\r\n" + b" " * (17 << 20),
         b"Content-Type: text/event-stream\r\n\r\ndata: " + b"x" * (17 << 20),
-        b"Content-Type: application/json\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b" " * (100 << 20)),
+        b"Content-Type: application/json\r\nContent-Encoding: gzip\r\n\r\n" + packed_zeros(100 << 20, b" "),
     ],
     ids=["JSON", "an event", "packed"],
 )

@@ -12,6 +12,7 @@ from functools import partial
 
 import pytest
 
+from _bombs import packed_zeros
 from trivium.actions.web import Fetcher
 from trivium.commander import CallNode, step
 from trivium.commander.lowlevel import change_scope
@@ -86,7 +87,7 @@ def test_a_packing_that_was_not_asked_for_is_an_error(site: Site, encoding: str)
         local(site).fetch(site.url())
 
 
-BOMB = zipped(bytes(200 << 20))
+BOMB = packed_zeros(200 << 20)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
-from qdrant_client import QdrantClient, models
 
 Answer = tuple[int, Any]
 
@@ -28,6 +27,8 @@ class FakeQdrant(ThreadingHTTPServer):
     request_queue_size = 64
 
     def __init__(self) -> None:
+        from qdrant_client import QdrantClient  # it takes a second, and most workers of the tests need it not
+
         super().__init__(("127.0.0.1", 0), _Handler)
         self.engine, self.turn = QdrantClient(":memory:"), threading.Lock()
         self.seen: list[tuple[str, str]] = []
@@ -55,6 +56,8 @@ class FakeQdrant(ThreadingHTTPServer):
         return 200, self._done(route, name, body)
 
     def _done(self, route: tuple[str, ...], name: str, body: Any) -> Any:
+        from qdrant_client import models
+
         engine = self.engine
         match route:
             case ("GET", "collections"):
