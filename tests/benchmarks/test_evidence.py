@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ._scripts import FOLDER, PEERS, Scripts, scripts
+
+pytestmark = pytest.mark.usefixtures("frozen")  # each figure begins with a collection
 
 REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "build": {"do": "build", "number": 20},
@@ -48,8 +50,12 @@ def evidence(peers: Scripts, peer: Any, name: str) -> Mapping[str, Any]:
 
 def refusal(peers: Scripts, peer: Any, name: str) -> str | None:
     """Why a subject has no figure beside the hand-written loop."""
-    floor = evidence(peers, peers.by_hand_adapter.Peer(), name)
-    return peers.figures.differs(floor, evidence(peers, peer, name))
+    return peers.figures.differs(_floor(peers, name), evidence(peers, peer, name))
+
+
+@cache
+def _floor(peers: Scripts, name: str) -> Mapping[str, Any]:
+    return evidence(peers, peers.by_hand_adapter.Peer(), name)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
