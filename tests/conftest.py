@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -16,6 +17,7 @@ from _postgres import postgres_server
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("trivium", deadline=None)
 settings.load_profile("trivium")
+_MEMORY, _ROOM = Path("/dev/shm"), 4 << 30
 
 
 def pytest_configure() -> None:
@@ -26,6 +28,9 @@ def pytest_configure() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     # A client that may speak TLS reads all certificates of that file, for 30 ms; their folder is read as it is needed.
     os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("nobody.pem"))
+    # What tests write nobody keeps: where a disk that is memory has room, none waits for another one.
+    if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
     gc.disable()  # while tests are collected: nothing of that is garbage
 
 

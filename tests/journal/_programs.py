@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from _postgres import quick_folder
 from trivium import Agent, ChatAgent, ChatAgentConfig, Document, Message, Module, Task, ToolMessage, this_call
 from trivium.actions import AgentDoneTool, ApprovalRequest, tool
 from trivium.commander import PASS_WORD, CommanderAsync, HandlerCoroutine, Job, handler, run_sync, tasker
@@ -273,10 +274,11 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
 def crash_and_resume(names: list[str], url: str = "") -> dict[str, int]:
     """Kill programs at each place, in a process without other threads; return how often each was killed."""
     command = [sys.executable, "-m", "journal._programs", *names]
-    environment = {**os.environ, "TRIVIUM_TEST_URL": url}
-    ran = subprocess.run(
-        command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=240, env=environment
-    )
+    with quick_folder() as folder:
+        environment = {**os.environ, "TRIVIUM_TEST_URL": url, "TMPDIR": folder}
+        ran = subprocess.run(
+            command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=240, env=environment
+        )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     killed = {name: int(times) for name, times in map(str.split, ran.stdout.splitlines())}
     assert min(killed.values()) >= 10
