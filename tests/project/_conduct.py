@@ -73,7 +73,7 @@ def unsafe_code(sources: Iterable[Source]) -> list[str]:
     found: list[str] = []
     for source in sources:
         found += [f"{source.at(call)} {ast.unparse(call.func)}()" for call in _calls(source, _EVALUATORS)]
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             names = _UNSAFE_FORMATS.intersection(imported_roots(node))
             found += [f"{source.at(node)} imports {name}" for name in sorted(names)]
     return found
@@ -99,9 +99,9 @@ def environment_reads(sources: Iterable[Source]) -> list[str]:
 
 
 def _environment_problems(source: Source) -> Iterator[str]:
-    reads = dict(_environment_keys(source.tree))
-    for node in ast.walk(source.tree):
-        if _is_environment(node) and not any(_owns(read, node) for read in [*reads, *_copies(source.tree)]):
+    reads = dict(_environment_keys(source))
+    for node in source.nodes:
+        if _is_environment(node) and not any(_owns(read, node) for read in [*reads, *_copies(source)]):
             yield f"{source.at(node)} uses the environment as a whole, or writes it"
     for read, key in reads.items():
         names = _possible_names(source, key)
@@ -110,9 +110,9 @@ def _environment_problems(source: Source) -> Iterator[str]:
                 yield f"{source.at(read)} uses {name}"
 
 
-def _environment_keys(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.expr]]:
+def _environment_keys(source: Source) -> Iterator[tuple[ast.AST, ast.expr]]:
     """Each read of one variable, with the expression of its name."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         match node:
             case ast.Subscript(value=v, slice=key, ctx=ast.Load()) if _is_environment(v):
                 yield node, key
@@ -126,9 +126,9 @@ def _environment_keys(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.expr]]:
                 pass
 
 
-def _copies(tree: ast.Module) -> Iterator[ast.expr]:
+def _copies(source: Source) -> Iterator[ast.expr]:
     """The whole environment where it is copied for a child process, with changes."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         match node:
             case ast.keyword(arg="env", value=ast.Dict(keys=[None, *_], values=[v, *_])) if _is_environment(v):
                 yield v
@@ -149,7 +149,7 @@ def _owns(read: ast.AST, node: ast.AST) -> bool:
 def _possible_names(source: Source, key: ast.expr) -> list[str]:
     if isinstance(key, ast.Constant):
         return [str(key.value)]
-    texts = (n.value for n in ast.walk(source.tree) if isinstance(n, ast.Constant))
+    texts = (n.value for n in source.nodes if isinstance(n, ast.Constant))
     return [text for text in texts if isinstance(text, str) and _LOOKS_LIKE_VARIABLE.fullmatch(text)]
 
 
@@ -206,7 +206,7 @@ def _is_container(value: ast.expr | None) -> bool:
 def _imports(user: Source) -> dict[str, set[str]]:
     """Names that a file imports, by the last part of where from, by which a relative import is matched."""
     found: dict[str, set[str]] = {}
-    for node in ast.walk(user.tree):
+    for node in user.nodes:
         if isinstance(node, ast.ImportFrom):
             tail = (node.module or "").split(".")[-1]
             found.setdefault(tail, set()).update(alias.name for alias in node.names)
@@ -214,7 +214,7 @@ def _imports(user: Source) -> dict[str, set[str]]:
 
 
 def _changes(source: Source) -> Iterator[tuple[str, ast.AST]]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         match node:
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
                 pass
@@ -229,6 +229,6 @@ def _changes(source: Source) -> Iterator[tuple[str, ast.AST]]:
 
 def _calls(source: Source, names: set[str]) -> Iterator[ast.Call]:
     """Calls of built-in functions by their plain name."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
             yield node

@@ -57,7 +57,7 @@ class House:
     def __post_init__(self) -> None:
         for source in self.sources:
             self.lines += len(source.code_lines)
-            for node in ast.walk(source.tree):
+            for node in source.nodes:
                 self._references.update(_names(node))
                 self._count_definition(source, node)
                 self._count_names(source, node)

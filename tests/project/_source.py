@@ -35,6 +35,11 @@ class Source:
         return ast.parse(self.text, self.path)
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree: each rule goes over them."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
     def lines(self) -> list[str]:
         return self.text.splitlines()
 
@@ -45,14 +50,14 @@ class Source:
         for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
             if token.type not in _LAYOUT:
                 found.update(range(token.start[0], token.end[0] + 1))
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if is_docstring(node):
                 found.difference_update(lines_of(node))
         return frozenset(found)
 
     @property
     def functions(self) -> Iterator[Function]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, FUNCTION))
+        return (node for node in self.nodes if isinstance(node, FUNCTION))
 
     @property
     def module(self) -> str:
