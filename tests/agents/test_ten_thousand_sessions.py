@@ -14,6 +14,8 @@ import pytest
 from trivium import Agent
 from trivium.llms import Request
 
+pytestmark = pytest.mark.usefixtures("frozen")
+
 SESSIONS = 10_000
 THREADS = 32
 MOST_BYTES = 4096

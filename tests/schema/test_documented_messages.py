@@ -192,6 +192,7 @@ def test_a_chat_document_carries_values_beside_its_text():
 
 
 @pytest.mark.shows("ChatDocument.from_id", "ObjectRegistry", "Document.id", "semantic 10")
+@pytest.mark.usefixtures("frozen")
 def test_a_message_is_found_by_its_id_as_long_as_somebody_holds_it():
     doc = message()
     identity = doc.id()
@@ -269,6 +270,7 @@ def test_a_chat_document_prints_who_says_what_to_whom():
 
 
 @pytest.mark.shows("weak point 4", "weak point 8")
+@pytest.mark.usefixtures("frozen")
 def test_messages_that_nobody_holds_are_not_kept():
     gc.collect()
     before = len(ObjectRegistry.registry)
