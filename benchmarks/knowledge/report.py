@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 __all__ = ["report"]
 
 _KINDS = ("all", "index", "faq", "hand")
 
 
-def report(results: Mapping[str, Any]) -> str:
-    """The page, as Markdown; parts that never ran are left out."""
+def report(results: Mapping[str, Any], before: str = "") -> str:
+    """The page, as Markdown; of a part without results stays what the page said of it before."""
     lines = ["# What retrieval finds, and what answers from documents are worth", ""]
     lines += ["Written by `make bench-knowledge` (`benchmarks/knowledge/run.py`); not by hand.", ""]
     lines += _corpus(results["corpus"])
-    for name, part in (("recall", _recall), ("answers", _answers), ("rates", _rates), ("csv", _csv)):
+    kept = {section.split()[0]: f"## {section.rstrip()}" for section in before.split("\n## ")[1:]}
+    for name, title, part in PARTS:
         if name in results:
             lines += [*part(results[name]), ""]
+        elif title in kept:
+            lines += [kept[title], ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -45,8 +48,8 @@ def _recall(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"## Recall at {found['found']}"
     yield ""
     yield (
-        f"{found['chunks']} chunks of at most {found['size']} characters, embedding {found['embedding']}; the same "
-        "chunks, headings and vectors for all. What is found is a passage: a chunk with two on each side; those that "
+        f"{found['chunks']} chunks of at most {found['size']} characters, embedding {found['embedding']}, or as named; "
+        "the same chunks and headings for all. What is found is a passage: a chunk with two on each side; those that "
         f"touch are one. Right is a question of whose gold passage one of {found['found']} passages holds at least 80 "
         f"characters. {_about(found)}"
     )
@@ -133,3 +136,9 @@ def _share(right: int, count: int) -> str:
 
 def _about(found: Mapping[str, Any]) -> str:
     return f"({found['date']}, {found['machine']}, {found['seconds']:.0f} s)"
+
+
+PARTS: Final[tuple[tuple[str, str, Callable[[Mapping[str, Any]], Iterator[str]]], ...]] = (
+    ("recall", "Recall", _recall), ("answers", "Answers", _answers), ("rates", "Rates", _rates), ("csv", "A", _csv),
+)  # fmt: skip
+"""The parts: name, first word of the title, and what writes it."""

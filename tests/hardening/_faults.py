@@ -127,7 +127,7 @@ def _breaks() -> Iterator[Fault]:
     soon = {"timeout": 0.1}
     yield Fault("a stall before the headers", _of(Does.STALL), AGAIN, 2, soon)
     yield Fault("a stall after the headers", _of(Does.STALL, head=True), AGAIN, 2, soon)
-    yield Fault("a stall before the headers, always", _always(_of(Does.STALL)), CONNECTION, 3, {"timeout": 0.05})
+    yield Fault("a stall before the headers, always", _always(_of(Does.STALL)), CONNECTION, 3, {"timeout": 0.15})
     yield Fault("a stall after the last event", _of(Does.STALL, events=-1), SHOWN, 1, soon)
 
 

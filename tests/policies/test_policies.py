@@ -429,7 +429,7 @@ MEGABYTE = 1_000_000
 def test_large_arguments_are_decided_on_at_once(value: object, text: str, action: str, why: str) -> None:
     began = process_time()
     decided = decision(value, text)
-    assert process_time() - began < 0.2, "0.1 on an idle machine"
+    assert process_time() - began < 2, "0.1 on an idle machine; to compare each with each would take minutes"
     assert decided.action == action
     assert why in decided.why
     assert len(decided.why) < 1_000
