@@ -10,7 +10,8 @@ one plain call of the same model is measured too, on the old text of a PDF and o
 document is read in all of these ways before the next, so that a run that ``--minutes`` ends compares the same ones.
 A document that has its line in DIR is not read again: a run that was stopped goes on where it was. The lines also have
 the model's answers with their tokens, from which `calibrate.py` learns the confidence; with ``--again`` the answers
-that are there are judged anew by the code of today, without the model.
+that are there are judged anew by the code of today, without the model, and once more with all values given, however
+doubtful.
 The figures of all that lies in DIR are written to `FIGURES.md` there, and with `--keep` to the one beside this file, or
 to another page of that name.
 """
@@ -195,6 +196,8 @@ def run_set(name: str, texts_and_truth: Set, options: argparse.Namespace, end: f
     if options.again:
         for way in ways:
             judge_again(way, parse_fields(fields_file.read_text(encoding="utf-8")))
+            if not isinstance(way.read, PlainCall):
+                write_all_given(way, parse_fields(fields_file.read_text(encoding="utf-8")), truth)
     for number, file in enumerate([] if options.again else names, 1):
         for way in ways if time.monotonic() < end else ():
             extend(way, file, f"{number}/{len(names)}")
@@ -237,17 +240,27 @@ def extend(way: Way, name: str, count: str) -> None:
     print(f"{count} {name}, {where}: {line['seconds']} s, {line['tokens']} tokens", flush=True)
 
 
-def judge_again(way: Way, fields: tuple[Field, ...]) -> None:
-    """Write the lines of a way anew, from the answers that they have."""
+def judge_again(way: Way, fields: tuple[Field, ...], least: float | None = None) -> None:
+    """Write the lines of a way anew, from the answers that they have, maybe at another least confidence."""
     lines = known(way.results)
     for name, line in lines.items():
         if isinstance(way.read, PlainCall):
             lines[name] = way.read.judge(line)
             continue
-        case = case_of(line, read(way.texts / name), fields)
+        case = case_of(line, read(way.texts / name), fields, least)
         lines[name] = {**line, **case.result(), "source": name}
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines.values())
     way.results.write_text(text, encoding="utf-8")
+
+
+def write_all_given(way: Way, fields: tuple[Field, ...], truth: Mapping[str, Any]) -> None:
+    """Write beside the lines of a way those with every value, however doubtful: what the threshold costs, and saves."""
+    results = way.results.parent.with_name(f"{way.results.parent.name}, all values given") / way.results.name
+    results.parent.mkdir(exist_ok=True)
+    results.write_text(way.results.read_text(encoding="utf-8"), encoding="utf-8")
+    own = way._replace(results=results)
+    judge_again(own, fields, 0.0)
+    report(own, truth, results.parent.name)
 
 
 def case_of(line: Line, document: Document, fields: Sequence[Field], least: float | None = None) -> Case:

@@ -51,6 +51,27 @@ def test_the_odds_of_a_value_are_those_against_null() -> None:
     assert isclose(certainties([TokenLogprob('{"a":', 0.0), unlisted, TokenLogprob("}", 0.0)])["a"].stated, log(9))
 
 
+def test_the_end_of_a_choice_says_nothing_of_its_certainty() -> None:
+    texts = ['{"licence":', ' "', "MIT", '", "', 'name":', ' "', "a", '"}']
+    ends = [TokenLogprob(text, -4.0 if text.startswith('"') else -0.1) for text in texts]
+    assert certainties(ends)["licence"].least == certainties(ends)["name"].least == -4.0
+    certain = certainties(ends, {"licence"})
+    assert isclose(certain["licence"].mean, -0.1)
+    assert certain["name"].least == -4.0
+    none = [TokenLogprob('{"licence":', 0.0), TokenLogprob(" null", -0.5), TokenLogprob("}", 0.0)]
+    assert certainties(none, {"licence"})["licence"].least == -0.5
+
+
+def test_a_choice_that_the_model_would_go_on_with_is_given() -> None:
+    fields = parse_fields("licence: MIT|BSD|Apache")
+    tokens = [TokenLogprob(text, p, ((text, p), (" null", -9.0))) for text, p in (
+        ('{"licence":', 0.0), (' "', -0.01), ("MIT", -0.01), ('"}', -4.0),
+    )]  # fmt: skip
+    case = Case(Document(content="The licence is the MIT License."), fields)
+    case.check({"licence": "MIT"}, tokens)
+    assert case.result()["fields"]["licence"]["value"] == "MIT"
+
+
 @pytest.mark.parametrize("end", [0, 1, 8, 20])
 def test_an_answer_that_was_cut_off_has_the_values_before(end: int) -> None:
     assert set(certainties(tokens_of(ANSWER)[:end])) <= {"number", "date"}

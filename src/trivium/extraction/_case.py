@@ -134,7 +134,7 @@ class Case:
         self._tries_left = 0 if proposed == self._proposed else self._tries_left - 1
         self._proposed = dict(proposed)
         self.questions += 1
-        certain = certainties(tokens)
+        certain = certainties(tokens, {each.name for each in self.fields if each.kind == "choice"})
         for field in self.fields:
             known = self._findings.get(field.name)
             if (field in self.asked or field.name in proposed) and (known is None or isinstance(known, Refusal)):

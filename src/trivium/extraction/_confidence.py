@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate
@@ -66,11 +66,13 @@ def calibration() -> Calibration:
     return Calibration(**json.loads(text))
 
 
-def certainties(tokens: Sequence[TokenLogprob]) -> dict[str, Certainty]:
+def certainties(tokens: Sequence[TokenLogprob], choices: Container[str] = ()) -> dict[str, Certainty]:
     """Return the certainty of each value of an answer, which is an object of JSON.
 
     Args:
         tokens: the tokens of the answer, in order.
+        choices: the names of fields with a closed list of values. The grammar ends such a value where the model may
+            want to go on, as with "MIT License" for "MIT": the end of one says nothing of its certainty.
 
     >>> tokens = [TokenLogprob('{"', -9.0), TokenLogprob('rent', 0.0), TokenLogprob('":', 0.0),
     ...     TokenLogprob(' 9', -0.5, ((" null", -1.0),)), TokenLogprob('0', -0.1), TokenLogprob('}', 0.0)]
@@ -81,8 +83,9 @@ def certainties(tokens: Sequence[TokenLogprob]) -> dict[str, Certainty]:
     starts = [0, *accumulate(len(token.token) for token in tokens)]
     found: dict[str, Certainty] = {}
     for name, (start, end) in _values(text):
+        last = end - (name in choices and text[end - 1] == '"')
         # The space before a value is of its first token, which decides between a value and null.
-        inside = [token for token, at in zip(tokens, starts, strict=False) if start - 1 <= at < end]
+        inside = [token for token, at in zip(tokens, starts, strict=False) if start - 1 <= at < last]
         if inside:
             logs = [token.logprob for token in inside]
             found[name] = Certainty(_log_odds(inside[0]), sum(logs) / len(logs), min(logs), len(found))
