@@ -192,12 +192,13 @@ def run_set(name: str, texts_and_truth: Set, options: argparse.Namespace, end: f
     truth_file, fields_file, _ = texts_and_truth
     truth = json.loads(truth_file.read_text(encoding="utf-8"))
     names = sorted(truth)[slice(None, options.limit, options.every)]
-    ways = ways_of(name, texts_and_truth, parse_fields(fields_file.read_text(encoding="utf-8")), options)
+    fields = parse_fields(fields_file.read_text(encoding="utf-8"))
+    ways = ways_of(name, texts_and_truth, fields, options)
     if options.again:
         for way in ways:
-            judge_again(way, parse_fields(fields_file.read_text(encoding="utf-8")))
+            judge_again(way, fields)
             if not isinstance(way.read, PlainCall):
-                write_all_given(way, parse_fields(fields_file.read_text(encoding="utf-8")), truth)
+                write_all_given(way, fields, truth)
     for number, file in enumerate([] if options.again else names, 1):
         for way in ways if time.monotonic() < end else ():
             extend(way, file, f"{number}/{len(names)}")

@@ -84,16 +84,19 @@ def test_what_a_run_has_read_and_its_policy_hold_in_a_batch_within_it(cluster: A
 
 
 def test_a_failing_item_is_treated_as_here(cluster: Any):
+    wanted = ExceptionHandling.RETURN_EXCEPTION
+    good, bad = run_batch_tasks(shouter(), ["a", "fail"], on="ray", handle_exceptions=wanted)
+    assert text_of(good).startswith("A ")
+    assert (type(bad), str(bad)) == (ValueError, "as you wished")
     with pytest.raises(ValueError, match="as you wished") as raised:
-        run_batch_tasks(shouter(), ["a", "fail"], on="ray")
-    assert str(raised.value) == "as you wished"
-    assert raised.value.__notes__[0] == "this was item 1 of the batch"
+        run_batch_tasks(shouter(), ["fail"], on="ray")
+    assert raised.value.__notes__[0] == "this was item 0 of the batch"
 
 
 def test_a_batch_that_is_done_repeats_nothing(cluster: Any, url: str):
     journal, asked = Journal(url), [str(number) for number in range(6)]
     first = run_batch_tasks(office(url, 0.0), asked, sequential=False, on="ray", run_id="all", journal=journal)
-    again = run_batch_tasks(office(url, 0.0), asked, on="ray", run_id="all", journal=journal)
+    again = run_batch_tasks(office(url, 0.0), asked, sequential=False, on="ray", run_id="all", journal=journal)
     assert [text_of(each) for each in again] == [text_of(each) for each in first]
     run_ids = [f"all-{each}" for each in asked]
     assert broken_promises(url, journal, run_ids) == []
@@ -221,7 +224,7 @@ def test_the_same_from_async_code_with_tasks_of_their_own(cluster: Any):
         return shouter(ScriptedModel([f"DONE {number}"]))
 
     async def main() -> tuple[list[str], list[str]]:
-        one = run_batch_tasks_async(shouter(), "ab", output_map=text_of, on="ray")
+        one = run_batch_tasks_async(shouter(), "ab", output_map=text_of, sequential=False, on="ray")
         other = run_batch_task_gen_async(make, "ab", output_map=text_of, on="ray")
         return await one, await other
 

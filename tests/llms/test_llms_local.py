@@ -296,7 +296,8 @@ try:
     Agent("small")("hello")
 except KeyboardInterrupt:
     print("interrupted")
-_start(EngineSettings(ModelStore().path("small"), 512, 1, 2))  # freed as soon as it is built
+for _ in range(3):  # freed as soon as it is built
+    _start(EngineSettings(ModelStore().path("small"), 512, 1, 2))
 """
 
 

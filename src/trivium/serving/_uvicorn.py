@@ -154,11 +154,16 @@ class BoundedConnection(H11Protocol):
 
     def show_life(self) -> None:
         """Send a sign of life if a stream of events is open, and its client has read all that came so far."""
-        last, is_read = self._last_response, not self.flow.write_paused
-        if last is not None and is_read and last.response_started and not last.response_complete:
-            ping = self.conn.send(h11.Data(data=PING)) if last.scope.get(IS_STREAM) else b""
-            self.transport.write(ping)
+        if self._is_idle_stream():
+            self.transport.write(self.conn.send(h11.Data(data=PING)))
         self._bounds.deadlines.move(self, None, self._part)
+
+    def _is_idle_stream(self) -> bool:
+        """Return whether it sends a stream of events, all of which its client has read so far."""
+        last = self._last_response
+        if last is None or not last.scope.get(IS_STREAM):
+            return False
+        return last.response_started and not last.response_complete and not self.flow.write_paused
 
     @property
     def _last_response(self) -> RequestResponseCycle | None:
@@ -195,18 +200,18 @@ class UvicornServer(uvicorn.Server):
         ready: Callable[[], object],
         last_resort: LastResort,
     ) -> None:
-        connection = partial(BoundedConnection, bounds=Bounds(limits))
         super().__init__(_config_of(service, grace, limits))
-        self._connection = partial(connection, config=self.config, server_state=self.server_state)
+        self._bounds = Bounds(limits)
         self._service, self._grace, self._ready, self._last_resort = service, grace, ready, last_resort
         self._accepting: list[Background] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup([])
+        given = (self.config, self.server_state, {SHOWS_LIFE: True})
+        make = partial(BoundedConnection, *given, bounds=self._bounds)
         most = max(LEAST_WAITING, min(MOST_WAITING, most_files() // 4))
         for each in sockets or ():
             each.listen(MOST_WAITING)
-            make = partial(self._connection, app_state={SHOWS_LIFE: True})
             self._accepting.append(Background(partial(accept_in_turn, each, make, most)))
         self._ready()
 

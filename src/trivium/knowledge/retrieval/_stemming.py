@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 _VOWELS: Final = "aeiouy"
@@ -38,7 +37,6 @@ _LAST: Final = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """Return the stem of an English word; words of other scripts stay as they are.
 
