@@ -251,7 +251,7 @@ def change(data: st.DataObject, prompt: list[dict[str, Any]]) -> None:
             pass
 
 
-@settings(deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_what_is_sent_in_pieces_is_what_is_sent_at_once(data: st.DataObject) -> None:
     kept = Keeps()

@@ -261,7 +261,7 @@ WAYS: list[Way] = [by_run, by_run_async, by_hand, by_hand_async]
 
 
 @pytest.mark.shows("weak point 5", "Task.run_async", "Task.step_async", "Task.step", "Task.init", "Task.done")
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(plan=plans())
 def test_every_way_to_run_a_task_comes_to_the_same(plan: Plan):
     plan.options.pop("erase_substeps", None)  # which is what is done after the last step of a run
@@ -272,7 +272,7 @@ def test_every_way_to_run_a_task_comes_to_the_same(plan: Plan):
 
 
 @pytest.mark.shows("weak point 5", "TaskConfig.inf_loop_cycle_len")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plan=plans(), action=st.sampled_from(["raise", "status"]), length=st.integers(0, 3))
 def test_run_and_run_async_notice_the_same_loops(plan: Plan, action: str, length: int):
     plan.config |= {"inf_loop_action": action, "inf_loop_cycle_len": length, "inf_loop_wait_factor": 1}

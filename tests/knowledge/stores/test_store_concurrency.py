@@ -25,7 +25,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 SPAWN = multiprocessing.get_context("spawn")
-STATES = 8
+STATES = 5
 """How many states of its source the writer publishes."""
 
 
