@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -130,9 +131,26 @@ def fragile(url: str) -> Module:
     return Fragile(name="fragile")
 
 
+def deadly(url: str) -> Agent:
+    """Asks a tool that is the end of the process as long as a file is not there."""
+
+    @tool(effect="read")
+    def open_it(path: str) -> str:
+        """Open it."""
+        if not Path(path).exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "opened"
+
+    def answer(request: Any) -> Any:
+        asked = request.messages[-1]
+        return call_tool("open_it", path=asked["content"]) if asked["role"] == "user" else "done"
+
+    return Agent(ScriptedModel(answer), tools=[open_it], name="deadly")
+
+
 PROGRAMS: dict[str, Callable[..., Module]] = {
     "clerk": clerk, "slow": partial(clerk, seconds=0.1), "newer": newer_clerk, "echo": echo, "buyer": buyer,
-    "waiter": waiter, "fragile": fragile, "chores": chores, "patient": partial(chores, seconds=0.1),
+    "waiter": waiter, "deadly": deadly, "fragile": fragile, "chores": chores, "patient": partial(chores, seconds=0.1),
 }  # fmt: skip
 
 

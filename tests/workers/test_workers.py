@@ -27,6 +27,7 @@ from trivium.exceptions import (
     RunKilledError,
     RunPausedError,
     UnknownRunError,
+    WorkerLostError,
 )
 from trivium.journal import Journal
 from trivium.journal.lowlevel import queue_of
@@ -35,6 +36,7 @@ from trivium.workers import Worker
 from trivium.workers._presence import Presence
 
 from ._fleet import Fleet
+from ._programs import PROGRAMS
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -175,6 +177,44 @@ def test_a_run_that_exits_has_failed_and_its_worker_works_on(journal: Journal, w
     assert journal.submit("echo", "hi", run_id="b").result(timeout=30).content == "hi"
 
 
+def test_a_run_that_is_the_end_of_its_workers_fails_and_is_tried_again_when_it_is_submitted(
+    journal: Journal, workers: Fleet, tmp_path: Path
+):
+    file = tmp_path / "there"
+    run = journal.submit("deadly", str(file), run_id="a")
+    for _ in range(3):  # the first got as far as the tool, two more no further
+        workers.start("deadly", attempts=2).join(60)
+        assert run.status() == "running"  # as far as anybody knows
+    workers.start("deadly", attempts=2)
+    with pytest.raises(WorkerLostError, match="'a' was the end of its worker 2 times, and got no further") as caught:
+        run.result(timeout=30)
+    assert (caught.value.run_id, caught.value.attempts, run.status()) == ("a", 2, "failed")
+    assert journal.info("a").status == "failed"
+    assert journal.info("a").why.startswith("WorkerLostError: ")
+    file.touch()
+    assert journal.submit("deadly", str(file), run_id="a").result(timeout=30).content == "done"
+
+
+def test_a_run_that_may_be_the_end_of_its_worker_waits_and_can_be_cancelled(journal: Journal, workers: Fleet, url: str):
+    run = journal.submit("waiter", "Wait.", run_id="a")
+    first = workers.start("waiter")
+    next(iter(run.events()))
+    workers.kill(first)
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute("UPDATE trivium_run SET epoch = epoch + 6 WHERE id = 'a'")
+    worker = Worker(PROGRAMS["waiter"](url), journal, poll=0.05)
+    with ThreadPoolExecutor() as threads:
+        working = threads.submit(worker.run)
+        try:
+            until(lambda: worker.runs == ["a"])
+            run.cancel()
+            until(lambda: worker.runs == [])
+            assert (run.status(), journal.info("a").epoch) == ("cancelled", 7)  # it was not begun again
+        finally:
+            worker.stop()
+        working.result(60)
+
+
 def test_runs_at_a_time_and_again_and_again(journal: Journal, workers: Fleet):
     with pytest.raises(ConfigurationError, match="no time zone"):
         journal.submit("echo", "hi", run_id="a", at=datetime(2030, 1, 1))
@@ -233,6 +273,7 @@ def test_what_would_be_in_the_way_of_others_is_not_submitted(journal: Journal, g
         ({"at_once": 0}, "at_once=0 takes no runs"),
         ({"poll": 0}, "give poll above 0"),
         ({"grace": math.nan}, "grace at least 0"),
+        ({"attempts": 0}, "attempts=0 tries no run"),
         ({"queues": {"night": 0}}, "the queue night has 0 runs at once"),
         ({"queues": ["a@b"]}, "which is for runs that workers pass on"),
     ],

@@ -238,15 +238,20 @@ def worker_command(
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of a queue at once in a worker.")] = 16,
     grace: Annotated[float, typer.Option(min=0, metavar="S", help="Seconds that runs have to end.")] = 5.0,
+    attempts: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Times that a run may end its worker without getting further.")
+    ] = 10,
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Go on with runs whose agents were changed meanwhile.")
     ] = False,
     journal: _Journal = _DEFAULT,
 ) -> None:
     """Take runs from the queues of a journal in PostgreSQL; modules of this folder are found."""
-    from trivium.cli import _worker
+    from trivium.cli import _runs, _worker
 
-    _worker.work(references, journal, queue or ["default"], concurrency, grace, accept_changes)
+    opened = _runs.open_journal(journal)
+    opened = opened.accepting_changes() if accept_changes else opened
+    _worker.work(references, opened, queue or ["default"], at_once=concurrency, grace=grace, attempts=attempts)
 
 
 def _queues(journal: _Journal = _DEFAULT, json: _AsJson = False) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from trivium.cli._objects_at import import_agents
-from trivium.cli._runs import format_time, open_journal
+from trivium.cli._runs import format_time
 from trivium.cli._screen import one_line, stdout, write_line
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
@@ -18,7 +18,7 @@ from trivium.workers import Worker
 
 
 def work(
-    references: Sequence[str], journal: str, queues: Sequence[str], concurrency: int, grace: float, accepts: bool
+    references: Sequence[str], journal: Journal, queues: Sequence[str], *, at_once: int, grace: float, attempts: int
 ) -> None:
     """Take runs for the agents at `[name=]module:object` until SIGTERM or Ctrl-C; runs at work have time to end.
 
@@ -26,14 +26,8 @@ def work(
         ConfigurationError: there is no such agent, or the journal is no PostgreSQL database.
         KeyboardInterrupt: Ctrl-C ended it.
     """
-    opened = open_journal(journal)
-    worker = Worker(
-        import_agents(references),
-        opened.accepting_changes() if accepts else opened,
-        queues=dict(map(_queue, queues)),
-        at_once=concurrency,
-        grace=grace,
-    )
+    served, named = import_agents(references), dict(map(_queue, queues))
+    worker = Worker(served, journal, queues=named, at_once=at_once, grace=grace, attempts=attempts)
     pressed: list[int] = []
 
     def stop(number: int, frame: object) -> None:
@@ -46,7 +40,7 @@ def work(
 
     def ready() -> None:
         names, places = one_line(", ".join(worker.served)), one_line(", ".join(worker.queues))
-        write_line(f"working for {names}, from {places} of {one_line(opened.place)}; Ctrl-C ends it")
+        write_line(f"working for {names}, from {places} of {one_line(journal.place)}; Ctrl-C ends it")
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)

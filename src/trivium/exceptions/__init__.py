@@ -125,6 +125,7 @@
     │   ├── RunAliveError (RuntimeError)        the run goes on elsewhere
     │   ├── RunTakenOverError (RuntimeError)    another process resumed the run
     │   ├── RunPausedError                      the run waits for a decision of a person
+    │   ├── WorkerLostError (RuntimeError)      its workers ended again and again at the same place
     │   ├── DecisionNotValidError (ValueError)  nobody whose decisions count has signed it
     │   ├── NoSuchRequestError (KeyError)       nothing of that digest waits for a decision
     │   ├── NestedRunError (RuntimeError)       a run was begun within another one
@@ -170,6 +171,7 @@ from trivium.exceptions._journal import (
     RunTakenOverError,
     UnknownNodeError,
     UnknownRunError,
+    WorkerLostError,
 )
 from trivium.exceptions._knowledge import (
     CollectionNotFoundError,
@@ -433,6 +435,7 @@ __all__ = [
     "UnknownToolError",
     "UnreadableDocumentError",
     "UnsupportedParameterError",
+    "WorkerLostError",
     "WouldDeadlockError",
     "XMLException",
     "XMLFormatError",

@@ -60,6 +60,14 @@ class RunPausedError(JournalError):
         self.tool = tool
 
 
+class WorkerLostError(JournalError, RuntimeError):
+    """The run was the end of its workers, `attempts` times in a row, and recorded nothing more in any of them."""
+
+    def __init__(self, message: str, run_id: str = "", attempts: int = 0) -> None:
+        super().__init__(message, run_id)
+        self.attempts = attempts
+
+
 class NoSuchRequestError(JournalError, KeyError):
     """No request of this digest waits for a decision: it was decided before, or the call is another one now."""
 

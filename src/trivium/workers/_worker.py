@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import platform
+import random
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from trivium.exceptions import (
     RunKilledError,
     RunTakenOverError,
     UnknownRunError,
+    WorkerLostError,
 )
 from trivium.journal import Journal, ask_later
 from trivium.journal.lowlevel import APPLICATION, RECORDS, RUN, SCHEDULED, check_queue, queue_of, quiet_log
@@ -42,6 +44,8 @@ _RETRY: Final = 1.0
 """Seconds until a run is tried again whose journal could not be written."""
 _PASSED_ON: Final = 2.0
 """Seconds between looks at the runs that other workers have passed on: there are few."""
+_PATIENCE: Final = 60.0
+"""The most seconds that a run waits which was the end of its workers, so that others get further meanwhile."""
 
 
 class Worker:
@@ -58,6 +62,8 @@ class Worker:
         at_once: the most runs of a queue at once here.
         poll: seconds between looks at a queue.
         grace: seconds that runs have to end when the worker stops; then they are given to others.
+        attempts: how often in a row a run may be the end of its worker without getting further; then it fails with a
+            `WorkerLostError`, and is tried once more where it is submitted again.
 
     Raises:
         ConfigurationError: the journal is no PostgreSQL database, there is nothing to serve, or a number is none.
@@ -72,15 +78,17 @@ class Worker:
         at_once: int = 16,
         poll: float = 0.2,
         grace: float = 5.0,
+        attempts: int = 10,
     ) -> None:
         self.served = dict(served) if isinstance(served, Mapping) else {served.name: served}
         named = [queues] if isinstance(queues, str) else queues
         self.queues = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named)
         if not self.served or not self.queues:
             raise ConfigurationError("a worker serves modules from queues: give it at least one of each")
-        _check(self.queues, at_once, poll, grace)
+        _check(self.queues, at_once, poll, grace, attempts)
         self.journal, self.id = journal, f"{platform.node()}-{os.getpid()}-{uuid4().hex[:8]}"
         self._queue, self._at_once, self._poll, self._grace = queue_of(journal), at_once, poll, grace
+        self._attempts = attempts
         self._runs: dict[CallNode, str] = {}
         self._cancelled: set[str] = set()
         self._is_stopping, self._missed = False, set[str]()  # no event: a signal may come while its lock is held
@@ -231,12 +239,32 @@ class Worker:
         with CallNode("worker", None) as node:
             self._runs[node] = run_id
             try:
+                await self._hold_back(run_id)
                 await module.acall(
                     *messages, session_id=run_id, run_id=run_id, journal=self.journal, approve=approve, **options
                 )
             finally:
                 del self._runs[node]
                 module.reset(run_id, recursive=True)
+
+    async def _hold_back(self, run_id: str) -> None:
+        """Have a run wait that was the end of its last workers, longer each time: runs beside it get further meanwhile.
+
+        Raises:
+            WorkerLostError: it was that too often.
+        """
+        lost = await run_in_worker(partial(self._queue.lost_attempts, run_id))
+        if lost >= self._attempts:
+            error = WorkerLostError(
+                f"the run {run_id!r} was the end of its worker {lost} times, and got no further: what it does next may "
+                "end the process, or take all of its memory. Submitted again, it is tried once more",
+                run_id,
+                lost,
+            )
+            await run_in_worker(partial(self._queue.give_up, run_id, f"WorkerLostError: {error}"))
+            raise error
+        if lost > 1:
+            await wait(random.uniform(0.5, 1) * min(2.0**lost, _PATIENCE))  # noqa: S311 - not a secret
 
     async def _give(self, run_id: str, queue: str) -> None:
         """Put a run into a queue, from which another worker takes it; wait for the database, if need be.
@@ -280,7 +308,7 @@ class Worker:
             nodes[run_id].kill("it was cancelled")
 
 
-def _check(queues: Mapping[str, int | None], at_once: int, poll: float, grace: float) -> None:
+def _check(queues: Mapping[str, int | None], at_once: int, poll: float, grace: float, attempts: int) -> None:
     """Check the numbers of a worker.
 
     Raises:
@@ -294,5 +322,7 @@ def _check(queues: Mapping[str, int | None], at_once: int, poll: float, grace: f
             )
     if not (at_once > 0 and at_once == int(at_once)):
         raise ConfigurationError(f"at_once={at_once!r} takes no runs: give a whole number, at least 1")
+    if not (attempts > 0 and attempts == int(attempts)):
+        raise ConfigurationError(f"attempts={attempts!r} tries no run: give a whole number, at least 1")
     if not (0 < poll < math.inf and 0 <= grace < math.inf):
         raise ConfigurationError(f"poll={poll!r} and grace={grace!r} are seconds: give poll above 0, grace at least 0")
