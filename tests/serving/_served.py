@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -98,7 +99,7 @@ def make_waiting_shop() -> Agent:
 
 
 def make_blocking() -> Agent:
-    """An agent that calls the tool it is told to: one blocks its thread twice, the other one the server."""
+    """An agent that calls the tool it is told to: one blocks its thread twice, one the server, and one ends it."""
     marks = Path(os.environ["TRIVIUM_TEST_MARKS"])
 
     def block(most: int) -> str:
@@ -118,11 +119,16 @@ def make_blocking() -> Agent:
         """Block the loop of the server."""
         return block(9)
 
+    @tool(effect="read")
+    def crash() -> None:
+        """End the process."""
+        os.kill(os.getpid(), signal.SIGKILL)
+
     def answer(request: Request) -> Any:
         last = request.messages[-1]
         return last["content"] if last["role"] == "tool" else call_tool(last["content"])
 
-    return Agent(ScriptedModel(answer), name="shop", tools=[thread, loop])
+    return Agent(ScriptedModel(answer), name="shop", tools=[thread, loop, crash])
 
 
 @contextmanager

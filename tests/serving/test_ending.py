@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from serving._served import GUARD, approve_all, ask, follow, outcome, own_process, said, start
 from trivium import Agent
+from trivium.journal import Journal
 from trivium.serving import AgentServer
 from trivium.testing import ScriptedModel
 
@@ -84,6 +87,22 @@ def test_a_server_ends_whatever_its_tools_do_and_their_runs_go_on_after_the_rest
         start(client, "loop")
         at_work(4)
         assert ended_by(process, signal.SIGINT, signal.SIGTERM) in (130, 143)  # the second one does not wait
+
+
+def test_a_run_that_is_the_end_of_its_server_each_time_is_given_up(tmp_path: Path):
+    journal = tmp_path / "runs.db"
+    with own_process(journal, marks=tmp_path / "marks", made_by="make_blocking") as (server, client):
+        run = start(client, "crash")
+        assert server.wait(GUARD) == -signal.SIGKILL
+    assert [(each.status, each.futile) for each in Journal(journal).runs()] == [("killed", 0)]
+    with closing(sqlite3.connect(journal)) as database, database:
+        database.execute("UPDATE run SET epoch = epoch + 10")  # as if ten servers had tried it
+    with own_process(journal, marks=tmp_path / "marks", made_by="make_blocking") as (server, client):
+        assert '"kind": "failed"' in follow(client, run)[-1][1]
+        assert server.poll() is None
+    [info] = Journal(journal).runs()
+    assert info.status == "failed"
+    assert info.why.startswith(f"WorkerLostError: the run {run!r} was the end of its process 10 times, and got no")
 
 
 def test_clients_that_read_nothing_do_not_hold_up_the_end(

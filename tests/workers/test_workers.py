@@ -186,7 +186,7 @@ def test_a_run_that_is_the_end_of_its_workers_fails_and_is_tried_again_when_it_i
         workers.start("deadly", attempts=2).join(60)
         assert run.status() == "running"  # as far as anybody knows
     workers.start("deadly", attempts=2)
-    with pytest.raises(WorkerLostError, match="'a' was the end of its worker 2 times, and got no further") as caught:
+    with pytest.raises(WorkerLostError, match="'a' was the end of its process 2 times, and got no further") as caught:
         run.result(timeout=30)
     assert (caught.value.run_id, caught.value.attempts, run.status()) == ("a", 2, "failed")
     assert journal.info("a").status == "failed"

@@ -183,6 +183,10 @@ class Journal:
         """
         return self._store.runs(check_option("run_id", run_id, str, "a text"))[0]
 
+    def give_up(self, run: RunInfo, why: str) -> None:
+        """Note that a run has failed whose process is gone; begun again, it goes on where it was."""
+        self._store.end(run.id, run.epoch, "failed", why)
+
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run, those after a number.
 

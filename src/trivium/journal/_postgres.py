@@ -73,7 +73,8 @@ SELECT id, root, CASE WHEN status = 'running' AND NOT EXISTS (
     SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND classid::bigint << 32 | objid::bigint = hashtextextended(current_schema() || '/trivium_run/' || id, 0)
-) THEN 'killed' ELSE status END, started, ended, why, epoch FROM trivium_run
+) THEN 'killed' ELSE status END, started, ended, why, epoch,
+epoch - coalesce((SELECT epoch FROM trivium_entry WHERE run = id ORDER BY seq DESC LIMIT 1), 0) FROM trivium_run
 """
 _ENTRIES: Final = """
 SELECT seq, kind, node, parent, name, digest, body, at, link FROM trivium_entry

@@ -40,10 +40,6 @@ APPLICATION: Final = "trivium"
 SCHEDULED: Final = "trivium.scheduled"
 RECORDS: Final = f"records-{VERSION}"
 """The version by which DBOS gives workflows to workers: that of the records, so that a release strands none."""
-_LOST: Final = """
-SELECT epoch - coalesce((SELECT epoch FROM trivium_entry WHERE run = id ORDER BY seq DESC LIMIT 1), 0)
-FROM trivium_run WHERE id = %s AND status = 'running'
-"""
 
 _STATUS: Final[Mapping[str, QueueStatus]] = {
     "DELAYED": "scheduled", "ENQUEUED": "queued", "PENDING": "running", "SUCCESS": "done", "ERROR": "failed",
@@ -262,21 +258,6 @@ class RunQueue:
             )
             for each in left:
                 self.client.resume_workflow(each.workflow_id, queue_name=each.queue_name)
-
-    def lost_attempts(self, run_id: str) -> int:
-        """Return how many attempts of a run in a row have recorded nothing, of which the last ended with its process.
-
-        0: the last one has recorded something or ended by itself, or the run was never begun.
-        """
-        with self.connections.use(run_id) as connection:
-            row = connection.execute(_LOST, (run_id,)).fetchone()
-        return 0 if row is None else row[0]
-
-    def give_up(self, run_id: str, why: str) -> None:
-        """Note that a run without a process has failed, so that it is tried again when it is submitted again."""
-        query = "UPDATE trivium_run SET status = 'failed', ended = %s, why = %s WHERE id = %s AND status = 'running'"
-        with self.connections.use(run_id) as connection:
-            connection.execute(query, (time.time(), why, run_id))
 
     def cancelled(self, run_ids: Iterable[str]) -> list[str]:
         """Return those of some runs that were cancelled."""

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -59,7 +60,10 @@ CREATE TABLE IF NOT EXISTS part (digest TEXT PRIMARY KEY, before TEXT, body TEXT
 CREATE TABLE IF NOT EXISTS head (run TEXT, part TEXT, PRIMARY KEY (run, part)) WITHOUT ROWID;
 COMMIT;
 """
-_RUNS: Final = "SELECT id, root, status, started, ended, why, epoch, owner FROM run"
+_RUNS: Final = """
+SELECT id, root, status, started, ended, why, epoch,
+    epoch - coalesce((SELECT epoch FROM entry WHERE run = id ORDER BY seq DESC LIMIT 1), 0), owner FROM run
+"""
 _ENTRIES: Final = """
 SELECT seq, kind, node, parent, name, digest, body, at, link FROM entry WHERE run = ? AND seq >= ? ORDER BY seq
 """
@@ -243,13 +247,11 @@ class SQLiteRunStore:
             rows = database.execute(_RUNS + where + " ORDER BY started DESC", values).fetchall()
         if run_id is not None and not rows:
             raise unknown_run(self.place, run_id)
-        return [self._info_of(*row) for row in rows]
+        infos = [(RunInfo(*row[:-1]), row[-1]) for row in rows]
+        return [replace(each, status="killed") if self._is_killed(each, owner) else each for each, owner in infos]
 
-    def _info_of(
-        self, run_id: str, root: str, status: RunStatus, started: float, ended: float, why: str, epoch: int, owner: str
-    ) -> RunInfo:
-        is_killed = status == "running" and self._holder(run_id, status, epoch, owner) is None
-        return RunInfo(run_id, root, "killed" if is_killed else status, started, ended, why, epoch)
+    def _is_killed(self, run: RunInfo, owner: str) -> bool:
+        return run.status == "running" and self._holder(run.id, run.status, run.epoch, owner) is None
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run after the one of a number; see `Store.entries`."""

@@ -163,6 +163,7 @@ class RunInfo:
         ended: when it ended last; None: it has not.
         why: the error that ended it, on one line.
         epoch: how often it was begun or resumed.
+        futile: how many of these times, the latest ones, have recorded nothing.
     """
 
     id: str
@@ -172,6 +173,7 @@ class RunInfo:
     ended: float | None
     why: str
     epoch: int
+    futile: int = 0
 
     @property
     def root_status(self) -> NodeStatus:

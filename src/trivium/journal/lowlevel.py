@@ -9,6 +9,7 @@ from trivium.lazy import lazy_names
 if TYPE_CHECKING:
     from trivium.journal._codec import Codec, digest_of
     from trivium.journal._fingerprints import fingerprint_chain
+    from trivium.journal._held_back import ATTEMPTS, hold_back
     from trivium.journal._journal import attempt_of, queue_of
     from trivium.journal._postgres import PostgresRunStore
     from trivium.journal._postgres_connections import PostgresConnections
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APPLICATION",
+    "ATTEMPTS",
     "RECORDS",
     "RUN",
     "SCHEDULED",
@@ -34,6 +36,7 @@ __all__ = [
     "check_queue",
     "digest_of",
     "fingerprint_chain",
+    "hold_back",
     "queue_of",
     "quiet_log",
     "recorded_read",
@@ -41,6 +44,8 @@ __all__ = [
 
 _HOMES = {
     "APPLICATION": "_queue",
+    "ATTEMPTS": "_held_back",
+    "hold_back": "_held_back",
     "RECORDS": "_queue",
     "RUN": "_queue",
     "SCHEDULED": "_queue",

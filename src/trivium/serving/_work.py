@@ -17,6 +17,7 @@ from trivium.commander.lowlevel import run_in_worker
 from trivium.events import to_json_value
 from trivium.exceptions import JournalError, RunKilledError, RunPausedError, RunTakenOverError, UnknownRunError
 from trivium.journal import Journal, ask_later
+from trivium.journal.lowlevel import hold_back
 from trivium.module import Module
 from trivium.schema import Message, Usage
 from trivium.serving._admission import Admission
@@ -134,6 +135,8 @@ class Work:
         try:
             module = self.module(request.name)
             run.kill = run.work.cancel
+            if request.epoch:  # taken up from another server, or from the one before
+                await hold_back(self._journal, run.id)
             async with self.memories.turn_of(module, request.owner, request.session):
                 if run.is_lost:
                     return

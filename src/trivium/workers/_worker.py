@@ -6,7 +6,6 @@ import logging
 import math
 import os
 import platform
-import random
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
@@ -24,10 +23,19 @@ from trivium.exceptions import (
     RunKilledError,
     RunTakenOverError,
     UnknownRunError,
-    WorkerLostError,
 )
 from trivium.journal import Journal, ask_later
-from trivium.journal.lowlevel import APPLICATION, RECORDS, RUN, SCHEDULED, check_queue, queue_of, quiet_log
+from trivium.journal.lowlevel import (
+    APPLICATION,
+    ATTEMPTS,
+    RECORDS,
+    RUN,
+    SCHEDULED,
+    check_queue,
+    hold_back,
+    queue_of,
+    quiet_log,
+)
 from trivium.module import Module
 from trivium.workers._agents import fingerprints_of
 from trivium.workers._presence import Presence
@@ -44,8 +52,6 @@ _RETRY: Final = 1.0
 """Seconds until a run is tried again whose journal could not be written."""
 _PASSED_ON: Final = 2.0
 """Seconds between looks at the runs that other workers have passed on: there are few."""
-_PATIENCE: Final = 60.0
-"""The most seconds that a run waits which was the end of its workers, so that others get further meanwhile."""
 
 
 class Worker:
@@ -78,7 +84,7 @@ class Worker:
         at_once: int = 16,
         poll: float = 0.2,
         grace: float = 5.0,
-        attempts: int = 10,
+        attempts: int = ATTEMPTS,
     ) -> None:
         self.served = dict(served) if isinstance(served, Mapping) else {served.name: served}
         named = [queues] if isinstance(queues, str) else queues
@@ -239,32 +245,13 @@ class Worker:
         with CallNode("worker", None) as node:
             self._runs[node] = run_id
             try:
-                await self._hold_back(run_id)
+                await hold_back(self.journal, run_id, self._attempts)
                 await module.acall(
                     *messages, session_id=run_id, run_id=run_id, journal=self.journal, approve=approve, **options
                 )
             finally:
                 del self._runs[node]
                 module.reset(run_id, recursive=True)
-
-    async def _hold_back(self, run_id: str) -> None:
-        """Have a run wait that was the end of its last workers, longer each time: runs beside it get further meanwhile.
-
-        Raises:
-            WorkerLostError: it was that too often.
-        """
-        lost = await run_in_worker(partial(self._queue.lost_attempts, run_id))
-        if lost >= self._attempts:
-            error = WorkerLostError(
-                f"the run {run_id!r} was the end of its worker {lost} times, and got no further: what it does next may "
-                "end the process, or take all of its memory. Submitted again, it is tried once more",
-                run_id,
-                lost,
-            )
-            await run_in_worker(partial(self._queue.give_up, run_id, f"WorkerLostError: {error}"))
-            raise error
-        if lost > 1:
-            await wait(random.uniform(0.5, 1) * min(2.0**lost, _PATIENCE))  # noqa: S311 - not a secret
 
     async def _give(self, run_id: str, queue: str) -> None:
         """Put a run into a queue, from which another worker takes it; wait for the database, if need be.
