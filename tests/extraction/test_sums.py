@@ -75,3 +75,17 @@ def test_an_amount_without_a_currency_is_in_that_of_the_record() -> None:
         case = Case(Document(content=PAID), parse_fields(fields))
         case.check({"total": "1021,91", "tax": "163,16", "currency": "GBP"})
         assert case.result()["fields"]["total"]["value"] == {"amount": 1021.91, "currency": currency}
+
+
+def test_the_amounts_of_items_are_in_the_currency_of_the_record_too() -> None:
+    fields = parse_fields("currency, items: list of {name, price: money}, tip: {to, price: money}")
+    case = Case(Document(content="All in GBP, not EUR.\nTea 3,00\nRum 4 USD\nAda 1,00"), fields)
+    items = [{"name": "Tea", "price": "3,00"}, {"name": "Rum", "price": "4 USD"}, {"name": "Rum", "price": None}]
+    case.check({"currency": "GBP", "items": items, "tip": {"to": "Ada", "price": "1,00"}})
+    found = case.result()["fields"]
+    assert [each["price"] for each in found["items"]["value"]] == [
+        {"amount": 3, "currency": "GBP"},
+        {"amount": 4, "currency": "USD"},
+        None,
+    ]
+    assert found["tip"]["value"]["price"] == {"amount": 1, "currency": "GBP"}

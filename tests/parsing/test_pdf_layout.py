@@ -90,6 +90,20 @@ PAGES: list[tuple[str, list[Placed], str]] = [
         ],
         "Ada Ltd\nMain Street 1\n12345 Town\nCountry\n\nInvoice 17\nby Ada\nfor Bob\nof May",
     ),
+    (
+        "a table below them, and sums beside notes",
+        [
+            *column(72, 700, "Ada Ltd|Main Street 1|12345 Town|Country"),
+            *column(350, 705, "Invoice 17|by Ada|for Bob|of May"),
+            *column(72, 640, "Apples|Pears"),
+            *column(350, 640, "2 kg|1 kg"),
+            *column(450, 640, "6,00 EUR|4,50 EUR"),
+            *column(72, 604, "Notes|Paid by card|on 3 May"),
+            *column(350, 599, "Net|Tax|Sum"),
+        ],
+        "Ada Ltd\nMain Street 1\n12345 Town\nCountry\n\nInvoice 17\nby Ada\nfor Bob\nof May\n\n"
+        "Apples   2 kg   6,00 EUR\nPears   1 kg   4,50 EUR\n\nNotes\nPaid by card\non 3 May\n\nNet\nTax\nSum",
+    ),
     ("a word in parts, side by side", [(72, 700, "Rech"), (94.5, 700, "nung 17")], "Rechnung 17"),
     ("a word that is drawn twice", [(72, 700, "Total"), (72.3, 700, "Total"), (110, 700, "5")], "Total   5"),
     ("paragraphs", column(72, 700, "One|two") + column(72, 640, "Three"), "One\ntwo\n\nThree"),

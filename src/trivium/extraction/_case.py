@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from trivium.extraction._alternatives import alternatives
@@ -151,8 +150,8 @@ class Case:
     def _correct(self) -> None:
         """Replace a total and a tax by those of the largest sum of the document, of which the model told nothing.
 
-        An amount that has no currency in the document is in the one that the record itself has. Line items have the
-        quantity and the price of the product that their row states.
+        An amount that has no currency in the document, also one of a line item, is in the one that the record itself
+        has. Line items have the quantity and the price of the product that their row states.
         """
         for field in self.fields:
             if isinstance(rows := self._findings.get(field.name), ListEvidence) and field.is_rows:
@@ -166,10 +165,8 @@ class Case:
         asked = [field.name for field in self.fields if field.kind == "text" and asks_currency(field)]
         texts = [each.value for text in asked if isinstance(each := self._findings.get(text), Evidence)]
         codes = [code for code in texts if code in CODES]
-        for field in self.fields:
-            bare = self._findings.get(field.name)
-            if codes and field.kind == "money" and isinstance(bare, Evidence) and not bare.value["currency"]:
-                self._findings[field.name] = replace(bare, value={**bare.value, "currency": codes[0]})
+        if codes:
+            self._findings = {name: finding.in_currency(codes[0]) for name, finding in self._findings.items()}
 
     def result(self) -> dict[str, Any]:
         """Return the record: the value of each field with page, line and quote, or the reason for which it has none.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias, cast
 
 NOT_STATED = "the document does not state it"
 """The reason of a refusal if nothing was proposed: there is nothing to ask again about."""
@@ -25,6 +25,12 @@ class Evidence:
     quote: str
     start: int
     end: int
+
+    def in_currency(self, code: str) -> Self:
+        """Return an amount of money that has no currency as one in this; anything else as it is."""
+        value: Any = self.value  # pyright narrows an attribute to an unknown mapping
+        is_bare = isinstance(value, Mapping) and cast("Mapping[str, Any]", value).get("currency", "") is None
+        return replace(self, value={**value, "currency": code}) if is_bare else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,10 @@ class GroupEvidence:
             if isinstance(part, Refusal) and part.reason != NOT_STATED
         )
 
+    def in_currency(self, code: str) -> Self:
+        """Return the group with its amounts that have no currency in this one."""
+        return replace(self, parts={name: part.in_currency(code) for name, part in self.parts.items()})
+
 
 @dataclass(frozen=True, slots=True)
 class ListEvidence:
@@ -75,6 +85,10 @@ class ListEvidence:
         """The values of the items."""
         return [item.value for item in self.items]
 
+    def in_currency(self, code: str) -> Self:
+        """Return the list with its amounts that have no currency in this one."""
+        return replace(self, items=tuple(item.in_currency(code) for item in self.items))
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -85,6 +99,10 @@ class Refusal:
     """
 
     reason: str
+
+    def in_currency(self, code: str) -> Self:
+        """Return the refusal: it has no amount."""
+        return self
 
 
 Finding: TypeAlias = Evidence | GroupEvidence | ListEvidence | Refusal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from trivium.parsing._boxes import Box, Run
 _PIECE = re.compile(r"[^\W_]+|[\W_]")
 _LETTER = re.compile("(?s).")
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*")
+_AMOUNT = re.compile(r"[\W\d_]*\d[.,]\d\d(?:[\W_]*|[A-Z]{3})")
 _CELL_GAP = "   "
 _MOST_CELLS = 4000
 """A page with more of them has no columns that anybody would read: its lines go across."""
@@ -252,7 +253,11 @@ def _with_line(row: Sequence[_Cell], line: Sequence[_Cell], step: float, followi
 
 
 def _is_number(cell: _Cell) -> bool:
-    return _NUMBER.fullmatch("".join(word.text for word in cell.words)) is not None
+    return _NUMBER.fullmatch(_text(cell)) is not None
+
+
+def _text(cell: _Cell) -> str:
+    return "".join(word.text for word in cell.words)
 
 
 def _cells(row: Sequence[_Cell]) -> Iterator[_Cell]:
@@ -315,15 +320,28 @@ def _gutters(band: Sequence[_Cell]) -> list[float]:
 
 
 def _stretches(band: Sequence[_Cell], gutter: float) -> Iterator[list[_Cell]]:
-    """Yield the cells between those that reach across the gutter, from top to bottom."""
+    """Yield the cells between those that reach across the gutter, and between tables that do, from top to bottom."""
     stretch: list[_Cell] = []
+    tables = {id(cell) for cell in _in_tables(band, gutter)}
     for cell in sorted(band, key=lambda cell: cell.top):
-        if cell.left < gutter < cell.right:
+        if cell.left < gutter < cell.right or id(cell) in tables:
             yield stretch
             stretch = []
         else:
             stretch.append(cell)
     yield stretch
+
+
+def _in_tables(band: Sequence[_Cell], gutter: float) -> Iterator[_Cell]:
+    """Yield the cells of rows with amounts, at least two below each other, that stand on both sides of the gutter."""
+    table: list[list[_Cell]] = []
+    for row in (*_rows(band), []):
+        if len(row) >= 3 and row[0].right <= gutter <= row[-1].left and _AMOUNT.fullmatch(_text(row[-1])):
+            table.append(row)
+            continue
+        if len(table) > 1:
+            yield from chain.from_iterable(table)
+        table = []
 
 
 def _are_columns(left: Sequence[_Cell], right: Sequence[_Cell]) -> bool:
