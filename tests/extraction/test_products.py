@@ -39,6 +39,14 @@ def test_items_have_the_quantity_and_price_of_the_product_in_their_row() -> None
     assert items(TABLE, *given) == [("Zitronensäure 100ml", 100, 1), ("Gelierzucker", 50, 1.45), ("Pfand", 15, 3.1)]
 
 
+def test_the_number_of_an_article_is_no_description_where_words_stand_beside_it() -> None:
+    given = [("ZS997", 100, "1,00"), ("GZ250", 50, "1,45"), ("Pfand", 15, "3,10")]
+    assert [each[0] for each in items(TABLE, *given)] == ["Zitronensäure 100ml", "Gelierzucker", "Pfand"]
+    fields = "items: list of {article number: text, quantity: number, price: money}"
+    assert [each[0] for each in items(TABLE, *given[:2], fields=fields)] == ["ZS997", "GZ250"]
+    assert [each[0] for each in items("1   ZS997   5 Stk   1,00   5,00", ("ZS997", 5, "1,00"))] == ["ZS997"]
+
+
 def test_what_is_no_part_of_the_sum_of_the_rows_is_left_out() -> None:
     given = [
         ("Zitronensäure 100ml", 100, "1,00"),

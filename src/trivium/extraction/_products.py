@@ -18,6 +18,9 @@ from trivium.extraction._source import SourceText
 _QUANTITY = re.compile(r"quantit|\bqty\b|\bcount\b|\bunits\b|menge|anzahl|stück|cantidad|aantal", re.IGNORECASE)
 _PRICE = re.compile(r"price|preis|\bprix\b|prezzo|precio|prijs|\brate\b", re.IGNORECASE)
 _WHOLE = re.compile(r"total|\bsum\b|amount|gesamt|summe|betrag|montant|gross|brutto", re.IGNORECASE)
+_WORDED = re.compile(r"descri|\bname\b|designation|désignation|bezeichnung|beschreibung", re.IGNORECASE)
+_CODE = re.compile(r"(?=\S*\d)[A-Z\d][A-Z\d./_-]{2,}")
+_CELL = re.compile(r"\S+(?: \S+)*")
 _DECIMALS = re.compile(r"\d[.,]\d\d")
 _MANY = 50
 """Places of a description that are searched for a row."""
@@ -109,9 +112,10 @@ def _is_product(text: str, product: Decimal, price: Money, amount: MoneySpan) ->
 def checked_rows(field: Field, found: ListEvidence, source: SourceText) -> ListEvidence:
     """Return line items with the quantity and the price of the product that the row of each states.
 
-    A model takes the number of an item for its quantity, or the price before a discount, gives an item twice, or a sum
-    as one more. An item whose row states no product, or several of which none is nearer to what was found, is left as
-    it is; but where the products add up to an amount of the document, what is no part of that sum is left out.
+    A model takes the number of an item for its quantity, the number of an article for its description, or the price
+    before a discount, gives an item twice, or a sum as one more. An item whose row states no product, or several of
+    which none is nearer to what was found, is left as it is; but where the products add up to an amount of the
+    document, what is no part of that sum is left out.
 
     Args:
         field: the list of line items; nothing is done unless it asks for one quantity and one price.
@@ -123,7 +127,11 @@ def checked_rows(field: Field, found: ListEvidence, source: SourceText) -> ListE
     if quantity is None or price is None or text is None:
         return found
     rows = _Rows(source, _Names(text, quantity, price))
-    items = [item for each in found.items if isinstance(each, GroupEvidence) and (item := rows.checked(each))]
+    column = next(part for part in field.columns if part.name == text)
+    groups = [each for each in found.items if isinstance(each, GroupEvidence)]
+    if _WORDED.search(f"{column.name.replace('_', ' ')} {column.description}"):
+        groups = [GroupEvidence({**each.parts, text: _in_words(each.parts[text], source)}) for each in groups]
+    items = [item for each in groups if (item := rows.checked(each))]
     if not rows.is_whole():
         return replace(found, items=tuple(items))
     kept = [item for item in items if rows.holds(item)]
@@ -191,6 +199,22 @@ class _Rows:
         price = item.parts[self._names.price]
         is_product = isinstance(price, Evidence) and (price.start, price.end) in self._taken
         return is_product or (isinstance(price, Evidence) and not _value(price))
+
+
+def _in_words(described: Evidence | Refusal, source: SourceText) -> Evidence | Refusal:
+    """Return the words in the row of the number of an article; anything else, and one without words, as it is."""
+    if not isinstance(described, Evidence) or not _CODE.fullmatch(described.quote):
+        return described
+    start, end = _line(source.text, described.start)
+    cells = [each for each in _CELL.finditer(source.text, start, end) if end - start <= _LONGEST]
+    best = max(cells, key=_letters, default=None)
+    if best is None or _letters(best) < 4 or best.start() <= described.start < best.end():
+        return described
+    return Evidence(best[0], best[0], *best.span())
+
+
+def _letters(cell: re.Match[str]) -> int:
+    return sum(map(str.isalpha, cell[0]))
 
 
 def _quote(item: GroupEvidence, text: str) -> str:
