@@ -2,7 +2,8 @@
 
 ``python calibrate.py learn DIR --sets open --models default`` writes ``src/trivium/extraction/calibration.json`` from
 what ``run.py --output DIR`` found there. ``python calibrate.py measure DIR --sets reserved`` writes
-``docs/confidence.md`` with its figures and charts, from documents that were not learned from. DIR has a folder for each
+``docs/confidence.md`` with its figures and charts, from documents that were not learned from: of a set of which every
+second document is to be learned from, ``perl:odd`` is one half and ``perl:even`` the other. DIR has a folder for each
 model.
 
 The model is a logistic regression of a few signs (`trivium.extraction._confidence`); its penalty is one standard
@@ -16,6 +17,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +40,7 @@ class Place(NamedTuple):
     """A field of a document: its outcome, and the signs of its value, if it has one."""
 
     model: str
+    group: str
     document: str
     field: str
     outcome: str
@@ -50,7 +53,7 @@ def places_of(folder: Path, names: Iterable[str]) -> Iterator[Place]:
     from run import SETS, Set, case_of
 
     for model in sorted(path for path in folder.iterdir() if path.is_dir()):
-        for name in names:
+        for name, _, half in (each.partition(":") for each in names):
             results = model / f"{name}.jsonl"
             if not results.exists():
                 continue
@@ -58,14 +61,15 @@ def places_of(folder: Path, names: Iterable[str]) -> Iterator[Place]:
             files = SETS.get(name, own)
             truth = json.loads(files.truth.read_text(encoding="utf-8"))
             fields = parse_fields(files.fields.read_text(encoding="utf-8"))
-            for line in map(json.loads, results.read_text(encoding="utf-8").splitlines()):
+            lines = sorted(map(json.loads, results.read_text(encoding="utf-8").splitlines()), key=itemgetter("source"))
+            for line in lines[half == "even" :: 2 if half else 1]:
                 case = case_of(line, read(files.texts / line["source"]), fields, 0)
                 for field, wanted in truth[line["source"]].items():
                     if isinstance(wanted, list):
                         continue  # line items are counted apart
                     got = case.result()["fields"][field]["value"]
                     signs = case.signs(field)[0] if got is not None and case.signs(field) else {}
-                    yield Place(model.name, line["source"], field, outcome_of(wanted, got), signs)
+                    yield Place(model.name, name, line["source"], field, outcome_of(wanted, got), signs)
 
 
 def fit(places: Sequence[Place]) -> tuple[dict[str, float], float]:
@@ -117,7 +121,7 @@ def learn(folder: Path, sets: Sequence[str], models: Sequence[str]) -> None:
     weights, intercept = fit(given)
     threshold = threshold_of(checked)
     models = sorted({place.model for place in given})
-    documents = len({(place.model, place.document) for place in given})
+    documents = len({place[:3] for place in given})
     made = (
         f"benchmarks/extract/calibrate.py learn: {len(given)} values of {documents} documents ({', '.join(sets)}) by "
         f"{', '.join(models)}"
@@ -132,10 +136,8 @@ def learn(folder: Path, sets: Sequence[str], models: Sequence[str]) -> None:
     content["sets"] = list(sets)
     TARGET.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(TARGET.read_text(encoding="utf-8"))
-    for model in models:
-        print(
-            f"{model}, cross-validated: {summary([p for p in checked if p.model == model], places, model, threshold)}"
-        )
+    for kind in sorted({place[:2] for place in places}):
+        print(f"{', '.join(kind)}, cross-validated: {summary(of_kind(checked, kind), of_kind(places, kind), threshold)}")
 
 
 class Figures(NamedTuple):
@@ -159,9 +161,13 @@ class Figures(NamedTuple):
         )
 
 
-def summary(given: Sequence[Place], places: Sequence[Place], model: str, threshold: float) -> Figures:
-    """Count what a threshold does to the values of a model."""
-    own = [place for place in places if place.model == model]
+def of_kind(places: Iterable[Place], kind: tuple[str, ...]) -> list[Place]:
+    """Return the places of a model and a group."""
+    return [place for place in places if place[:2] == kind]
+
+
+def summary(given: Sequence[Place], own: Sequence[Place], threshold: float) -> Figures:
+    """Count what a threshold does to values."""
     absent = sum(place.outcome in ("empty", "invented") for place in own)
     # A value that a sum of the document told has no confidence, and is given.
     told = [place.outcome for place in own if not place.signs and place.outcome in ("exact", "wrong", "invented")]
@@ -200,15 +206,15 @@ def page(given: Sequence[Place], places: Sequence[Place], known: dict[str, Any],
     yield f"`{known['made']}`."
     on = "the same documents, cross-validated" if set(sets) & set(known["sets"]) else "other documents"
     yield f"Measured on {on} ({', '.join(sets)}), with the default threshold of {known['threshold']:.2f}:\n"
-    yield "| model | documents | fields | exact, all given | exact | wrong | invented, all given | invented | lost |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-    for model in sorted({place.model for place in places}):
-        own = [place for place in given if place.model == model]
-        found = summary(own, places, model, known["threshold"])
-        documents = len({place.document for place in places if place.model == model})
+    yield "| model | set | documents | fields | exact, all given | exact | wrong | invented, all given | invented | lost |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for kind in sorted({place[:2] for place in places}):
+        own = of_kind(places, kind)
+        found = summary(of_kind(given, kind), own, known["threshold"])
+        documents = len({place.document for place in own})
         lost = found.exact_before - found.exact
         yield (
-            f"| {model} | {documents} | {found.present} | {found.exact_before / found.present:.1%} | "
+            f"| {' | '.join(kind)} | {documents} | {found.present} | {found.exact_before / found.present:.1%} | "
             f"{found.exact / found.present:.1%} | {found.wrong} | {found.invented_before} of {found.absent} | "
             f"**{found.invented} of {found.absent}** | {lost} of {found.exact_before} right values |"
         )

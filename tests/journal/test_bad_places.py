@@ -218,7 +218,7 @@ def test_notes_do_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.Monke
 def test_files_that_are_damaged_and_races_end_well():
     """A part of what benchmarks/journal does."""
     rows = {"damage": 9, "races": 2, "branches": 4}
-    command = [sys.executable, "benchmarks/journal", *rows, "--count", "30"]
+    command = [sys.executable, "benchmarks/journal", *rows, "--count", "12"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     heads = [at for at, line in enumerate(ran.stdout.splitlines()) if line.startswith("| store |")]
