@@ -199,19 +199,17 @@ class Case:
     def confidence(self, name: str) -> float | None:
         """Return the probability that a value is right; None if it is not known, as of a list or a group."""
         found = self.signs(name)
-        return round(confidence(found[0]), 3) if found else None
+        return round(confidence(found), 3) if found else None
 
-    def signs(self, name: str) -> list[dict[str, float]]:
+    def signs(self, name: str) -> dict[str, float]:
         """Return the signs of the confidence of a value; none if the model told no probabilities.
 
         Lists and groups have none: the calibration is of single values, each with the tokens of its own.
         """
-        certain = self._certain.get(name)
-        field = next(field for field in self.fields if field.name == name)
-        if certain is None or field.kind in ("list", "group"):
-            return []
-        others = [each for other, rest in self._findings.items() if other != name for each in evidence_in(rest)]
-        return [signs(field, each, certain, others, self._source) for each in evidence_in(self._findings[name])]
+        certain, finding = self._certain.get(name), self._findings[name]
+        if certain is None or not isinstance(finding, Evidence):
+            return {}
+        return signs(next(field for field in self.fields if field.name == name), finding, certain, self._source)
 
     def _doubt(self, field: Field, finding: Finding, given: float | None) -> dict[str, Any]:
         """Return the confidence of a value; of a doubtful one also the alternatives."""

@@ -30,13 +30,11 @@ class Certainty(NamedTuple):
 
     Args:
         stated: the log odds of any value at all against null.
-        mean: the mean log probability of the value's tokens.
-        least: the log probability of the least certain of them.
+        least: the log probability of the least certain token of the value.
         position: the number of values before it in the answer.
     """
 
     stated: float
-    mean: float
     least: float
     position: int = 0
 
@@ -87,8 +85,7 @@ def certainties(tokens: Sequence[TokenLogprob], choices: Container[str] = ()) ->
         # The space before a value is of its first token, which decides between a value and null.
         inside = [token for token, at in zip(tokens, starts, strict=False) if start - 1 <= at < last]
         if inside:
-            logs = [token.logprob for token in inside]
-            found[name] = Certainty(_log_odds(inside[0]), sum(logs) / len(logs), min(logs), len(found))
+            found[name] = Certainty(_log_odds(inside[0]), min(token.logprob for token in inside), len(found))
     return found
 
 
@@ -110,33 +107,28 @@ def _log_odds(first: TokenLogprob) -> float:
     return log((1 - min(none, 1 - _LEAST)) / none)
 
 
-def signs(
-    field: Field, finding: Evidence, certainty: Certainty, others: Sequence[Evidence], source: SourceText
-) -> dict[str, float]:
+def signs(field: Field, finding: Evidence, certainty: Certainty, source: SourceText) -> dict[str, float]:
     """Return the signs from which the confidence of a value is computed, by name.
+
+    Tried, and worth nothing beside these: the mean of the tokens' probabilities, the number of other values of the kind
+    in the document, and whether another field has the same evidence.
 
     Args:
         field: the field.
         finding: its value, with its evidence.
         certainty: the model's certainty.
-        others: the evidence of the other fields.
         source: the document.
     """
-    start, end = finding.start, finding.end
-    kind = field.kind if field.kind != "integer" else "number"
-    amount = {"date": len(source.dates), "money": len(source.money), "number": len(source.numbers)}.get(kind, 0)
     labels = [at for word in distinguishing_words(field) for at in source.ends_of(word)]
     return {
         "stated": certainty.stated,
         "first": float(certainty.position == 0),  # a small model hesitates before the first value
-        "mean": max(certainty.mean, -3.0),
         "least": max(certainty.least, -8.0),
-        "labelled": float(any(0 <= start - at <= _NEAR for at in labels)),
-        "shared": float(any(other.start < end and start < other.end for other in others)),
-        "candidates": log2(1 + amount),
+        "labelled": float(any(0 <= finding.start - at <= _NEAR for at in labels)),
         "places": log2(1 + len(source.find_all(finding.quote))),
         "words": log2(1 + len(finding.quote.split())),
-        "is_text": float(kind in ("text", "choice")),
+        "is_text": float(field.kind == "text"),
+        "is_choice": float(field.kind == "choice"),
     }
 
 
