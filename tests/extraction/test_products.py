@@ -65,6 +65,13 @@ def test_what_is_no_part_of_the_sum_of_the_rows_is_left_out() -> None:
     assert items(TABLE, given[0], given[-1]) == [("Zitronensäure 100ml", 100, 1), ("Versand", None, 3)]
 
 
+def test_another_line_is_no_item_of_price_0() -> None:
+    text = "Pfand   3,10   15 Kisten   46,50\nTasche   1 Stk   0,00\nKennzeichen   M-MM 0\n"
+    given = [("Pfand", 15, "3,10"), ("Tasche", 1, "0,00"), ("Kennzeichen", None, "0")]
+    assert [each[0] for each in items(text, *given)] == ["Pfand", "Tasche"]
+    assert [each[0] for each in items(text, *given[1:])] == ["Tasche", "Kennzeichen"]  # where no row states a product
+
+
 @pytest.mark.parametrize(
     ("text", "given", "right"),
     [

@@ -113,9 +113,10 @@ def checked_rows(field: Field, found: ListEvidence, source: SourceText) -> ListE
     """Return line items with the quantity and the price of the product that the row of each states.
 
     A model takes the number of an item for its quantity, the number of an article for its description, or the price
-    before a discount, gives an item twice, or a sum as one more. An item whose row states no product, or several of
-    which none is nearer to what was found, is left as it is; but where the products add up to an amount of the
-    document, what is no part of that sum is left out.
+    before a discount, gives an item twice, a sum as one more, or another line as an item of price 0. An item whose row
+    states no product, or several of which none is nearer to what was found, is left as it is; but where rows state
+    products, an item of price 0 that is not written with cents is left out, and where they add up to an amount of the
+    document, so is what is no part of that sum.
 
     Args:
         field: the list of line items; nothing is done unless it asks for one quantity and one price.
@@ -132,11 +133,14 @@ def checked_rows(field: Field, found: ListEvidence, source: SourceText) -> ListE
     if _WORDED.search(f"{column.name.replace('_', ' ')} {column.description}"):
         groups = [GroupEvidence({**each.parts, text: _in_words(each.parts[text], source)}) for each in groups]
     items = [item for each in groups if (item := rows.checked(each))]
-    if not rows.is_whole():
-        return replace(found, items=tuple(items))
-    kept = [item for item in items if rows.holds(item)]
-    others = [_quote(item, text) for item in items if item not in kept]
-    left = [Refusal(f"{other} is no part of the sum of the other items, {rows.sum}") for other in others]
+    if rows.is_whole():
+        kept, why = (
+            [item for item in items if rows.holds(item)],
+            f"is no part of the sum of the other items, {rows.sum}",
+        )
+    else:
+        kept, why = [item for item in items if not rows.is_of_nothing(item)], "has no price, as other items have"
+    left = [Refusal(f"{_quote(item, text)} {why}") for item in items if item not in kept]
     return replace(found, items=tuple(kept), refusals=(*found.refusals, *left))
 
 
@@ -194,11 +198,19 @@ class _Rows:
         stated = [span for span, _ in self._source.money.get(self.sum, ())]
         return len(self._taken) > 1 and any(CENTS.search(self._source.text, *span) for span in stated)
 
+    def is_of_nothing(self, item: GroupEvidence) -> bool:
+        """Tell whether an item has a price of 0 and is not free, where rows state products."""
+        return bool(self._taken) and _value(item.parts[self._names.price]) == 0 and not self._is_free(item)
+
     def holds(self, item: GroupEvidence) -> bool:
-        """Tell whether an item is one of the products, or costs nothing."""
+        """Tell whether an item is one of the products, or free."""
         price = item.parts[self._names.price]
         is_product = isinstance(price, Evidence) and (price.start, price.end) in self._taken
-        return is_product or (isinstance(price, Evidence) and not _value(price))
+        return is_product or self._is_free(item)
+
+    def _is_free(self, item: GroupEvidence) -> bool:
+        price = item.parts[self._names.price]
+        return isinstance(price, Evidence) and not _value(price) and bool(_DECIMALS.search(price.quote))
 
 
 def _in_words(described: Evidence | Refusal, source: SourceText) -> Evidence | Refusal:
