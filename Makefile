@@ -47,7 +47,7 @@ test: dev .peers/mcp-servers/.ready .peers/agentdojo/.ready .peers/inspect-ai/.r
 	@scripts/install-debian-packages test
 	$(TRIVIUM) models fetch small
 	@$(PYTHON_BIN) -m compileall -q src
-	$(PYTHON_BIN) -m pytest -n 3 --dist worksteal --ignore tests/test_costs.py
+	$(PYTHON_BIN) -m pytest -n 4 --dist worksteal --ignore tests/test_costs.py
 	@# What things cost is measured with nothing beside it.
 	$(PYTHON_BIN) -m pytest -q tests/test_costs.py
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -200,7 +201,8 @@ def test_a_server_that_goes_away_in_the_middle_is_reported(tmp_path: Path, monke
                 main = psutil.Process(server.get_pid())
                 everyone = [main, *main.children(recursive=True)]
                 for each in everyone:
-                    each.kill()
+                    with suppress(psutil.NoSuchProcess):  # it has noticed that the first one is gone
+                        each.kill()
                 psutil.wait_procs(everyone)
 
         with pytest.raises(StoreConnectionError) as raised:

@@ -47,7 +47,7 @@ def nodes_of_items_in_the_end() -> list[TaskNode]:
 @pytest.mark.shows("run_batch_tasks(items)", "run_batch_tasks(batch_size)", "weak point 4", "weak point 11")
 @pytest.mark.parametrize(
     ("how", "many"),
-    [({}, 10_000), ({"sequential": False, "batch_size": 16}, 2_500), ({"sequential": False}, 2_500)],
+    [({}, 10_000), ({"sequential": False, "batch_size": 16}, 5_000), ({"sequential": False}, 5_000)],
 )
 def test_while_many_items_run_nothing_grows(how: dict[str, Any], many: int):
     blocks: list[int] = []

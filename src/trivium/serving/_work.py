@@ -135,9 +135,9 @@ class Work:
         try:
             module = self.module(request.name)
             run.kill = run.work.cancel
-            if request.epoch:  # taken up from another server, or from the one before
-                await hold_back(self._journal, run.id)
             async with self.memories.turn_of(module, request.owner, request.session):
+                if request.epoch:  # taken up from another server, or from the one before
+                    await hold_back(self._journal, run.id)
                 if run.is_lost:
                     return
                 run.kill = str
