@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-__all__ = ["postgres_server", "quick_folder"]
+import psutil
+
+__all__ = ["kill_postgres", "postgres_server", "quick_folder"]
 
 _MEMORY = Path("/dev/shm")
 
@@ -36,3 +38,13 @@ def postgres_server() -> Generator[Any]:
             yield server
         finally:
             server.cleanup()
+
+
+def kill_postgres(server: Any) -> None:
+    """Kill a server and all that serve with it, at once; some end by themselves when they notice the first one gone."""
+    postmaster = psutil.Process(server.get_pid())
+    family = [postmaster, *postmaster.children(recursive=True)]
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(family)

@@ -11,17 +11,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import psutil
 import pypdf
 import pytest
 
 from _disks import mounted
-from _postgres import postgres_server
+from _postgres import kill_postgres, postgres_server
 from trivium.exceptions import (
     StoreConnectionError,
     StoreDamagedError,
@@ -198,12 +196,7 @@ def test_a_server_that_goes_away_in_the_middle_is_reported(tmp_path: Path, monke
 
         def kill(event: Any) -> None:
             if isinstance(event, IngestEvent) and event.data.outcome == "reading":
-                main = psutil.Process(server.get_pid())
-                everyone = [main, *main.children(recursive=True)]
-                for each in everyone:
-                    with suppress(psutil.NoSuchProcess):  # it has noticed that the first one is gone
-                        each.kill()
-                psutil.wait_procs(everyone)
+                kill_postgres(server)
 
         with pytest.raises(StoreConnectionError) as raised:
             ingest(store, folder, listeners=[kill])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -12,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 
-from _postgres import postgres_server
+from _postgres import kill_postgres, postgres_server
 from knowledge.stores._kinds import Words, chunks_of, opened, serve, texts_of
 from knowledge.stores._qdrant_server import fake_qdrant
 from trivium.exceptions import (
@@ -40,15 +37,6 @@ from trivium.knowledge.stores import (
 )
 
 OLD, NEW = ["old 0", "old 1"], ["new 0", "new 1", "new 2"]
-
-
-def kill(server: Any) -> None:
-    """The server and all that serve with it, at once."""
-    postmaster = psutil.Process(server.get_pid())
-    family = [postmaster, *postmaster.children(recursive=True)]
-    for process in family:
-        os.kill(process.pid, signal.SIGKILL)
-    psutil.wait_procs(family)
 
 
 def until(check: Callable[[], Any]) -> None:
@@ -76,14 +64,14 @@ def test_a_postgres_that_is_killed_serves_whole_sources_when_it_is_back() -> Non
                     with psycopg.connect(config.url, autocommit=True) as watcher:
                         until(lambda: watcher.execute(waiting).fetchone() or running.done())  # noqa: B023
                         assert not running.done()
-                    kill(server)
+                    kill_postgres(server)
                     with pytest.raises(StoreConnectionError):
                         running.result()
                     blocker.close()
                 server.ensure_postgres_running()
                 assert texts_of(store) == OLD
                 assert [record.chunks for record in store.sources()] == [2]
-            kill(server)
+            kill_postgres(server)
             with pytest.raises(StoreConnectionError, match="see that it runs"):
                 store.count()
             server.ensure_postgres_running()
