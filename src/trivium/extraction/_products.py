@@ -124,13 +124,13 @@ def checked_rows(field: Field, found: ListEvidence, source: SourceText) -> ListE
         source: the document.
     """
     quantity, price = _only(field, ("number", "integer"), _QUANTITY), _only(field, ("money",), _PRICE)
-    text = next((part.name for part in field.columns if part.kind == "text"), None)
-    if quantity is None or price is None or text is None:
+    column = next((part for part in field.columns if part.kind == "text"), None)
+    if quantity is None or price is None or column is None:
         return found
+    text = column.name
     rows = _Rows(source, _Names(text, quantity, price))
-    column = next(part for part in field.columns if part.name == text)
     groups = [each for each in found.items if isinstance(each, GroupEvidence)]
-    if _WORDED.search(f"{column.name.replace('_', ' ')} {column.description}"):
+    if _WORDED.search(_asked(column)):
         groups = [GroupEvidence({**each.parts, text: _in_words(each.parts[text], source)}) for each in groups]
     items = [item for each in groups if (item := rows.checked(each))]
     if rows.is_whole():
@@ -258,5 +258,9 @@ def _only(field: Field, kinds: tuple[str, ...], asks: re.Pattern[str]) -> str | 
     parts = [part for part in field.columns if part.kind in kinds]
     if len(parts) != 1:
         return None
-    words = f"{parts[0].name.replace('_', ' ')} {parts[0].description}"
+    words = _asked(parts[0])
     return parts[0].name if asks.search(words) and not _WHOLE.search(words) else None
+
+
+def _asked(part: Field) -> str:
+    return f"{part.name.replace('_', ' ')} {part.description}"
