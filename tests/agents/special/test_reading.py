@@ -154,6 +154,36 @@ def test_a_number_alone_stands_for_its_sentence(written: str, shown: str):
     assert check.feed(written) + check.end() == shown
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("[2] It is due on Monday.", "NO"),
+        ("It is due on Monday [2].", "It is due on Monday [1]."),
+        ("[1] The rent is 950 EUR.", "The rent is 950 EUR [1]."),
+        ("[4] Smoking is forbidden.", "NO"),
+        ("[1]", "The rent is 950 EUR [1]."),
+        ("[2]", "NO"),
+    ],
+)
+def test_a_sentence_that_is_copied_with_its_number_needs_half_of_the_question(written: str, shown: str):
+    """It supports itself, whatever was asked: small models write so where they find no answer."""
+    check = AnswerCheck(reading("How high is the rent?"), "How high?", "NO", references=False)
+    assert check.feed(written) + check.end() == shown
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Who drew the diagrams that belong to the plan?", "The flowcharts were created by Ada [1]."),
+        ("Who is the king of a country where it never rains?", "NO"),
+    ],
+)
+def test_the_words_of_the_question_may_be_few_but_not_none(question: str, shown: str):
+    text = "The flowcharts were created by Ada for the heating plan.\n\nThey show the rooms.\n"
+    check = AnswerCheck(reading(question, text), question, "NO", references=False)
+    assert check.feed("The flowcharts were created by Ada.") + check.end() == shown
+
+
 def test_a_word_that_stands_somewhere_is_no_answer_where_nothing_else_fits():
     text = "Backspace: delete the character to the left of the cursor.\n"
     assert not reading("Which key combination opens the terminal of the desktop?", text).supporting_spans(

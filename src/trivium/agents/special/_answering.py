@@ -118,7 +118,9 @@ class AnswerCheck:
         plain = _MARK.sub("", statement).strip()
         if not any(map(str.isalnum, plain)):
             return plain
-        spans = [each for each in self._reading.supporting_spans(plain, named) if self._reading.is_relevant(each)]
+        # A sentence that is copied as it was shown, number first, supports itself: it is no better than a number alone.
+        is_fit = self._reading.is_asked_for if _MARK.match(statement) else self._reading.is_relevant
+        spans = [each for each in self._reading.supporting_spans(plain, named) if is_fit(each)]
         if not spans:
             is_wrong = self._no_answer and (_REFUSAL.search(plain) or self._reading.has_unknown_terms(plain))
             return "" if is_wrong else plain
