@@ -165,7 +165,7 @@ def test_a_number_alone_stands_for_its_sentence(written: str, shown: str):
         ("[2]", "NO"),
     ],
 )
-def test_a_sentence_that_is_copied_with_its_number_needs_half_of_the_question(written: str, shown: str):
+def test_a_sentence_that_is_copied_behind_its_number_needs_words_of_the_question(written: str, shown: str):
     """It supports itself, whatever was asked: small models write so where they find no answer."""
     check = AnswerCheck(reading("How high is the rent?"), "How high?", "NO", references=False)
     assert check.feed(written) + check.end() == shown

@@ -34,8 +34,8 @@ _KEY: Final = 6
 # A statement that only repeats the question, as a yes, has words of many sentences: nearly all must be in one.
 _CITED, _UNCITED, _REPEATED = 0.4, 0.55, 0.7
 _OF_BOTH: Final = 0.25  # of question and statement together, since one new word may be in many sentences
-_OF_QUESTION_IN_CHUNK: Final = 0.18  # with its headings
-_OF_QUESTION: Final = 0.5  # of its words that were read, in a sentence that the model names by its number only
+_OF_QUESTION_IN_CHUNK: Final = 0.2  # with its headings
+_OF_QUESTION: Final = 0.25  # in a sentence that the model named by its number alone, or copied behind it
 _OF_TWO: Final = 0.1  # the penalty of two sentences against one
 _MOST: Final = 3
 
@@ -178,9 +178,9 @@ class Reading:
         return self._share(self._question, self._around_span(span)) >= _OF_QUESTION_IN_CHUNK
 
     def is_asked_for(self, span: Span) -> bool:
-        """Test whether a span has half of the question's words, of those that stand in any sentence that was read."""
+        """Test whether a span itself has enough words of the question."""
         held = frozenset[str]().union(*self._words[span[0] - 1 : span[1]])
-        return self._share(self._question.intersection(self._counts), held) >= _OF_QUESTION
+        return self._share(self._question, held) >= _OF_QUESTION
 
     def sentence(self, number: int) -> str:
         """Return a sentence by its number, without the sign of a list; "" if it is not what was asked for."""
