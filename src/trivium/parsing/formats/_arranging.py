@@ -304,8 +304,9 @@ def _bands(cells: Sequence[_Cell]) -> Iterator[list[_Cell]]:
 def _columns(band: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]] | None:
     """Return the two sides of the gutter with most lines beside it; None if the lines go across."""
     best: tuple[list[_Cell], list[_Cell]] | None = None
+    band, rows = sorted(band, key=lambda cell: cell.top), _rows(band)
     for gutter in _gutters(band):
-        for stretch in _stretches(band, gutter):
+        for stretch in _stretches(band, rows, gutter):
             left = [cell for cell in stretch if cell.right <= gutter]
             right = [cell for cell in stretch if cell.left >= gutter]
             if _are_columns(left, right) and (best is None or len(stretch) > len(best[0]) + len(best[1])):
@@ -319,11 +320,11 @@ def _gutters(band: Sequence[_Cell]) -> list[float]:
     return [each - 0.5 for each, third in zip(lefts, lefts[2:], strict=False) if third - each < 3]
 
 
-def _stretches(band: Sequence[_Cell], gutter: float) -> Iterator[list[_Cell]]:
+def _stretches(band: Sequence[_Cell], rows: Sequence[list[_Cell]], gutter: float) -> Iterator[list[_Cell]]:
     """Yield the cells between those that reach across the gutter, and between tables that do, from top to bottom."""
     stretch: list[_Cell] = []
-    tables = {id(cell) for cell in _in_tables(band, gutter)}
-    for cell in sorted(band, key=lambda cell: cell.top):
+    tables = {id(cell) for cell in _in_tables(rows, gutter)}
+    for cell in band:
         if cell.left < gutter < cell.right or id(cell) in tables:
             yield stretch
             stretch = []
@@ -332,10 +333,10 @@ def _stretches(band: Sequence[_Cell], gutter: float) -> Iterator[list[_Cell]]:
     yield stretch
 
 
-def _in_tables(band: Sequence[_Cell], gutter: float) -> Iterator[_Cell]:
+def _in_tables(rows: Sequence[list[_Cell]], gutter: float) -> Iterator[_Cell]:
     """Yield the cells of rows with amounts, at least two below each other, that stand on both sides of the gutter."""
     table: list[list[_Cell]] = []
-    for row in (*_rows(band), []):
+    for row in (*rows, []):
         if len(row) >= 3 and row[0].right <= gutter <= row[-1].left and _AMOUNT.fullmatch(_text(row[-1])):
             table.append(row)
             continue
