@@ -32,6 +32,9 @@ class DocChatAgentConfig(ChatAgentConfig):
             longer passages it reads the sentences nearest to the question, with those around them.
         filter: a condition on the metadata of the chunks to search; see `Where`. None: all chunks.
         conversation_mode: make a question complete from the conversation before it, by one more request to the model.
+        confirm: ask the model whether an answer that the documents support is correct, by one more request for a single
+            token, and show it only if it is probably so, else `no_answer`; the text comes all at once, at its end.
+            None: for models whose name says that they have one to four billion parameters, which seldom abstain.
         relevance_extractor_config: the model, or the config of one, that picks the relevant sentences; None: the model
             reads all of them, since citations do not need it.
         references: put the list of sources below the answer; else it is only data of the message.
@@ -48,6 +51,7 @@ class DocChatAgentConfig(ChatAgentConfig):
     max_context: int = Field(default=3600, ge=1)
     filter: Any = None
     conversation_mode: bool = True
+    confirm: bool | None = None
     relevance_extractor_config: Any = None
     references: bool = True
     no_answer: str = NO_ANSWER
