@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -46,6 +47,15 @@ class Stateless:
         asked = sum(each["role"] == "assistant" for each in request.messages)
         time.sleep(self.seconds)
         yield from ScriptedModel([self.answers[asked]]).stream(request)
+
+
+class Stuck(Stateless):
+    """Answers once, and then no more: its runs have begun, and do not end."""
+
+    def stream(self, request: Any) -> Iterator[Any]:
+        if any(each["role"] == "assistant" for each in request.messages):
+            threading.Event().wait()
+        yield from super().stream(request)
 
 
 def clerk(url: str, *, seconds: float = 0.0, kind: Callable[..., Any] = Stateless, **options: Any) -> Agent:
@@ -149,8 +159,9 @@ def deadly(url: str) -> Agent:
 
 
 PROGRAMS: dict[str, Callable[..., Module]] = {
-    "clerk": clerk, "slow": partial(clerk, seconds=0.1), "newer": newer_clerk, "echo": echo, "buyer": buyer,
-    "waiter": waiter, "deadly": deadly, "fragile": fragile, "chores": chores, "patient": partial(chores, seconds=0.1),
+    "clerk": clerk, "slow": partial(clerk, seconds=0.1), "stuck": partial(clerk, kind=Stuck), "newer": newer_clerk,
+    "echo": echo, "buyer": buyer, "waiter": waiter, "deadly": deadly, "fragile": fragile, "chores": chores,
+    "patient": partial(chores, seconds=0.1),
 }  # fmt: skip
 
 

@@ -131,7 +131,7 @@ def test_a_worker_that_stops_gives_its_runs_to_others(journal: Journal, workers:
 
 
 def test_the_runs_of_an_older_release_wait_for_a_worker_that_has_it(journal: Journal, workers: Fleet):
-    old = workers.start("slow")
+    old = workers.start("stuck")
     runs = [journal.submit("clerk", "Go.", run_id=f"run-{number}") for number in range(3)]
     for run in runs:
         next(each for each in run.events() if each.kind == "outcome")

@@ -99,6 +99,7 @@ def test_an_answer_from_the_results_of_tools_needs_none():
         ("qwen2.5-coder-0.5b", None, 1),
         ("llama-3.1-70b", None, 1),
         ("phi-13b", None, 1),
+        ("qwen3-30b-a3b", None, 1),
         ("gpt-4o", None, 1),
         ("gpt-4o", True, 2),
         ("qwen2.5-coder-1.5b", False, 1),

@@ -34,7 +34,7 @@ _IS_IT: Final = "Is this answer correct? Reply yes or no."
 _LIKELIEST: Final = 10
 _SURE: Final = 0.67
 """The least probability of a yes. Of 71 questions of `benchmarks/knowledge` that serve to choose settings, the embedded
-1.5B is less sure of 7 answers, none of which is right, and surer of 23 right ones and 5 others."""
+1.5B is less sure of 7 answers, none of which is right, and surer of 27, of which 23 are."""
 
 
 class AnswerCheck:
