@@ -22,6 +22,9 @@ RENT = "The rent is 950 EUR [1]."
 SHOWN = f"{RENT}\n\n[1] lease.txt:3"
 
 
+LONG = document(LEASE + "".join(f"\nRoom {number} has a window.\n" for number in range(20)), "lease.txt")
+
+
 def said(yes: float) -> list[Delta]:
     """A reply to whether an answer is correct: yes with this probability."""
     top = (("Yes", log(yes)), (" no", log(1 - yes)))
@@ -51,7 +54,7 @@ def test_an_answer_is_shown_if_the_model_probably_finds_it_correct(reply: Any, s
         if isinstance(event, DeltaEvent):
             pieces.append(event.piece)
 
-    message = doc_agent([["The rent is ", "950 EUR [2].", Usage(500, 9)], reply], confirm=True)(
+    message = doc_agent([["The rent is ", "950 EUR [2].", Usage(500, 9)], reply], LONG, confirm=True)(
         "How much is the rent?", listeners=[hear]
     )
     assert message.content == shown
@@ -61,7 +64,7 @@ def test_an_answer_is_shown_if_the_model_probably_finds_it_correct(reply: Any, s
 
 
 def test_the_question_is_one_token_behind_the_answer():
-    agent = doc_agent([RENT, "Yes"], confirm=True)
+    agent = doc_agent([RENT, "Yes"], LONG, confirm=True)
     agent.answer_from_docs("How much is the rent?")
     asked, again = cast("ScriptedModel", agent.model).requests
     assert list(again.messages[: len(asked.messages)]) == list(
@@ -73,7 +76,7 @@ def test_the_question_is_one_token_behind_the_answer():
 
 @pytest.mark.parametrize("written", ["DO-NOT-KNOW", "Elephants live in Africa."])
 def test_what_the_documents_do_not_support_needs_no_confirmation(written: str):
-    agent = doc_agent([written, "yes"], confirm=True)
+    agent = doc_agent([written, "yes"], LONG, confirm=True)
     assert not is_found(agent("How much is the rent?"))
     assert len(cast("ScriptedModel", agent.model).requests) == 1
 
@@ -83,11 +86,17 @@ def test_an_answer_from_the_results_of_tools_needs_none():
         """Tell the pay."""
         return "9 EUR"
 
-    agent = doc_agent([call_tool("pay"), RENT, "no"], confirm=True, tools=[pay])
+    agent = doc_agent([call_tool("pay"), RENT, "no"], LONG, confirm=True, tools=[pay])
     result = Task(agent, interactive=False).run("How much is the rent, and the pay?", turns=4)
     assert result is not None
     assert RENT.removesuffix(" [1].") in result.content
     assert len(cast("ScriptedModel", agent.model).requests) == 2
+
+
+def test_of_few_sentences_the_check_by_words_is_enough():
+    agent = doc_agent([RENT, "no"], confirm=True)
+    assert is_found(agent("How much is the rent?"))
+    assert len(cast("ScriptedModel", agent.model).requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,6 +118,6 @@ def test_small_models_are_asked_unless_the_config_says_otherwise(name: str, conf
     model = ScriptedModel([RENT, "yes"], name=name)
     store = SQLiteStoreConfig(embedding=None)
     agent = DocChatAgent(DocChatAgentConfig(llm=model, vecdb=store, conversation_mode=False, confirm=confirm))
-    agent.ingest_docs([document(LEASE, "lease.txt")])
+    agent.ingest_docs([LONG])
     assert is_found(agent("How much is the rent?"))
     assert len(model.requests) == requests

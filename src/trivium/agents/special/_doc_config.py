@@ -33,8 +33,9 @@ class DocChatAgentConfig(ChatAgentConfig):
         filter: a condition on the metadata of the chunks to search; see `Where`. None: all chunks.
         conversation_mode: make a question complete from the conversation before it, by one more request to the model.
         confirm: ask the model whether an answer that the documents support is correct, by one more request for a single
-            token, and show it only if it is probably so, else `no_answer`; the text comes all at once, at its end.
-            None: for models whose name says that they have one to four billion parameters, which seldom abstain.
+            token, if it has read 20 sentences or more, and show it only if it is probably so, else `no_answer`; the
+            text then comes all at once, at its end. None: for models whose name says that they have one to four billion
+            parameters, which seldom abstain.
         relevance_extractor_config: the model, or the config of one, that picks the relevant sentences; None: the model
             reads all of them, since citations do not need it.
         references: put the list of sources below the answer; else it is only data of the message.
