@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from math import log
 from typing import Any, cast
 
@@ -63,14 +64,19 @@ def test_an_answer_is_shown_if_the_model_probably_finds_it_correct(reply: Any, s
     assert message.usage == (Usage(540, 10) if isinstance(reply, list) else Usage(500, 9))
 
 
+def test_an_answer_is_confirmed_in_a_loop_too():
+    agent = doc_agent([RENT, said(0.7), RENT, said(0.6)], LONG, confirm=True)
+    asked = [asyncio.run(agent.answer_from_docs_async("How much is the rent?")) for _ in range(2)]
+    assert [is_found(each) for each in asked] == [True, False]
+
+
 def test_the_question_is_one_token_behind_the_answer():
     agent = doc_agent([RENT, "Yes"], LONG, confirm=True)
     agent.answer_from_docs("How much is the rent?")
     asked, again = cast("ScriptedModel", agent.model).requests
-    assert list(again.messages[: len(asked.messages)]) == list(
-        asked.messages
-    )  # so that a server need not read it again
-    assert [each["role"] for each in again.messages[len(asked.messages) :]] == ["assistant", "user"]
+    *before, answer, question = again.messages
+    assert before == list(asked.messages)  # a server that keeps them need not read them again
+    assert [answer["role"], question["role"]] == ["assistant", "user"]
     assert (again.parameters["max_tokens"], again.parameters["temperature"]) == (1, 0)
 
 

@@ -111,11 +111,10 @@ class AnswerCheck:
         """Whether the documents support the answer, and nothing else may."""
         return bool(self._numbers and self._no_answer)
 
-    def withdraw(self) -> str:
-        """Take the answer back, of which nothing was shown; return the text to show in its place."""
+    def withdraw(self) -> None:
+        """Take the answer back, of which nobody has seen anything: it is `no_answer`."""
         self._numbers.clear()
         self.shown = self._no_answer
-        return self.shown
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -207,23 +206,24 @@ class CitingModel(WrappedModel):
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Send the request to the model, and yield the parts of its answer that may be shown."""
         check = self.check = self._new_check(request)
-        calls, ending, held = False, list[Delta](), list[str]()
+        calls, ending = False, list[Delta]()
         async with aclosing(deltas_of(self._model, request)) as deltas:
             async for delta in deltas:
                 calls = calls or isinstance(delta, ToolCallPart)
                 if isinstance(delta, str):  # "" too, as a sign of life
-                    held.append(check.feed(delta))
-                    yield "" if self._confirm else held[-1]
+                    piece = check.feed(delta)
+                    yield "" if self._confirm else piece
                 elif isinstance(delta, ToolCallPart | Reasoning):
                     yield delta
                 else:
                     ending.append(delta)
-        held.append(check.release() if calls else check.end())
+        rest = check.release() if calls else check.end()
         if self._confirm and check.may_be_withdrawn:
             asked = await self._ask(request, check.written)
             ending = [each + asked.usage if isinstance(each, Usage) else each for each in ending]
-            held = held if asked.probability >= _SURE else [check.withdraw()]
-        yield "".join(held) if self._confirm else held[-1]
+            if asked.probability < _SURE:
+                check.withdraw()
+        yield check.shown if self._confirm else rest
         for delta in ending:
             yield delta
 

@@ -140,7 +140,7 @@ class Reading:
         found: list[Span] = []
         missing = own
         for span in [*ranked[:1], *cited]:
-            held = frozenset[str]().union(*self._words[span[0] - 1 : span[1]])
+            held = self._held(span)
             if not found or missing & held:
                 found.append(span)
                 missing -= held
@@ -148,6 +148,9 @@ class Reading:
 
     def _sentences(self, span: Span) -> Sequence[Sentence]:
         return self.sentences[span[0] - 1 : span[1]]
+
+    def _held(self, span: Span) -> frozenset[str]:
+        return frozenset[str]().union(*self._words[span[0] - 1 : span[1]])
 
     def _around_span(self, span: Span) -> frozenset[str]:
         return self._around[id(self.sentences[span[0] - 1].chunk)]
@@ -179,8 +182,7 @@ class Reading:
 
     def is_asked_for(self, span: Span) -> bool:
         """Test whether a span itself has enough words of the question."""
-        held = frozenset[str]().union(*self._words[span[0] - 1 : span[1]])
-        return self._share(self._question, held) >= _OF_QUESTION
+        return self._share(self._question, self._held(span)) >= _OF_QUESTION
 
     def sentence(self, number: int) -> str:
         """Return a sentence by its number, without the sign of a list; "" if it is not what was asked for."""
