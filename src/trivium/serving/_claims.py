@@ -14,7 +14,7 @@ from trivium.serving._tasks import Turns
 
 LEAST_PAUSE: Final = 0.01
 MOST_PAUSE: Final = 0.1
-"""Seconds between two attempts to get a turn that another server has."""
+"""Seconds between two attempts to get a turn that another server has, or that belongs to an earlier run."""
 
 
 class RunClaims:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Hashable, Mapping
+from collections.abc import AsyncGenerator, Collection, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import Final
 
+from trivium.commander import wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.exceptions import UnknownRunError
 from trivium.journal import Journal
 from trivium.module import Module
-from trivium.serving._claims import RunClaims
+from trivium.serving._claims import LEAST_PAUSE, MOST_PAUSE, RunClaims
 from trivium.serving._conversation import session_id_of
+from trivium.serving._store import RunRequest, RunStore
 
 WARM_SESSIONS: Final = 1000
 """The conversations whose messages stay in memory between their runs."""
@@ -24,19 +26,40 @@ class Memories:
 
     Args:
         journal: the journal of the runs.
+        store: what was asked.
         claims: the turns of the conversations, over all servers.
     """
 
-    def __init__(self, journal: Journal, claims: RunClaims) -> None:
-        self._journal, self._claims = journal, claims
+    def __init__(self, journal: Journal, store: RunStore, claims: RunClaims) -> None:
+        self._journal, self._store, self._claims = journal, store, claims
         self._warm: OrderedDict[Hashable, tuple[Module, str]] = OrderedDict()
         """The conversations that modules remember, by their session ids, each with its module and its last run."""
 
     def turn_of(self, module: Module, owner: str, session: str) -> AbstractAsyncContextManager[None]:
         """Return the turn of a conversation: one run after the other, where the module remembers any."""
-        if all(each.memory is None for _, each in module.named_modules()):
-            return nullcontext()
-        return self._claims.turn("session", owner, session)
+        return self._claims.turn("session", owner, session) if _remembers(module) else nullcontext()
+
+    @asynccontextmanager
+    async def turn_of_run(self, module: Module, request: RunRequest, served: Collection[str]) -> AsyncGenerator[None]:
+        """Wait for the turn of a run in its conversation, after those that were asked for before it.
+
+        Where several servers share a database, one of those may be at no server just now: its server has ended.
+
+        Args:
+            module: the module.
+            request: the run.
+            served: the names of what this server serves.
+        """
+        owner, session, pause = request.owner, request.session, LEAST_PAUSE
+        is_ordered = self._store.database.is_shared and _remembers(module)
+        first = partial(self._store.first_in, owner, session, served)
+        while True:
+            async with self.turn_of(module, owner, session):  # given back meanwhile: an earlier run may need it here
+                if not is_ordered or await run_in_worker(first) in (request.id, None):
+                    yield
+                    return
+            await wait(pause)
+            pause = min(pause * 2, MOST_PAUSE)
 
     @asynccontextmanager
     async def remembered(self, module: Module, session_id: Hashable, before: str, last: str) -> AsyncGenerator[None]:
@@ -75,3 +98,7 @@ class Memories:
         for module in served.values():
             async with self.turn_of(module, owner, session):
                 module.reset(session_id, recursive=True)
+
+
+def _remembers(module: Module) -> bool:
+    return any(each.memory is not None for _, each in module.named_modules())

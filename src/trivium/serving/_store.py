@@ -271,6 +271,20 @@ class RunStore:
         where = " WHERE owner = ? AND session = ? AND state = 'paused' ORDER BY created, id LIMIT 1"
         return next(iter(self._requests(where, owner, session)), None)
 
+    def first_in(self, owner: str, session: str, served: Collection[str]) -> str | None:
+        """Return the id of the oldest active run of a conversation that can go on; None: there is none.
+
+        Args:
+            owner: the owner.
+            session: the conversation.
+            served: the names of what this server serves; of the others only runs that a server is at work on count.
+        """
+        goes_on = f"(name IN ({_marks(served)}) OR NOT {self.database.is_free})"
+        where = f"owner = ? AND session = ? AND state IN (?, ?) AND {goes_on} ORDER BY created, id LIMIT 1"
+        query = f"SELECT id FROM trivium_served WHERE {where}"  # noqa: S608 - marks alone
+        found = self.database.read(query, (owner, session, *ACTIVE, *served))
+        return str(found[0][0]) if found else None
+
     def unfinished_in(self, owner: str, session: str) -> RunRequest | None:
         """Return the latest run of a conversation that has not ended; None: there is none."""
         where = " WHERE owner = ? AND session = ? AND ended = 0 ORDER BY created DESC, id LIMIT 1"

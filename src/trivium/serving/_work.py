@@ -65,7 +65,7 @@ class Work:
         self._served, self._journal, self._store, self._claims = served, journal, store, claims
         self._admission, self._timeout, self._structured, self._check = admission, timeout, structured, check
         self._writer = EventWriter(store, self.lose)
-        self.memories, self.watch = Memories(journal, claims), Watch(store)
+        self.memories, self.watch = Memories(journal, store, claims), Watch(store)
         self.at_work: dict[str, ServedRun] = {}
         self.is_draining = False
         self.metrics: defaultdict[str, Metrics] = defaultdict(Metrics)
@@ -135,7 +135,7 @@ class Work:
         try:
             module = self.module(request.name)
             run.kill = run.work.cancel
-            async with self.memories.turn_of(module, request.owner, request.session):
+            async with self.memories.turn_of_run(module, request, self._served):
                 if request.epoch:  # taken up from another server, or from the one before
                     await hold_back(self._journal, run.id)
                 if run.is_lost:
