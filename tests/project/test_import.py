@@ -68,6 +68,30 @@ def test_a_loud_import_is_seen(tmp_path: Path, bad: str):
     assert run(bad, tmp_path / "home").returncode != 0
 
 
+BUILT = """
+from pydantic import BaseModel
+from trivium import Agent, DocMetaData
+from trivium.testing import ScriptedModel
+assert Agent(ScriptedModel(["Hi."]))("Hello").content == "Hi."
+
+def built(model):
+    complete = [each.__name__ for each in model.__subclasses__() if each.__pydantic_complete__]
+    return complete + [name for each in model.__subclasses__() for name in built(each)]
+
+assert not built(BaseModel), built(BaseModel)
+
+class Own(DocMetaData):
+    number: int = 0
+
+assert built(BaseModel) == ["Own"], built(BaseModel)
+"""
+
+
+def test_a_plain_agent_builds_no_model_of_pydantic_and_one_of_a_user_is_built_at_once(tmp_path: Path):
+    done = run(BUILT, tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_quiet_import_passes(tmp_path: Path):
     done = run("import json", tmp_path / "home", "-O")
     assert done.returncode == 0, done.stderr

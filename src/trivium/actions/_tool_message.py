@@ -135,6 +135,7 @@ class ToolMessage(OlderNames):
         for name, reason in cls.options_without_effect.items():
             if vars(cls).get(name) is not None:
                 warnings.warn(f"{cls.__name__}.{name} has no effect: {reason}", NoEffectWarning, stacklevel=3)
+        super().__pydantic_init_subclass__(**kwargs)
 
     @classmethod
     def _check_effects(cls) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trivium.schema import LLMMessage
 
 R = TypeVar("R")
-_DEFAULTS = AgentConfig()
+_DEFAULTS = AgentConfig.model_construct()
 
 
 class AgentNames(Module):

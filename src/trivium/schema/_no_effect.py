@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from trivium.schema._built_late import BuiltLate
 
 
 class NoEffectWarning(UserWarning):
@@ -28,7 +30,7 @@ class NoEffect(NamedTuple):
     reason: str
 
 
-class ConfigModel(BaseModel):
+class ConfigModel(BuiltLate):
     """The base of all configs: values are checked, and options without effect warned of, however they are set.
 
     That is: in the constructor, as an attribute, by `model_copy(update=…)`, or as the default of a subclass. An option
@@ -46,15 +48,15 @@ class ConfigModel(BaseModel):
     options_without_effect: ClassVar[dict[str, str]] = {}
 
     @classmethod
-    def __pydantic_on_complete__(cls) -> None:
-        super().__pydantic_on_complete__()
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
         inherited = cls.options_without_effect
         marks = ((name, mark) for name, field in cls.model_fields.items() for mark in field.metadata)
         cls.options_without_effect = {name: mark.reason for name, mark in marks if isinstance(mark, NoEffect)}
         anew = {name: _default_of(cls, name) for name in inherited.keys() - cls.options_without_effect.keys()}
         for base in cls.__bases__ if anew else ():
             if issubclass(base, ConfigModel):
-                _warn_of(cls, base, anew, 4)
+                _warn_of(cls, base, anew, 3)
 
     def model_post_init(self, context: Any, /) -> None:
         """Warn of the options without effect that were set to another value than their default."""

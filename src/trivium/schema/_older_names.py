@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from trivium.schema._built_late import BuiltLate
+
 if TYPE_CHECKING:
     OlderNames = BaseModel
 else:
@@ -14,7 +16,7 @@ else:
     class _OlderFields(type(BaseModel)):
         __fields__ = property(lambda cls: cls.model_fields)
 
-    class OlderNames(BaseModel, metaclass=_OlderFields):
+    class OlderNames(BuiltLate, metaclass=_OlderFields):
         """The names of pydantic's first version, as the documents have them, without its warnings."""
 
         dict, json = BaseModel.model_dump, BaseModel.model_dump_json
