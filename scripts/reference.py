@@ -181,7 +181,7 @@ def members(owner: type) -> Iterator[tuple[str, str]]:
     for base in owner.__mro__:
         if base is not owner and (base in shown_there or not base.__module__.startswith("trivium")):
             continue
-        ours = ((name, value) for name, value in vars(base).items() if is_written_here(value))
+        ours = ((name, value) for name, value in list(vars(base).items()) if is_written_here(value))
         for name, value in ours:
             text = first_paragraph(getattr(value, "__doc__", None))
             if name not in seen and text and (not name.startswith("_") or name == "__call__"):

@@ -69,6 +69,7 @@ def test_a_loud_import_is_seen(tmp_path: Path, bad: str):
 
 
 BUILT = """
+from inspect import signature
 from pydantic import BaseModel
 from trivium import Agent, DocMetaData
 from trivium.testing import ScriptedModel
@@ -84,6 +85,7 @@ class Own(DocMetaData):
     number: int = 0
 
 assert built(BaseModel) == ["Own"], built(BaseModel)
+assert [*signature(DocMetaData).parameters][:2] == ["source", "source_content"]
 """
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trivium.schema._addresses import recipient_in
 from trivium.schema._documents import ChatDocMetaData
-from trivium.schema._older_names import OlderNames
+from trivium.schema._models import OlderNames
 from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import Entity
 from trivium.schema._tool_text import tool_calls_in

@@ -10,7 +10,7 @@ from weakref import ref
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator
 
-from trivium.schema._older_names import OlderNames
+from trivium.schema._models import OlderNames
 from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import Entity, StatusCode
 from trivium.schema._values import as_usage

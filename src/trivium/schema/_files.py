@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from pydantic import Field, field_serializer, field_validator
 
-from trivium.schema._older_names import OlderNames
+from trivium.schema._models import OlderNames
 
 _ANY: Final = "application/octet-stream"
 _WEB: Final = ("http://", "https://", "ftp://")

@@ -15,7 +15,7 @@ from trivium.exceptions import AnswerFormatError, ArgumentTypeError
 from trivium.policies import NOTHING, Source, Sources, as_sources, sources_within
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
-from trivium.schema._older_names import OlderNames
+from trivium.schema._models import OlderNames
 from trivium.schema._status import AgentStatusCode, Entity, ModelStatusCode, Origin, StatusCode
 from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_usage, copied
 

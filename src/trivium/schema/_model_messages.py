@@ -16,7 +16,7 @@ from trivium.policies import NOTHING, Sources
 from trivium.schema._addresses import named_recipient, recipient_in
 from trivium.schema._files import FileAttachment
 from trivium.schema._lenient_json import read_json
-from trivium.schema._older_names import OlderNames
+from trivium.schema._models import OlderNames
 from trivium.schema._values import ToolCall, ToolSpec, Usage
 
 

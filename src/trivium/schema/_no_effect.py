@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict
 
-from trivium.schema._built_late import BuiltLate
+from trivium.schema._models import BuiltLate
 
 
 class NoEffectWarning(UserWarning):

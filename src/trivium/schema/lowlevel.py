@@ -5,8 +5,8 @@ from trivium.schema._arguments import attribute, check_arguments, check_name, ch
 from trivium.schema._chat_document import Changes, is_tainted, link, linked, links_of, watch
 from trivium.schema._lenient_json import DEEPEST, read_json
 from trivium.schema._message import check_content, copy_message, message_of
+from trivium.schema._models import OlderNames
 from trivium.schema._objects import create_object, factory_of, load_class_from_string
-from trivium.schema._older_names import OlderNames
 from trivium.schema._status import EDITED
 from trivium.schema._tool_text import ToolCallReader, WrittenArguments, calls_in_text, tool_calls_in, unfence
 from trivium.schema._values import copied
