@@ -128,6 +128,23 @@ def test_what_only_repeats_the_question_needs_nearly_all_of_it(text: str, count:
 
 
 @pytest.mark.parametrize(
+    ("question", "statement", "count"),
+    [
+        ("Which shell runs maintainer scripts?", "The shell runs maintainer scripts.", 0),
+        ("And in which shell do maintainer scripts run?", "Maintainer scripts run in the shell.", 0),
+        ("Welche Shell führt maintainer scripts aus?", "The maintainer scripts.", 0),
+        ("Which shell runs maintainer scripts?", "The sh shell runs maintainer scripts.", 1),
+        ("Does a shell run maintainer scripts?", "The shell runs maintainer scripts.", 1),
+        ("What replaces run +x?", "run -k x", 1),
+    ],
+)
+def test_the_words_of_the_question_alone_are_no_answer_where_it_asks_what(question: str, statement: str, count: int):
+    text = "The sh shell runs maintainer scripts.\n\nUse run -k x instead."
+    reading = Reading(question, [Chunk.of(text, source="policy.txt", line=1)], 500)
+    assert len(reading.supporting_spans(statement)) == count
+
+
+@pytest.mark.parametrize(
     ("statement", "count"),
     [("Yes.", 1), ("No, it is not.", 1), ("B", 1), ("B.", 1), ("x", 0), ("I", 0), ("the of", 0), ("\u597d", 0)],
 )

@@ -27,6 +27,12 @@ also any because each every following given it mean only other provide thi use u
 der die das und ist ein eine el la los las un una y es le les et est il lo
 """
 _STOP_WORDS: Final = _ASSENTS.union(_STOP_WORD_LINES.split())
+# At the beginning of a question that asks for something, so that a statement of its own words alone is no answer.
+_ASKING: Final = re.compile(
+    r"\W*(?:(?:and|but|so|und|et|y)\s+)?(?:\w+\s+)?(?:wh(?:at|ich|ose|om?|ere|en|y)|how|we[rmn]|wann|wo|wie|warum"
+    r"|welche[rmns]?|qui|quels?|quelles?|où|quand|comment|pourquoi|quién|qué|cuál|dónde|cuándo|cómo)\b",
+    re.IGNORECASE,
+)
 _NAME: Final = re.compile(r"(?<=[\w,;)] )[A-Z][\w.-]*\w")
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _KEY: Final = 6
@@ -78,6 +84,7 @@ class Reading:
             Sentence(chunk, start, end) for chunk in self.chunks for start, end in statements(chunk.content)
         ]
         self._question = words_of(question)
+        self._asked = frozenset(stems(plain_numerals(question))) if _ASKING.match(question) else None
         self._words = [words_of(re.sub(f"^{MAIL_HEADER}", "", each.text)) for each in self.sentences]
         self._spans: list[tuple[Span, frozenset[str]]] = []
         """Each sentence, and each two of a chunk that follow each other, with their words."""
@@ -106,10 +113,10 @@ class Reading:
         """Return the spans that support a statement, best first; none if nothing does.
 
         A sentence supports it if it has its words, above all those that are not in the question, and every number; if
-        all words are in the question, nearly all must be in the sentence. So do two sentences that follow each other.
-        "Yes." and its like repeat the question; a letter alone must be in the sentence; other words without meaning
-        are supported by nothing. A sentence that the model cited needs fewer of the words; beside the best one it is
-        returned if it has words that the best one has not.
+        all words are in the question, nearly all must be in the sentence, and nothing supports them where it asks what,
+        who or how. So do two sentences that follow each other. "Yes." and its like repeat the question; a letter alone
+        must be in the sentence; other words without meaning are supported by nothing. A sentence that the model cited
+        needs fewer of the words; beside the best one it is returned if it has words that the best one has not.
 
         Args:
             statement: the statement, without marks.
@@ -119,8 +126,10 @@ class Reading:
         own = words - self._question
         is_repeated = not own
         own = own or words or self._question  # "Yes." says the question
-        said = frozenset[str]() if words else frozenset(stems(plain_numerals(statement)))
-        letters = said - _STOP_WORDS
+        said = frozenset(stems(plain_numerals(statement)))
+        if words and is_repeated and self._asked is not None and not said - self._asked - _STOP_WORDS:
+            return ()
+        letters = frozenset[str]() if words else said - _STOP_WORDS
         if not words and not letters and not said & _ASSENTS:
             return ()
         numbers = {each for each in own if each.isdigit()}
