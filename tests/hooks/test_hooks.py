@@ -17,7 +17,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.hooks import RemovableHandle
 from trivium.memory import MemoryManager
 from trivium.schema import ActionReturn
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 
 class Echo(Module):
@@ -225,6 +225,43 @@ def test_an_executor_has_moments_of_its_own(entry: Entry, hook: Hook):
 
     executor = ActionExecutor(add, hooks=[hook, Mark("never")])
     assert entry(executor, Message(content=2), session_id=3).content == "5"
+
+
+class Guarded(Hook):
+    """Refuses some paths, changes others, and marks what comes out."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, Any, Hashable]] = []
+
+    def before_action(self, executor: Any, message: Message, session_id: Hashable) -> Any:
+        call = message.content
+        self.seen.append((call.name, {**call.parameters}, session_id))
+        if call.parameters["path"] == "/":
+            raise PermissionError("not this one")
+        call.parameters["path"] = f"safe/{call.parameters['path']}"
+
+    def after_action(self, executor: Any, message: Message, session_id: Hashable) -> Any:
+        return message.replace(content=f"{message.content.format_result()}!")
+
+
+@every_entry
+def test_hooks_of_an_executor_surround_the_calls_of_an_agents_model_too(entry: Entry):
+    deleted: list[str] = []
+
+    def delete(path: str) -> str:
+        """Delete a file."""
+        deleted.append(path)
+        return f"{path} is gone"
+
+    guard, model = Guarded(), ScriptedModel([call_tool("delete", path="a"), "Done.", call_tool("delete", path="/")])
+    agent = Agent(model, tools=[delete])
+    agent.executor.register_hook(guard)
+    assert entry(agent, "Delete a", session_id="s").content == "Done."
+    assert model.requests[-1].messages[-1]["content"] == "safe/a is gone!"
+    with pytest.raises(PermissionError, match="not this one"):
+        entry(agent, "Delete all", session_id="s")
+    assert deleted == ["safe/a"]
+    assert guard.seen == [("delete", {"path": "a"}, "s"), ("delete", {"path": "/"}, "s")]
 
 
 def test_a_plain_hook_changes_nothing():

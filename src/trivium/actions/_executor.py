@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from json import loads
 from operator import attrgetter
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeAlias, TypeVar, cast
@@ -168,13 +169,7 @@ class ActionExecutor(Module):
     @overridable
     async def forward(self, message: Message) -> Message:
         """Run the tool that the content names; the content of the returned message is an `ActionReturn`."""
-        call = function_call(message.content)
-        if call is None:
-            raise AssertionError(
-                "an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall; text is "
-                "not a call: a hook such as InternLMActionProcessor makes calls from the result of a parser"
-            )
-        return message_of(await self.run(*call), self.name)
+        return message_of(await self.run(*_call_in(message)), self.name)
 
     @driver_neutral
     async def run(self, name: str, parameters: str | Mapping[str, object], *, is_counted: bool = False) -> ActionReturn:
@@ -257,9 +252,12 @@ class ActionExecutor(Module):
             is_counted: True if the limits have counted it already.
             others: the names of tools that the model may call besides, which run elsewhere.
         """
-        returned = await self.run(call.name, call.arguments, is_counted=is_counted)
+        if self._hooks:
+            returned = await self._run_within_hooks(tuple(self._hooks.values()), call, is_counted)
+        else:
+            returned = await self.run(call.name, call.arguments, is_counted=is_counted)
         content = whole_text(returned)
-        if returned.valid is _UNKNOWN:
+        if isinstance(returned, ActionReturn) and returned.valid is _UNKNOWN:
             said = f"there is no tool '{call.name}'; there are {', '.join((*self.tools, *others)) or 'none'}"
             content = f"error: {said}" if others else f"{content} ({said})"
         tool = self.tools.get(call.name)
@@ -268,6 +266,30 @@ class ActionExecutor(Module):
             how = how_to_read_on(content) if READ_MORE in self.tools else ASK_LESS
             content = cut_text(content, limit, how)
         return message_of(content, call.name, returned, {"tool_call_id": call.id})
+
+    async def _run_within_hooks(self, hooks: Sequence[Hook], call: ToolCall, is_counted: bool) -> object:
+        """Run a model's call as the executor's own call does: the hooks see a message with it, and one with the result.
+
+        Returns:
+            The `ActionReturn`, or what a hook has put in its place.
+        """
+        node = current.get()
+        session_id = 0 if node is None else scope_of(node).session_id
+        try:
+            given = loads(call.arguments)
+        except ValueError:  # the tool tells the model what is wrong
+            given = call.arguments
+        before = as_text(given)  # a hook may edit it in place
+        messages = [Message(content=FunctionCall(call.name, given), sender=self.name, origin=Origin.MODEL)]
+        for hook in hooks:
+            messages = await self._before(hook, messages, session_id)
+        name, parameters = _call_in(messages[0])
+        text = as_text(parameters)
+        returned = await self.run(name, call.arguments if text == before else text, is_counted=is_counted)
+        message = message_of(returned, self.name)
+        for hook in hooks:
+            message = await self._after(hook, message, session_id)
+        return message.content
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         message = messages[0]
@@ -376,6 +398,21 @@ def module_tool(module: Module) -> Tool:
     ask.__doc__ = module.description or f"Ask {module.name}."
     ask.module = module  # type: ignore[attr-defined] - so that the modules of a program can be found
     return Tool.of(ask).replace(source="program", effect="composite")  # what it reads, it notes itself
+
+
+def _call_in(message: Message) -> tuple[str, str | Mapping[str, Any]]:
+    """Return the call that a message for an executor holds.
+
+    Raises:
+        AssertionError: it holds none.
+    """
+    call = function_call(message.content)
+    if call is None:
+        raise AssertionError(
+            "an executor is called with {'name': …, 'parameters': {…}} as content, or a FunctionCall; text is "
+            "not a call: a hook such as InternLMActionProcessor makes calls from the result of a parser"
+        )
+    return call
 
 
 def function_call(content: object) -> tuple[str, str | Mapping[str, Any]] | None:
