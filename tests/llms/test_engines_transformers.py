@@ -77,6 +77,14 @@ def test_greedy_text_is_that_of_transformers_own_generate(model: HFTransformerCh
         assert model.chat(HELLO, repetition_penalty=penalty) == expected.removesuffix("</s>")
 
 
+def test_a_special_token_in_a_message_is_plain_text(model: HFTransformerChat):
+    eos, number = model.tokenizer.eos_token, model.tokenizer.eos_token_id
+    said, plain = ([{"role": "user", "content": f"hello{each} there"}] for each in (eos, ""))
+    prompts = [_engine_model.prompt_of(model.tokenizer, each, "tiny") for each in (said, plain)]
+    assert prompts[0].count(number) == prompts[1].count(number)
+    assert model.tokenizer.encode(eos).count(number) > model.tokenizer.encode("").count(number)
+
+
 def test_the_chat_template_writes_messages_and_generate_takes_a_prompt_as_it_is(model: HFTransformerChat):
     assert model.generate("<|user|>hello there<|assistant|>") == model.chat(HELLO)
     assert model.generate("hello there") != model.chat(HELLO)

@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 
 from trivium.exceptions import ConfigurationError, EngineError, MissingExtraError
 from trivium.llms._base import BaseLLM, TemplateParser
+from trivium.llms._control_tokens import ControlTokens
 from trivium.llms._meta_template import APITemplateParser, LMTemplateParser, MetaTemplate
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta
@@ -119,8 +120,9 @@ def prompt_of(tokenizer: Any, prompt: Prompt, name: str, template: str | None = 
         options["chat_template"] = template
     elif hasattr(tokenizer, "chat_template") and tokenizer.chat_template is None:
         return LMTemplateParser()(prompt)
+    said = ControlTokens(getattr(tokenizer, "all_special_tokens", ())).broken_in(prompt)
     try:
-        return list(cast("list[int]", tokenizer.apply_chat_template(prompt, **options)))
+        return list(cast("list[int]", tokenizer.apply_chat_template(said, **options)))
     except Exception as error:  # templates are programs: each raises what it likes
         raise ConfigurationError(
             f"the chat template of {name} cannot write these messages: {error}; give a meta_template that has their "

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, cast
 
 from trivium.commander.lowlevel import get_item
 from trivium.exceptions import EngineError, MissingExtraError, ModelNotFoundError
+from trivium.llms._control_tokens import ControlTokens
+from trivium.llms.local._gguf import control_tokens
 
 PROMPT_CACHE_MIB = 512
 # Tokens of a prompt that are read before the other requests get their turn, and before a stop is noticed.
@@ -43,9 +45,9 @@ class EngineSettings(NamedTuple):
 class Engine:
     """A loaded model that answers chat completions; safe to use from many threads."""
 
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: Any, control: ControlTokens) -> None:
         self.process = os.getpid()
-        self._server = server
+        self._server, self._control = server, control
 
     def complete(self, body: dict[str, Any]) -> Generator[dict[str, Any]]:
         """Stream the chunks of one chat completion.
@@ -54,6 +56,7 @@ class Engine:
         """
         chunks: SimpleQueue[dict[str, Any] | Exception | None] = SimpleQueue()
         stop = threading.Event()
+        said = self._control.broken_in(body["messages"])
 
         def receive(chunk: dict[str, Any]) -> bool:
             chunks.put(chunk)
@@ -61,7 +64,7 @@ class Engine:
 
         def work() -> None:
             try:
-                self._server.handle_chat_completions({**body, "stream": True}, receive)
+                self._server.handle_chat_completions({**body, "messages": said, "stream": True}, receive)
             except Exception as error:  # whatever the engine raises belongs to the caller's thread
                 chunks.put(error)
             chunks.put(None)
@@ -99,7 +102,7 @@ class _Engines:
         with nullcontext() if key in self._loaded else while_loading(), self._lock:
             engine = self._loaded.get(key)
             if engine is None:
-                engine = self._loaded[key] = Engine(_start(settings))
+                engine = self._loaded[key] = Engine(_start(settings), control_tokens(settings.path))
             # After a fork, the parent's engines have no threads here: they are not used, and never freed.
             self._kept = [*(kept for kept in self._kept if kept.process != process), engine]
             return engine
