@@ -226,6 +226,12 @@ class EventLog:
             await self._news.wait()
 
 
+def first_event(request: RunRequest) -> JSONObject:
+    """Return the first event of a run, which is written together with it."""
+    named = {"run": request.id, "name": request.name, "session": request.session}
+    return {"seq": 1, "kind": "started", "time": request.created, **named}
+
+
 def _has_failed(error: object) -> TypeGuard[Exception]:
     """Return whether a tool has failed by an error; one that waits, or whose run is stopped, has not."""
     return isinstance(error, Exception) and not isinstance(error, RunPausedError | RunKilledError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Collection, Hashable, Mapping
+from collections.abc import AsyncGenerator, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import Final
@@ -37,10 +37,12 @@ class Memories:
 
     def turn_of(self, module: Module, owner: str, session: str) -> AbstractAsyncContextManager[None]:
         """Return the turn of a conversation: one run after the other, where the module remembers any."""
-        return self._claims.turn("session", owner, session) if _remembers(module) else nullcontext()
+        return self._claims.turn("session", owner, session) if remembers(module) else nullcontext()
 
     @asynccontextmanager
-    async def turn_of_run(self, module: Module, request: RunRequest, served: Collection[str]) -> AsyncGenerator[None]:
+    async def turn_of_run(
+        self, module: Module, request: RunRequest, served: Mapping[str, Module]
+    ) -> AsyncGenerator[None]:
         """Wait for the turn of a run in its conversation, after those that were asked for before it.
 
         Where several servers share a database, one of those may be at no server just now: its server has ended.
@@ -48,11 +50,12 @@ class Memories:
         Args:
             module: the module.
             request: the run.
-            served: the names of what this server serves.
+            served: what this server serves.
         """
         owner, session, pause = request.owner, request.session, LEAST_PAUSE
-        is_ordered = self._store.database.is_shared and _remembers(module)
-        first = partial(self._store.first_in, owner, session, served)
+        is_ordered = self._store.database.is_shared and remembers(module)
+        remembering = [name for name, each in served.items() if remembers(each)]
+        first = partial(self._store.first_in, owner, session, remembering, served)
         while True:
             async with self.turn_of(module, owner, session):  # given back meanwhile: an earlier run may need it here
                 if not is_ordered or await run_in_worker(first) in (request.id, None):
@@ -100,5 +103,6 @@ class Memories:
                 module.reset(session_id, recursive=True)
 
 
-def _remembers(module: Module) -> bool:
+def remembers(module: Module) -> bool:
+    """Return whether a module, or one inside it, remembers conversations."""
     return any(each.memory is not None for _, each in module.named_modules())

@@ -81,6 +81,8 @@ class RunRoutes(Routes):
         if not isinstance(body.get("stream", False), bool):
             raise Failure(422, "InvalidRequest", "stream is true or false")
         session = str(parse_session(body["session_id"])) if "session_id" in body else ""
+        if session and body.get("previous_run_id"):
+            raise Failure(422, "InvalidRequest", "previous_run_id says which conversation it is: leave session_id out")
         run = await self._runs.start(
             owner_of(request), text_field(body, "model"), body["message"], session=session,
             before=text_field(body, "previous_run_id"),

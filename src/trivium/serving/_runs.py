@@ -13,7 +13,7 @@ from uuid import uuid4
 from trivium.commander import Limits, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
-from trivium.exceptions import JournalError
+from trivium.exceptions import JournalError, UnknownRunError
 from trivium.journal import Journal, PendingApproval
 from trivium.module import Module
 from trivium.serving._admission import Admission
@@ -21,9 +21,9 @@ from trivium.serving._approvals import Approvals, Verdict
 from trivium.serving._claims import RunClaims
 from trivium.serving._conversation import check_unattended, client_messages, session_id_of, unknown_session
 from trivium.serving._limits import OwnerLimits
-from trivium.serving._log import STOPS
+from trivium.serving._log import STOPS, first_event
 from trivium.serving._served_run import ServedRun
-from trivium.serving._store import ACTIVE, DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
+from trivium.serving._store import ACTIVE, CLOCK_STEP, DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
 from trivium.serving._tasks import Background
 from trivium.serving._wire import Failure
 from trivium.serving._work import Work
@@ -31,6 +31,8 @@ from trivium.serving._work import Work
 SWEEP_SECONDS: Final = 60.0
 LOOK_SECONDS: Final = 0.5
 """How often a server looks what the others with its database have left or asked."""
+DECIDED_SECONDS: Final = 2.0
+"""How often it looks whether others have decided on runs that wait, where these are few."""
 _log = logging.getLogger("trivium.serve")
 
 
@@ -142,31 +144,33 @@ class Runs:
             raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
         self._admission.reserve(owner)
         try:
-            if before:
-                last = (await self.find(owner, before)).request
-                if last.state != "done":
-                    raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: {_advice(last.state)}")
-                session = last.session if await self._work.last_of(owner, last.session) == before else run_id
-                name = name or last.name
+            last = (await self.find(owner, before)).request if before else None
+            if last is not None and last.state != "done":
+                raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: {_advice(last.state)}")
+            name = name or ("" if last is None else last.name)
             if not fork:
                 client_messages(self.module(name), messages, is_conversation, self._structured)
             name = name or next(iter(self.served))
-            request = RunRequest(
-                id=run_id, owner=owner, name=name, session=session or run_id, before=before, protocol=protocol,
-                body={"messages": messages, "fork": fork, **kept, **body},
-            )  # fmt: skip
             await self._admission.budgets.check(owner)
-            await self._refuse_waiting(request)
             async with self._claims.turn("start", owner):
+                if last is not None:
+                    session = last.session if await self._work.is_last(last) else run_id
+                latest = await run_in_worker(partial(self.store.latest_in, owner, session)) if session else 0.0
+                request = RunRequest(
+                    id=run_id, owner=owner, name=name, session=session or run_id, before=before, protocol=protocol,
+                    created=max(time.time(), latest + CLOCK_STEP),
+                    body={"messages": messages, "fork": fork, **kept, **body},
+                )  # fmt: skip
+                await self._refuse_waiting(request)
                 await self._admission.check(request)
                 await self._claims.take(run_id)
-                await run_in_worker(partial(self.store.add, request, label))
+                started = first_event(request)
+                await run_in_worker(partial(self.store.add, request, label, started))
         except BaseException:
             await self._claims.give_back(run_id)
             self._admission.release(owner)
             raise
-        run = ServedRun(request, self._work.log_of(request))
-        run.log.add("started", request.created, run=run_id, name=request.name, session=request.session)
+        run = ServedRun(request, self._work.log_of(request, started))
         self._work.begin(run, is_reserved=True)
         return run
 
@@ -278,6 +282,8 @@ class Runs:
         """
         await self._check_alone()
         async with self._claims.turn("decide", run.id):
+            if run.work is not None and run.request.state == "paused":  # it gives the run back in a moment
+                await run.work.ended()
             if run.work is None:
                 await self._watch.refresh(run)
             note = partial(self.store.label, run.request, label, len(run.log.events)) if label else bool
@@ -285,8 +291,8 @@ class Runs:
             await run.log.written()
             if are_all and run.request.name not in self.served:
                 await self._work.leave_to_others(run)
-            elif are_all and await self._work.take_up(run):
-                self._work.go_on(run, body=body or {})
+            elif are_all:
+                await self._work.go_on_decided(run, body=body or {})
 
     async def _check_alone(self) -> None:
         """Raise a Failure where the file's server is at work with runs that are only shown here."""
@@ -373,6 +379,9 @@ class Runs:
         """
         if run.request.is_active or run.request.state == "paused":
             raise Failure(409, "RunNotOver", f"the run is {run.request.state}: cancel it first")
+        next_one = await run_in_worker(partial(self.store.unfinished_after, run.request))
+        if next_one is not None:
+            raise Failure(409, "RunNotOver", f"the run {next_one} goes on from it: wait for its end, or cancel it")
         await run.log.written()
         await self._work.forget(run.id)
 
@@ -390,6 +399,7 @@ class Runs:
             await run_in_worker(self.store.database.join)
             await self._take_up_abandoned()
             await self._take_up_decided()
+            loops += [self._look_for_decisions]
             loops += [self._look_after] if self.store.database.is_shared else []
         self._upkeep = [Background(each) for each in loops]
 
@@ -412,19 +422,19 @@ class Runs:
                 self._work.go_on(run)
 
     async def _take_up_decided(self) -> None:
-        """Go on with runs of which all was decided before the server ended that was to go on with them."""
+        """Go on with runs of which all was decided by `Journal.approve`, or at a server that has ended since."""
         for request in [each for each in await run_in_worker(self.store.paused) if each.name in self.served]:
-            with suppress(Failure):  # deleted meanwhile
+            with suppress(Failure, UnknownRunError):  # deleted meanwhile
+                if await run_in_worker(partial(self.journal.pending, request.id)):
+                    continue
                 run = await self.find(request.owner, request.id)
                 async with self._claims.turn("decide", run.id):
                     await self._watch.refresh(run)
-                    is_decided = run.request.state == "paused" and not await self.pending(run)
-                    if is_decided and await self._work.take_up(run):
-                        self._work.go_on(run)
+                    if run.request.state == "paused" and not await self.pending(run):
+                        await self._work.go_on_decided(run)
 
     async def _look_after(self) -> None:
         """Again and again, look what other servers have asked, and take up the runs of those that have died."""
-        servers = 0
         while True:
             await wait(LOOK_SECONDS)
             try:
@@ -435,11 +445,20 @@ class Runs:
                     run.cancelled = run.cancelled or asked[run.id]
                     run.kill(run.cancelled)
                 await self._take_up_abandoned()
-                before, servers = servers, await run_in_worker(self.store.database.servers)
-                if servers < before:
-                    await self._take_up_decided()
             except JournalError:
                 _log.exception("the database of the runs cannot be read; tried again")
+
+    async def _look_for_decisions(self) -> None:
+        """Again and again, go on with runs of which others have decided all; for a small part of the time."""
+        pause = DECIDED_SECONDS
+        while True:
+            await wait(pause)
+            began = time.monotonic()
+            try:
+                await self._take_up_decided()
+            except JournalError:
+                _log.exception("the decisions on runs cannot be read; tried again")
+            pause = max(DECIDED_SECONDS, 20 * (time.monotonic() - began))
 
     async def _sweep(self) -> None:
         """Again and again, cancel the runs that wait too long for a decision, and forget those that ended long ago."""

@@ -25,6 +25,7 @@ class ServedRun:
     Attributes:
         cancelled: why it was cancelled; "": it was not.
         is_lost: whether another server has taken it up while this one was at work on it.
+        since: when the run of its conversation ended that was the last one before it, in seconds since the epoch.
     """
 
     def __init__(self, request: RunRequest, log: EventLog) -> None:
@@ -32,7 +33,7 @@ class ServedRun:
         self.kill: Callable[[str], object] = str
         self.work: Background | None = None
         self.node: TaskNode | None = None
-        self.cancelled, self.is_lost = "", False
+        self.cancelled, self.is_lost, self.since = "", False, 0.0
         self.used = Usage()
 
     @property
@@ -72,4 +73,7 @@ async def ended(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS) -
     async for event in run.log.follow(after, until):
         if event["kind"] in until:
             return done(event)
-    raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+    text = "the server is shutting down: try again in a moment"
+    if not run.request.body["of_client"]:
+        text = f"the server is shutting down, and the run {run.id} goes on: follow it by GET /runs/{run.id}/events"
+    raise Failure(503, "ShuttingDown", text)

@@ -22,6 +22,8 @@ ACTIVE: Final = ("queued", "running")
 """The states of runs that go on after a restart of the server."""
 ENDED: Final = ("done", "failed", "cancelled")
 DAY_SECONDS: Final = 86_400.0
+CLOCK_STEP: Final = 1e-5
+"""The least seconds between two times of a conversation, whose servers' clocks may differ: they are in its order."""
 _SERVED: Final[ColumnTypes] = (
     "trivium_served",
     {
@@ -125,6 +127,7 @@ _COLUMNS: Final = tuple(each.name for each in fields(RunRequest))
 _ALL: Final = f"SELECT {', '.join(_COLUMNS)} FROM trivium_served"  # noqa: S608 - our own names
 _LABEL: Final = """INSERT INTO trivium_label VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (owner, session, label) DO UPDATE SET run = excluded.run, seq = excluded.seq"""
+_SENT: Final = "INSERT INTO trivium_sent VALUES (?, ?, ?)"
 _ADD: Final = f"INSERT INTO trivium_served ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 
 
@@ -160,15 +163,17 @@ class RunStore:
         """Close the connections; the next use opens one again."""
         self.database.close()
 
-    def add(self, request: RunRequest, label: str = "") -> None:
+    def add(self, request: RunRequest, label: str = "", *events: JSONObject) -> None:
         """Add a run before its client hears of it.
 
         Args:
             request: the run.
             label: the name that its client gives it; "": none.
+            *events: its first events.
         """
         with self.database.change() as changes:
             changes.write(_ADD, [(*astuple(request)[:-1], json.dumps(request.body))])
+            changes.write(_SENT, [(request.id, each["seq"], json.dumps(each)) for each in events])
             if label:
                 changes.write(_LABEL, [(request.owner, request.session, _hashed(label), request.id, 0)])
 
@@ -252,10 +257,17 @@ class RunStore:
         order = " ORDER BY created DESC, id DESC LIMIT ?"
         return self._requests(f" WHERE owner = ?{where}{order}", owner, *values, most)
 
-    def last_of(self, owner: str, session: str) -> RunRequest | None:
-        """Return the run of a conversation that ended well last; None: there is none."""
-        where = " WHERE owner = ? AND session = ? AND state = 'done' ORDER BY ended DESC, id LIMIT 1"
-        return next(iter(self._requests(where, owner, session)), None)
+    def last_of(self, owner: str, session: str, but: Collection[str] = ()) -> RunRequest | None:
+        """Return the run of a conversation that ended well last; None: there is none.
+
+        Args:
+            owner: the owner.
+            session: the conversation.
+            but: the names of what does not count.
+        """
+        left_out = ("", *but)
+        where = f" WHERE owner = ? AND session = ? AND state = 'done' AND name NOT IN ({_marks(left_out)})"
+        return next(iter(self._requests(f"{where} ORDER BY ended DESC, id LIMIT 1", owner, session, *left_out)), None)
 
     def in_session(self, owner: str, session: str) -> list[RunRequest]:
         """Return the runs of a conversation, the oldest first."""
@@ -271,18 +283,34 @@ class RunStore:
         where = " WHERE owner = ? AND session = ? AND state = 'paused' ORDER BY created, id LIMIT 1"
         return next(iter(self._requests(where, owner, session)), None)
 
-    def first_in(self, owner: str, session: str, served: Collection[str]) -> str | None:
-        """Return the id of the oldest active run of a conversation that can go on; None: there is none.
+    def first_in(self, owner: str, session: str, remembering: Collection[str], served: Collection[str]) -> str | None:
+        """Return the id of the run of a conversation whose turn it is, as far as a server knows; None: there is none.
+
+        That is the oldest active one. Of what the server does not serve, a run counts that has begun, since it will go
+        on with what it remembered then, or that another server is at work on.
 
         Args:
             owner: the owner.
             session: the conversation.
-            served: the names of what this server serves; of the others only runs that a server is at work on count.
+            remembering: the names of what the server serves and what remembers conversations; others need no turn.
+            served: the names of all that it serves.
         """
-        goes_on = f"(name IN ({_marks(served)}) OR NOT {self.database.is_free})"
-        where = f"owner = ? AND session = ? AND state IN (?, ?) AND {goes_on} ORDER BY created, id LIMIT 1"
+        has_begun = f"(state = 'running' OR epoch > 0 OR NOT {self.database.is_free})"
+        counts = f"(name IN ({_marks(remembering)}) OR (name NOT IN ({_marks(served)}) AND {has_begun}))"
+        where = f"owner = ? AND session = ? AND state IN (?, ?) AND {counts} ORDER BY created, id LIMIT 1"
         query = f"SELECT id FROM trivium_served WHERE {where}"  # noqa: S608 - marks alone
-        found = self.database.read(query, (owner, session, *ACTIVE, *served))
+        found = self.database.read(query, (owner, session, *ACTIVE, *remembering, *served))
+        return str(found[0][0]) if found else None
+
+    def latest_in(self, owner: str, session: str) -> float:
+        """Return when the latest run of a conversation was asked for; 0.0: there is none."""
+        query = "SELECT MAX(created) FROM trivium_served WHERE owner = ? AND session = ?"
+        return float(self.database.read(query, (owner, session))[0][0] or 0.0)
+
+    def unfinished_after(self, run: RunRequest) -> str | None:
+        """Return the id of a run that has not ended and goes on from the end of another one; None: there is none."""
+        query = "SELECT id FROM trivium_served WHERE owner = ? AND before = ? AND ended = 0 LIMIT 1"
+        found = self.database.read(query, (run.owner, run.id))
         return str(found[0][0]) if found else None
 
     def unfinished_in(self, owner: str, session: str) -> RunRequest | None:
@@ -338,7 +366,7 @@ class RunStore:
         with self.database.change() as changes:
             found = dict(changes.read(mine, [*epochs]))
             lost = {run_id for run_id, epoch in epochs.items() if found.get(run_id) != epoch}
-            changes.write("INSERT INTO trivium_sent VALUES (?, ?, ?)", [each for each in events if each[0] not in lost])
+            changes.write(_SENT, [each for each in events if each[0] not in lost])
             rows = [(each.state, each.ended, each.tokens, each.usd, each.id) for each in requests]
             changes.write(update, [each for each in rows if each[-1] not in lost])
         return lost

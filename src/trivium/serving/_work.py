@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from trivium.commander import gather
+from trivium.commander import gather, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import to_json_value
 from trivium.exceptions import JournalError, RunKilledError, RunPausedError, RunTakenOverError, UnknownRunError
@@ -22,13 +22,13 @@ from trivium.module import Module
 from trivium.schema import Message, Usage
 from trivium.serving._admission import Admission
 from trivium.serving._approvals import described
-from trivium.serving._claims import RunClaims
+from trivium.serving._claims import LEAST_PAUSE, RunClaims
 from trivium.serving._conversation import client_messages, session_id_of
 from trivium.serving._log import EventLog, EventWriter
-from trivium.serving._memories import Memories
+from trivium.serving._memories import Memories, remembers
 from trivium.serving._metrics import Metrics
 from trivium.serving._served_run import ServedRun
-from trivium.serving._store import RunRequest, RunState, RunStore
+from trivium.serving._store import CLOCK_STEP, RunRequest, RunState, RunStore
 from trivium.serving._tasks import Background
 from trivium.serving._watch import Watch
 from trivium.serving._wire import Failure, to_failure
@@ -106,6 +106,16 @@ class Work:
         run.log.resume(time.time(), run.request, **fields)
         self.begin(run)
 
+    async def go_on_decided(self, run: ServedRun, **fields: Any) -> None:
+        """Go on with a run of which all is decided, once the server where it paused has given it back."""
+        while run.request.state == "paused":
+            if await self.take_up(run):
+                self.go_on(run, **fields)
+                await run.log.written()  # that it waits no longer
+                return
+            await wait(LEAST_PAUSE)
+            await self.watch.refresh(run)  # or another one goes on with it
+
     async def leave_to_others(self, run: ServedRun) -> None:
         """Leave a decided run to a server that has its object: it goes on when there is one."""
         run.request = replace(run.request, state="queued")
@@ -177,7 +187,10 @@ class Work:
         if run.cancelled or self.is_draining:
             raise RunKilledError("it has not begun")
         await self._check(request)
-        before = request.before or await self.last_of(request.owner, request.session)
+        forgetful = [name for name, each in self._served.items() if not remembers(each)]
+        last = await run_in_worker(partial(self._store.last_of, request.owner, request.session, forgetful))
+        before, run.since = request.before or ("" if last is None else last.id), 0.0 if last is None else last.ended
+        before = before if remembers(module) else ""
         async with self.memories.remembered(module, session_id, before, run.id if body["is_kept"] else ""):
             approve = module.approve or (ask_later if body["asks"] else None)
             messages = await self._messages(run, module)
@@ -192,6 +205,7 @@ class Work:
             if run.cancelled:
                 raise RunKilledError("it was cancelled before it began")
             run.request, run.used = replace(run.request, state="running"), Usage()
+            run.log.note(run.request)
             async with call as events:
                 async for event in events:
                     run.log.receive(event)
@@ -224,7 +238,7 @@ class Work:
         """End a run; it is written when this returns."""
         if run.log.is_over or run.is_lost:
             return
-        run.request = replace(run.request, ended=time.time())
+        run.request = replace(run.request, ended=max(time.time(), run.since + CLOCK_STEP))
         self._tell(run, state, **fields)
         self.metrics[run.request.owner].note_end(run.request, run.used)
         await run.log.written()
@@ -241,6 +255,11 @@ class Work:
         """Return the id of the run of a conversation that ended well last; "": there is none."""
         last = await run_in_worker(partial(self._store.last_of, owner, session))
         return "" if last is None else last.id
+
+    async def is_last(self, run: RunRequest) -> bool:
+        """Return whether a conversation goes on from a run: no other is done after it, or under way."""
+        is_last = await self.last_of(run.owner, run.session) == run.id
+        return is_last and await run_in_worker(partial(self._store.unfinished_in, run.owner, run.session)) is None
 
     def _tell(self, run: ServedRun, state: RunState, **fields: Any) -> None:
         """Note a state of a run, and tell its clients."""
