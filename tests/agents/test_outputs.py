@@ -208,6 +208,12 @@ def test_what_is_read_again_has_a_dict_in_the_place_of_the_value():
 
 def test_an_answer_that_was_cut_off_says_so():
     cut = ['{"name": "Ro', Finish("length")]
-    with pytest.raises(AnswerFormatError, match="it was cut off at max_tokens: give it more") as told:
+    with pytest.raises(AnswerFormatError, match="it was cut off by max_tokens or the window: allow more") as told:
         Agent[City](ScriptedModel([cut, cut, cut]))("Which city?")
     assert "stronger model" not in str(told.value)
+
+
+def test_a_text_that_was_cut_off_says_why_it_ended():
+    agent = Agent(ScriptedModel([["half an ans", Finish("length")], ["whole", Finish("stop")]]))
+    assert agent("hi").why == "the answer was cut off by max_tokens or the window"
+    assert agent("hi").why == ""

@@ -474,16 +474,20 @@ def test_a_clone_has_a_config_of_its_own():
     assert (task.config.addressing_prefix, task.config_sub_task.addressing_prefix) == ("@", "@")
 
 
+BATCHSIZE: Any = {"batchsize": 2}
+OBJECT: Any = Move(number=3)
+
+
 @pytest.mark.parametrize(
     ("run", "text"),
     [
         (lambda: mover("x").run("go", max_turns=4), r"^Task\.run takes no max_turns: did you mean turns\?"),
         (
-            lambda: run_batch_tasks(mover("x"), ["1"], batchsize=2),
+            lambda: run_batch_tasks(mover("x"), ["1"], **BATCHSIZE),
             "a batch takes no batchsize: did you mean batch_size",
         ),
         (
-            lambda: scripted().enable_message(Move(number=3)),
+            lambda: scripted().enable_message(OBJECT),
             r"^Move\(.*\) is no ToolMessage class: give the class itself",
         ),
     ],

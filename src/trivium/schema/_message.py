@@ -223,7 +223,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     @property
     def why(self) -> str:
-        """The reason why a task has no result, or ended as it did; "" where nothing is to be explained."""
+        """The reason why a task has no result, or ended as it did, or a model's answer did; "" if all went well."""
         return self.__pydantic_extra__.get("why", "")
 
     @property
