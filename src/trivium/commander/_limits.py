@@ -53,7 +53,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value is not None and not (isinstance(value, Real) and 0 <= value < float("inf")):  # NaN too
+            if value is not None and not (isinstance(value, Real) and not value < 0 and value < float("inf")):
                 text = f"Limits({name}={value!r}) allows nothing: give a number from 0 on, or None for no limit"
                 raise ConfigurationError(text)
 
