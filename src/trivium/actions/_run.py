@@ -386,7 +386,8 @@ async def attempt_tool(
     except Exception as error:
         state = next((state for kinds, state in _STATES if isinstance(error, kinds)), ActionStatusCode.API_ERROR)
         args = as_arguments(api, arguments) if returned.args is None else returned.args
-        return returned.replace(args=args, state=state, errmsg=reason_of(error))
+        reason = reason_of(error) if called is None else _text_of(error)  # of an action: as documented, its text
+        return returned.replace(args=args, state=state, errmsg=reason)
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
         return result.replace(args=result.args or returned.args, type=result.type or returned.type)
     returned.result = [{"type": "text", "content": text}]
@@ -394,12 +395,16 @@ async def attempt_tool(
 
 
 def reason_of(error: BaseException) -> str:
-    """The text of an error, with its class where that is none or the missing key alone."""
-    if isinstance(error, KeyError) and type(error).__str__ is KeyError.__str__:
-        return exception_line(error)
+    """The text of an error, with its class where that is the missing key alone."""
+    is_key = isinstance(error, KeyError) and type(error).__str__ is KeyError.__str__
+    return exception_line(error) if is_key else _text_of(error)
+
+
+def _text_of(error: BaseException) -> str:
+    """The text of an error, or its class where it has none; the `__str__` of a user's error may itself fail."""
     try:
         return str(error) or type(error).__name__
-    except Exception:  # a user's error whose text cannot be made
+    except Exception:
         return type(error).__name__
 
 
