@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple, is_typeddict
@@ -151,6 +152,10 @@ def first_paragraph(text: str | None) -> str:
     return " ".join(paragraph.split())
 
 
+_OF_ATTRGETTER = first_paragraph(attrgetter.__doc__)
+"""What a property has for its text that only reads another attribute."""
+
+
 def item(name: str, text: str, code: str) -> str:
     """A name in its list: what it is, and below that its form."""
     return "\\\n  ".join(filter(None, [f"- **{name}** — {text}" if text else f"- **{name}**", code and f"`{code}`"]))
@@ -184,11 +189,20 @@ def members(owner: type) -> Iterator[tuple[str, str]]:
         ours = ((name, value) for name, value in list(vars(base).items()) if is_written_here(value))
         for name, value in ours:
             text = first_paragraph(getattr(value, "__doc__", None))
+            text = described(owner, name) if text == _OF_ATTRGETTER else text
             if name not in seen and text and (not name.startswith("_") or name == "__call__"):
                 seen.add(name)
                 shown = form(owner, name, value)
                 if shown:
                     yield shown, text
+
+
+def described(owner: type, name: str) -> str:
+    """What the docstring of a class, or of one below it, says of an argument or attribute; "" if none does."""
+    entry = re.compile(rf"^    {name}: (.+(?:\n {{8}}.+)*)", re.MULTILINE)
+    found = filter(None, (entry.search(inspect.cleandoc(base.__doc__ or "")) for base in owner.__mro__))
+    text = next((" ".join(each[1].split()) for each in found), "")
+    return text[:1].upper() + text[1:]
 
 
 def is_written_here(value: Any) -> bool:

@@ -96,7 +96,7 @@ def test_an_unexpected_error_goes_to_the_model_is_logged_and_stands_on_its_node(
     ((_, state, error),) = nodes
     assert (state, type(error)) == (NodeState.EXCEPTION, KeyError)
     received = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]
-    assert received.content == "error: 7"
+    assert received.content == "error: KeyError: 7"
 
 
 def test_an_error_that_a_tool_raises_for_the_model_is_not_logged(caplog: pytest.LogCaptureFixture):

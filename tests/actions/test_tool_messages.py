@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from trivium import ToolMessage
 from trivium.exceptions import ToolArgumentsError, ToolDefinitionError
@@ -354,3 +354,17 @@ def test_further_arguments_are_kept_as_documented_unless_the_class_forbids_them(
     with pytest.raises(ToolArgumentsError, match="shade: Extra inputs are not permitted"):
         Strict.parse(json.dumps(values))
     assert Strict.parse('{"number": 3}').model_extra is None
+
+
+# ---- the id, which is that of the call
+@pytest.mark.parametrize("field", [(str, ...), (int, 0), (str, Field("", description="the id of the order"))])
+def test_a_field_id_of_its_own_is_refused(field: Any):
+    with pytest.raises(ToolDefinitionError, match=r"Cancel declares id, .* such as order_id"):
+        create_model("Cancel", __base__=ToolMessage, request=(str, "cancel"), purpose=(str, ""), id=field)
+
+
+def test_the_field_id_of_all_tool_messages_may_be_written_out():
+    class Written(Square):
+        id: str = ""
+
+    assert Written(number=3, id="call_0").id == "call_0"

@@ -131,6 +131,19 @@ def test_options_that_contradict_each_other_or_are_none_are_refused_where_they_a
         tool_api(tries=3)(pay)
 
 
+def test_refused_options_leave_no_trace_and_later_ones_replace_the_earlier():
+    def pay(amount: int) -> int:
+        return amount
+
+    with pytest.raises(ToolDefinitionError):
+        tool(timeout=-1)(pay)
+    assert Tool.of(pay).timeout is None
+    assert Tool.of(tool(timeout=5, effect="read")(pay)).timeout == 5
+    again = Tool.of(tool(retries=2)(pay))
+    assert (again.timeout, again.effect, again.retries) == (None, None, 2)
+    assert Tool.of(tool(pay)).retries == 2, "without options it stays as it is"
+
+
 # ---- retries
 @both
 @pytest.mark.parametrize("form", ["work", "work_async"])

@@ -73,6 +73,12 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Text("p").chat(MANY), ConfigurationError, "a list of chat messages"),
     (lambda: Text("p").chat(WRONG), ConfigurationError, "a list of chat messages"),
     (lambda: Memory(TEXT), ArgumentTypeError, "takes a whole number or None as recent_n, not str"),
+    (lambda: Memory(0), ConfigurationError, "recent_n is a whole number above 0, or None for all messages, not 0"),
+    (lambda: Memory(-3), ConfigurationError, "recent_n is a whole number above 0"),
+    (lambda: Message(content="x", sendr="y"), ArgumentTypeError, "a message takes no sendr: did you mean sender?"),  # type: ignore[call-arg] # pyright: ignore
+    (lambda: Message(contents="x"), ArgumentTypeError, "did you mean content?"),  # type: ignore[call-arg] # pyright: ignore
+    (lambda: Agent(ScriptedModel(["x"]))("q", timeout=-3), ConfigurationError, "seconds above 0 as timeout, .* not -3"),
+    (lambda: Agent(ScriptedModel(["x"]))("q", timeout=0), ConfigurationError, "seconds above 0 as timeout"),
     (lambda: MemoryManager(WRONG), ArgumentTypeError, "made by a class or function, not int"),
     (lambda: InternLMToolAggregator(user_names="ada"), ArgumentTypeError, "takes a list or None as user_names"),
     (lambda: InternLMToolAggregator(few_shot=[3]), ConfigurationError, "few_shot is a list of chat messages"),

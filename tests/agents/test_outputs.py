@@ -14,6 +14,7 @@ from trivium import Agent, AsyncAgent, ChatAgent, ChatAgentConfig, Message, Task
 from trivium.agents import ReAct, Sequential, StreamingAgent
 from trivium.exceptions import AnswerFormatError
 from trivium.hooks import Hook
+from trivium.llms import Finish
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -203,3 +204,16 @@ def test_what_is_read_again_has_a_dict_in_the_place_of_the_value():
     read = Message.model_validate(answer.model_dump())
     assert read.output == {"name": "Rome"}
     assert City.model_validate(read.output) == answer.output
+
+
+def test_an_answer_that_was_cut_off_says_so():
+    cut = ['{"name": "Ro', Finish("length")]
+    with pytest.raises(AnswerFormatError, match="it was cut off by max_tokens or the window: allow more") as told:
+        Agent[City](ScriptedModel([cut, cut, cut]))("Which city?")
+    assert "stronger model" not in str(told.value)
+
+
+def test_a_text_that_was_cut_off_says_why_it_ended():
+    agent = Agent(ScriptedModel([["half an ans", Finish("length")], ["whole", Finish("stop")]]))
+    assert agent("hi").why == "the answer was cut off by max_tokens or the window"
+    assert agent("hi").why == ""

@@ -174,6 +174,20 @@ def test_a_stream_that_was_never_read_never_ran():
     assert stream.node.state is NodeState.TERMINATED
 
 
+def test_a_second_loop_goes_on_where_the_first_was_left():
+    whole = [event.kind for event in talker().stream("x")]
+    stream = talker().stream("x")
+    events = iter(stream)
+    kinds = [next(events).kind]
+    give_up = time.monotonic() + GUARD
+    while stream._outcome is None:  # else leaving it would kill the call
+        assert time.monotonic() < give_up
+        time.sleep(0)
+    events.close()  # type: ignore[attr-defined] # pyright: ignore
+    assert [*kinds, *(event.kind for event in stream)] == whole
+    assert list(stream) == []
+
+
 def test_an_error_comes_after_the_events_that_led_to_it():
     class Broken:
         name = "broken"

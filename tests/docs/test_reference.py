@@ -49,3 +49,10 @@ def test_it_is_up_to_date_and_a_difference_is_shown(tmp_path: Path):
 def test_it_shows_no_accident_of_the_machine():
     # a mark in quotes, such as '<tool>', is a default that somebody wrote
     assert re.findall(r"(?<!')<(?!https?:|\|)[^>\n]*>|0x[0-9a-f]{6}|ForwardRef|mappingproxy", PAGE) == []
+
+
+def test_an_attribute_is_told_in_the_words_of_its_class():
+    assert "attrgetter object" not in PAGE
+    assert re.findall(r"^  - `max_rounds: \w+` — (.*)$", PAGE, re.MULTILINE) == [
+        "How often the model may be asked within one call."
+    ]

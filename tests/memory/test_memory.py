@@ -47,7 +47,7 @@ def test_what_can_be_added():
     assert [message.sender for message in memory.get_memory()][:2] == ["user", "x"]
 
 
-@given(st.lists(texts, max_size=6), st.none() | st.integers(0, 8), st.none() | st.integers(0, 8))
+@given(st.lists(texts, max_size=6), st.none() | st.integers(1, 8), st.none() | st.integers(0, 8))
 def test_the_latest_messages(said: list[str], own: int | None, asked: int | None):
     memory = memory_of(*said, recent_n=own)
     count = own if asked is None else asked

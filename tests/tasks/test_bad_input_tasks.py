@@ -22,6 +22,7 @@ from trivium import ChatAgent, Entity, StatusCode, Task, TaskConfig, ToolMessage
 from trivium.commander import Limits
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, RecursionTooDeepError, TriviumError
 from trivium.llms import ToolCallPart
+from trivium.tasks import run_batch_tasks
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -300,8 +301,8 @@ def test_the_model_is_told_of_an_error_in_a_handler(error: Exception):
     task = above(sub_task)
     assert content(task.run("go")) == "ok"
     told = history(sub_task)[2]
-    assert told == f"error: {str(error) or type(error).__name__}"
-    assert len(told) > len("error: ")
+    own, kind = str(error), type(error).__name__
+    assert told == f"error: {f'{kind}: {own}' if kind == 'KeyError' else own or kind}"
 
 
 # ---- arguments of the wrong kind
@@ -471,3 +472,27 @@ def test_a_clone_has_a_config_of_its_own():
     clone = task.clone(1)
     clone.config.addressing_prefix = "#"
     assert (task.config.addressing_prefix, task.config_sub_task.addressing_prefix) == ("@", "@")
+
+
+BATCHSIZE: Any = {"batchsize": 2}
+OBJECT: Any = Move(number=3)
+
+
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        (lambda: mover("x").run("go", max_turns=4), r"^Task\.run takes no max_turns: did you mean turns\?"),
+        (
+            lambda: run_batch_tasks(mover("x"), ["1"], **BATCHSIZE),
+            "a batch takes no batchsize: did you mean batch_size",
+        ),
+        (
+            lambda: scripted().enable_message(OBJECT),
+            r"^Move\(.*\) is no ToolMessage class: give the class itself",
+        ),
+    ],
+    ids=["run", "a batch", "a tool message"],
+)
+def test_what_is_nearly_right_is_told_what_is_right(run: Callable[[], Any], text: str):
+    with pytest.raises(ArgumentTypeError, match=text):
+        run()

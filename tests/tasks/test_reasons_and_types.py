@@ -120,7 +120,7 @@ def test_a_success_has_no_reason(options: dict[str, Any]):
 
 def test_a_run_that_is_stopped_before_it_begins_says_so_on_the_task_too():
     run = task("x", "x")
-    result = run("go", timeout=0)
+    result = run("go", timeout=1e-9)
     assert result.status is StatusCode.TIMEOUT
     assert run.why == result.why != ""
 
@@ -263,7 +263,7 @@ CALLS: dict[str, Callable[[Task[Any]], Message]] = {
 NO_VALUE: dict[str, tuple[Callable[[], ChatAgent], dict[str, Any], str]] = {
     "stalled": (lambda: agent("hm"), {}, "nobody answered in 5 steps"),
     "done without it": (lambda: done_with("no city"), {}, "'no city' states none"),
-    "out of time": (lambda: agent("DONE hm"), {"timeout": 0}, "0"),
+    "out of time": (lambda: agent("DONE hm"), {"timeout": 1e-9}, "timeout"),
     "killed": (lambda: agent("DONE hm"), {"listeners": [killing]}, "enough"),
 }
 

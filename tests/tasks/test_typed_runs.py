@@ -247,3 +247,22 @@ class Relayed(Agent[City | None]):
 )
 def test_none_is_a_value_where_the_type_has_it(make: Callable[[], Module]):
     assert make()("Which city?").output is None
+
+
+class Wish(BaseModel):
+    request: str
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: ChatAgent[Wish](ScriptedModel(['{"request": "tea"}']))("q"),
+        lambda: Task[Wish](ChatAgent(ScriptedModel(["DONE x", '{"request": "tea"}'])), interactive=False).run("q"),
+        lambda: Message(content_any=Wish(request="tea")),
+    ],
+    ids=["a typed agent", "a typed task", "a message"],
+)
+def test_a_value_with_a_field_request_is_no_tool_message(run: Callable[[], Any]):
+    result = run()
+    value = result.content_any if isinstance(result, Message) else result
+    assert value == Wish(request="tea")

@@ -17,7 +17,7 @@ from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import change_scope, checkpoint, current_node, emit, invoke_or_abandon, note_sources
-from trivium.events import Display, JSONObject, on_one_line, to_json_value
+from trivium.events import Display, JSONObject, exception_line, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
     ConfigurationError,
@@ -278,7 +278,7 @@ def report_error(name: str, error: Exception | SystemExit, on_error: OnToolError
     is_expected = isinstance(error, ToolArgumentsError) or not isinstance(error, _MISTAKES)
     if isinstance(error, TriviumError) and is_expected and not has_failed_approver:
         return
-    said = f"the tool {name} raised {type(error).__name__}: {reason_of(error)}"
+    said = f"the tool {name} raised {exception_line(error)}"
     _logger.warning("%s", said, exc_info=error)
     if on_error == "raise":
         raise ToolFailedError(said, name) from error
@@ -386,7 +386,8 @@ async def attempt_tool(
     except Exception as error:
         state = next((state for kinds, state in _STATES if isinstance(error, kinds)), ActionStatusCode.API_ERROR)
         args = as_arguments(api, arguments) if returned.args is None else returned.args
-        return returned.replace(args=args, state=state, errmsg=reason_of(error))
+        reason = reason_of(error) if called is None else _text_of(error)  # of an action: as documented, its text
+        return returned.replace(args=args, state=state, errmsg=reason)
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
         return result.replace(args=result.args or returned.args, type=result.type or returned.type)
     returned.result = [{"type": "text", "content": text}]
@@ -394,6 +395,12 @@ async def attempt_tool(
 
 
 def reason_of(error: BaseException) -> str:
+    """The text of an error, with its class where that is the missing key alone."""
+    is_key = isinstance(error, KeyError) and type(error).__str__ is KeyError.__str__
+    return exception_line(error) if is_key else _text_of(error)
+
+
+def _text_of(error: BaseException) -> str:
     """The text of an error, or its class where it has none; the `__str__` of a user's error may itself fail."""
     try:
         return str(error) or type(error).__name__

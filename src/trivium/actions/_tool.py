@@ -170,10 +170,7 @@ class Tool:
         if (made := mark_of(function, _TOOL)) is not None:
             # The tool stays with the plain function; a bound method calls its own object.
             return made if not hasattr(function, "__self__") else replace(made, call=function)
-        if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything
-            kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__  # type: ignore[unnecessary]
-            raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
-        tool = tool_from_signature(function).replace(**options_of(function))
+        tool = new_tool(function, options_of(function))
         holder = mark_of(function, "__func__") or function
         if isinstance(holder, types.FunctionType):  # a bound method's tool must not keep its object alive there
             kept = tool if holder is function else replace(tool, call=holder)
@@ -214,14 +211,14 @@ def options_of(function: Callable[..., object]) -> Mapping[str, Any]:
 
 
 def set_options(function: Any, options: Mapping[str, Any]) -> None:
-    """Give a function's tool these options.
+    """Note the options of a function's tool; they stand for those that it had.
 
     Raises:
         ToolDefinitionError: there is no such option.
     """
     check_option_names(options)
     if options:
-        function.__trivium_options__ = {**options_of(function), **options}
+        function.__trivium_options__ = dict(options)
 
 
 def check_option_names(options: Mapping[str, object]) -> None:
@@ -288,6 +285,14 @@ def spec_of(function: Callable[..., object]) -> ToolSpec:
     """The description of a function that is sent to the model; read from its tool if it has one already."""
     made: Tool | None = mark_of(function, _TOOL)
     return (Tool.of(function) if made is None else made).spec
+
+
+def new_tool(function: Callable[..., object], options: Mapping[str, Any]) -> Tool:
+    """Make the tool of a function anew, with these options; see `Tool.of`."""
+    if isinstance(function, type) or not callable(function):  # type: ignore[unnecessary] - users pass anything
+        kind = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__  # type: ignore[unnecessary]
+        raise ToolDefinitionError(f"{kind} is no tool: give a function, an object of an action, or a config of one")
+    return tool_from_signature(function).replace(**options)
 
 
 def tool_from_signature(function: Callable[..., object]) -> Tool:

@@ -72,6 +72,7 @@ class ToolMessage(OlderNames):
 
     Raises:
         NoEffectWarning: as a warning, where a subclass sets an option without effect.
+        ToolDefinitionError: a subclass declares `id` as a field of its own.
 
     Example:
         >>> class Square(ToolMessage):
@@ -131,6 +132,9 @@ class ToolMessage(OlderNames):
             private = cls.__private_attributes__.pop(name, None)
             if private is not None:
                 setattr(cls, name, private.default)
+        if repr(cls.model_fields["id"]) != repr(ToolMessage.model_fields["id"]):
+            text = f"{cls.__name__} declares id, which is the id of the model's call: give its field a name of its own"
+            raise ToolDefinitionError(f"{text}, such as order_id", cls.__name__)
         cls._check_effects()
         for name, reason in cls.options_without_effect.items():
             if vars(cls).get(name) is not None:

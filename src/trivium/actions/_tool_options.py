@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MethodType
 from typing import Any, TypeVar, overload
 
-from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, set_options
+from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, new_tool, options_of, set_options
 from trivium.exceptions import RetryableToolError
 from trivium.policies import SourceKind
 
@@ -39,7 +39,8 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     """Make a tool of a function or of an action's method, which can still be called as before.
 
     Its name, docstring and annotations are the description sent to the model. A function can be a tool without the
-    decorator too; with it, a function that cannot be one is refused at its definition, and it may have options.
+    decorator too; with it, a function that cannot be one is refused at its definition, and it may have options. To
+    decorate it again with options replaces these.
 
     Args:
         function: the function.
@@ -60,17 +61,16 @@ def tool(function: Any = None, /, **options: Any) -> Any:
 
 
 def mark_as_tool(function: F, options: dict[str, Any]) -> F:
-    """Give a function options, and make its tool; see `tool`."""
-    set_options(
-        function, {key: value for key, value in options.items() if value not in ("", None) or key == "max_result"}
-    )
-    return make_tool(function)
+    """Make a function's tool, and note its options; see `tool`."""
+    given = {key: value for key, value in options.items() if value not in ("", None) or key == "max_result"}
+    return make_tool(function, given)
 
 
-def make_tool(function: F) -> F:
-    """Make the function's tool, again if it has one already."""
-    function.__trivium_tool__ = None  # type: ignore[attr-defined] - else it would be found
+def make_tool(function: F, options: Mapping[str, Any] | None = None) -> F:
+    """Make the function's tool, again if it has one already; without options they are as they were."""
+    options = options or options_of(function)
     is_method = next(iter(inspect.signature(function).parameters), "") == "self"
-    made = Tool.of(MethodType(function, object()) if is_method else function)
+    made: Tool = new_tool(MethodType(function, object()) if is_method else function, options)
+    set_options(function, options)  # not before: what is refused leaves no trace
     function.__trivium_tool__ = made.replace(call=function)  # type: ignore[attr-defined] - where Tool.of looks
     return function

@@ -326,6 +326,8 @@ class Agent(AgentNames, Generic[T_co]):
         if reasoning or state or logprobs:
             thoughts: dict[MessageExtra, Any] = {"reasoning": reasoning, "reasoning_state": state, "logprobs": logprobs}
             given |= {name: value for name, value in thoughts.items() if value}
+        if reason == "length":
+            given["why"] = "the answer was cut off by max_tokens or the window"
         if calls:
             given["tool_calls"] = calls
         made = message_of(text, self.name, None, given)

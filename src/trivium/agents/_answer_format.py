@@ -164,11 +164,10 @@ def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) ->
         raise error
     schema = json.dumps(form.schema)
     if faults >= agent.repairs or not agent.options.strict_recovery:
-        raise AnswerFormatError(
-            f"the model was to answer with {name_of_type(form.kind)}, and its last answer does not fit: {error}. Use a "
-            f"stronger model, a simpler type, or Agent(repairs=…). The schema of the answer is {schema}",
-            reply.text,
-        ) from error
+        is_cut, cure = reply.finish_reason == "length", "Use a stronger model, a simpler type, or Agent(repairs=…)"
+        fault = "it was cut off by max_tokens or the window: allow more" if is_cut else f"{error}. {cure}"
+        text = f"the model was to answer with {name_of_type(form.kind)}, and its last answer does not fit: {fault}"
+        raise AnswerFormatError(f"{text}. The schema of the answer is {schema}", reply.text) from error
     if (node := current.get()) is not None:
         emit(node, RetriedEvent, error)
     yield {"role": "assistant", "content": reply.text}

@@ -99,13 +99,13 @@ class Toolbox:
         """
         if given is None:
             return list(self.known.values())
-        is_one = isinstance(given, str | type) or not isinstance(given, Iterable)  # type: ignore[unnecessary] - users pass anything
+        is_one = isinstance(given, str | type | ToolMessage) or not isinstance(given, Iterable)  # type: ignore[unnecessary] - users pass anything
         many: list[Any] = [given] if is_one else list(cast("Iterable[Any]", given))
         if isinstance(given, set | frozenset):  # a set has no order of its own
             many.sort(key=lambda each: each.__name__)
         for each in many:
             if not (isinstance(each, type) and issubclass(each, ToolMessage)):  # type: ignore[unnecessary] - users pass anything
-                text = f"{each!r} is no ToolMessage class: define one, or give a function in tools=[…]"
+                text = f"{each!r} is no ToolMessage class: give the class itself, or a function in tools=[…]"
                 raise ArgumentTypeError(text, "message_class")
         return many
 

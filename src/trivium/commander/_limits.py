@@ -53,12 +53,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value is not None and (not isinstance(value, Real) or not value < float("inf")):  # NaN too
-                raise ConfigurationError(f"Limits({name}=…) is a number, or None for no limit, not {value!r}")
-            if value is not None and value < 0:
-                raise ConfigurationError(
-                    f"Limits({name}={value!r}) allows nothing: give 0 or more, or None for no limit"
-                )
+            if value is not None and not (isinstance(value, Real) and not value < 0 and value < float("inf")):
+                text = f"Limits({name}={value!r}) allows nothing: give a number from 0 on, or None for no limit"
+                raise ConfigurationError(text)
 
 
 class Budget:
@@ -160,8 +157,10 @@ def check_options(timeout: Any, limits: Any, listeners: Any) -> tuple[Listener, 
 
     Raises:
         ArgumentTypeError: one of them is of another kind.
+        ConfigurationError: the timeout leaves no time.
     """
-    check_option("timeout", timeout, (NoneType, Real), "seconds")
+    if check_option("timeout", timeout, (NoneType, Real), "seconds") is not None and not timeout > 0:  # NaN too
+        raise ConfigurationError(f"a call takes seconds above 0 as timeout, or None for no end, not {timeout!r}")
     check_option("limits", limits, (NoneType, Limits), "Limits(…)")
     many: tuple[Any, ...] = tuple(cast("Iterable[Any]", listeners)) if isinstance(listeners, Iterable) else (None,)
     asynchronous = any(iscoroutinefunction(each) or iscoroutinefunction(type(each).__call__) for each in many)

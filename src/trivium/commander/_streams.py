@@ -65,7 +65,8 @@ def _attach(node: TaskNode, pipe: _Pipe) -> None:
 class Stream(Generic[T, E_co]):
     """The events of a call in sync code, while it runs; `result` when it is over.
 
-    The call runs in a worker, so it may emit from any depth. Leaving early kills it and waits for its end.
+    The call runs in a worker, so it may emit from any depth. Leaving early kills it and waits for its end; a later
+    loop goes on with the events up to there.
 
     Example:
         >>> from trivium import Agent
@@ -82,14 +83,14 @@ class Stream(Generic[T, E_co]):
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.pipe = _Pipe(self._queue.put)
         self._outcome: Outcome[T] | None = None
-        self._started = False
+        self._started, self._rest = False, list[Any]()
         _attach(node, self.pipe)
 
     def __iter__(self) -> Iterator[E_co]:
         if not self._started:
             self._start()
         try:
-            while (event := self._next()) is not None:
+            while (event := self._rest.pop(0) if self._rest else self._next()) is not None:
                 yield event
         finally:
             self.close()
@@ -119,8 +120,7 @@ class Stream(Generic[T, E_co]):
             self.node.kill("closed")
         if not self._started:  # killed before it starts: the call only ends its node
             self._start()
-        while self._next() is not None:
-            pass
+        self._rest += iter(self._next, None)
 
     def __enter__(self) -> Self:
         return self

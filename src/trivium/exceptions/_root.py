@@ -76,7 +76,7 @@ class ArgumentTypeError(ConfigurationError, TypeError):
 
     @classmethod
     def unknown(cls, name: str, known: Iterable[str], text: str, advice: str = "") -> Self:
-        """Return the error of a name that is none of those that there are; it suggests the closest.
+        """Return the error of a name that is none of those that there are; it suggests the closest, or its last word.
 
         Args:
             name: the name.
@@ -84,7 +84,9 @@ class ArgumentTypeError(ConfigurationError, TypeError):
             text: the beginning of the error.
             advice: the end of the error.
         """
-        near = get_close_matches(name, known := list(known), 1, 0.5)
+        known, last = list(known), name.rpartition("_")[2]  # as the "turns" of "max_turns"
+        near = get_close_matches(name, known, 1, 0.8) or [each for each in known if each == last]
+        near = near or get_close_matches(name, known, 1, 0.5)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
         return cls(f"{text} {name}: {hint} {advice}".rstrip(), name)
 

@@ -79,6 +79,8 @@ class Memory:
         if recent_n is not None and not isinstance(recent_n, int):  # type: ignore[unnecessary] - users pass anything
             kind = type(recent_n).__name__
             raise ArgumentTypeError(f"Memory takes a whole number or None as recent_n, not {kind}", "recent_n")
+        if recent_n is not None and recent_n < 1:
+            raise ConfigurationError(f"recent_n is a whole number above 0, or None for all messages, not {recent_n}")
         self.recent_n = recent_n
         self.messages = Messages()
         """All messages, oldest first, to read: `add` adds to them, and every other method replaces the object."""
@@ -108,7 +110,7 @@ class Memory:
         """Return the latest `recent_n` messages (default: the memory's own), if the filter accepts them.
 
         Args:
-            recent_n: the number of messages; applied before the filter.
+            recent_n: the number of messages, 0: all; applied before the filter.
             filter_func: called with index and message; a message stays if it returns true.
         """
         recent_n = self.recent_n if recent_n is None else recent_n

@@ -89,11 +89,10 @@ def check_arguments(function: Callable[..., Any], owner: object, given: Iterable
     for name, value in given:
         kinds = allowed.get(name)
         if kinds is not None and value.__class__ not in kinds and not _fits(value, kinds):
-            who = type(owner).__name__ if function.__name__ == "__init__" else function.__qualname__
+            is_class = function.__name__ == "__init__"
+            who = type(owner).__name__ if is_class else function.__qualname__.removesuffix("_async")
             said = " or ".join(dict.fromkeys(_WORDS.get(kind, kind.__name__) for kind in kinds))
-            raise ArgumentTypeError(
-                f"{who.removesuffix('_async')} takes {said} as {name}, not {type(value).__name__}", name
-            )
+            raise ArgumentTypeError(f"{who} takes {said} as {name}, not {type(value).__name__}", name)
 
 
 @cache

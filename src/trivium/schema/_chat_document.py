@@ -173,12 +173,12 @@ class ChatDocumentForm(Conversions):
     @property
     def content_any(self) -> Any:
         """The value that a handler returned, where it was no text."""
-        return next((each for each in self.attachments if not hasattr(each, "request")), None)
+        return next((each for each in self.attachments if not hasattr(each.__class__, "get_value_of_type")), None)
 
     @property
     def tool_messages(self) -> list[Any]:
         """The tool messages that travel with the message."""
-        return [each for each in self.attachments if hasattr(each, "request")]
+        return [each for each in self.attachments if hasattr(each.__class__, "get_value_of_type")]
 
     @property
     def attachment(self) -> Any:

@@ -13,6 +13,7 @@ from typing_extensions import TypeVar
 
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
 from trivium.policies import NOTHING, Source, Sources, as_sources, sources_within
+from trivium.schema._arguments import check_name
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._models import OlderNames
@@ -112,7 +113,12 @@ stream_state=<AgentStatusCode.END: 0>)
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
             if values.get("sources") is not None:
                 values["sources"] = as_sources(values["sources"])
-            self.__pydantic_validator__.validate_python(values, self_instance=self)
+            try:
+                self.__pydantic_validator__.validate_python(values, self_instance=self)
+            except ValueError:  # pydantic lists what there is, and not the seven fields
+                for name in values:
+                    check_name(name, [*type(self).model_fields, *_EXTRA], "a message takes no")
+                raise
 
         __init__.__pydantic_base_init__ = True  # so that validation goes without it
 
@@ -217,7 +223,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     @property
     def why(self) -> str:
-        """The reason why a task has no result, or ended as it did; "" where nothing is to be explained."""
+        """The reason why a task has no result, or ended as it did, or a model's answer did; "" if all went well."""
         return self.__pydantic_extra__.get("why", "")
 
     @property

@@ -59,9 +59,7 @@ def as_usage(value: Any) -> Usage | None:
     if value is None or value.__class__ is Usage:
         return value
     if not isinstance(value, dict) and not hasattr(value, "to_usage"):
-        raise ArgumentTypeError(
-            f"the usage of a message is a Usage, or a dict of its counts, not {value!r:.100}", "usage"
-        )
+        raise ArgumentTypeError(f"the usage of a message is a Usage, or its counts, not {value!r:.100}", "usage")
     return Usage(**cast("dict[str, Any]", value)) if isinstance(value, dict) else value.to_usage()
 
 

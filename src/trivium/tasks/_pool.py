@@ -21,6 +21,7 @@ from trivium.schema.lowlevel import check_name, positive
 Items: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 Progress: TypeAlias = bool | Callable[[int, int | None], object]
 Work: TypeAlias = Callable[[int, Any], Coroutine[Any, Any, Any]]
+_BY_ALL = ("batch_size", "input_map", "output_map", "sequential")  # parameters of each function of a batch
 _MOST_AT_ONCE = 100
 """The most items at once by default: practically all, without exhausting the machine's threads."""
 
@@ -91,7 +92,7 @@ class Batch:
             ArgumentTypeError: there is no such option, or it has not the kind that it should; nothing has run.
         """
         for name in self.options:
-            check_name(name, sorted(BatchKeywords.__annotations__), "a batch takes no")
+            check_name(name, sorted({*BatchKeywords.__annotations__, *_BY_ALL}), "a batch takes no")
         if not isinstance(self.items, Iterable | AsyncIterable):  # type: ignore[unnecessary] - users pass anything
             raise ArgumentTypeError(f"a batch takes a list of items, not {type(self.items).__name__}", "items")
         if self.batch_size is not None:

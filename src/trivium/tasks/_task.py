@@ -287,7 +287,7 @@ class Task(Module, RunAttributes, Generic[T]):
             InfiniteLoopError: messages repeat endlessly.
         """
         if unknown := kwargs.keys() - OPTIONS:
-            refuse_others(unknown, Task.run_async, f"{self.name}.run", OPTIONS)
+            refuse_others(unknown, Task.run_async, f"{type(self).__name__}.run", OPTIONS)
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
         message = self.agent.to_ChatDocument(

@@ -69,9 +69,8 @@ class TaskTool(ToolMessage):
         wanted = [name for name in known if name != self.request] if self.tools == _ALL else self.tools
         for name in () if wanted == _NONE else wanted:
             if name not in known:
-                raise ToolArgumentsError(
-                    f"there is no tool '{name}' for an agent; there are {', '.join(known) or 'none'}", self.request
-                )
+                text = f"there is no tool '{name}' for an agent; there are {', '.join(known) or 'none'}"
+                raise ToolArgumentsError(text, self.request)
             yield known[name]
 
     @driver_neutral
