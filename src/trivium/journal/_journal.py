@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
@@ -22,7 +21,9 @@ from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
     NestedRunError,
+    RunAliveError,
     RunInputError,
+    RunTakenOverError,
     UnknownNodeError,
 )
 from trivium.journal._approvals import PendingApproval, decisions_on, pending_in
@@ -31,8 +32,8 @@ from trivium.journal._codec import Codec
 from trivium.journal._detail import MOST_BEFORE, describe_node, read_input
 from trivium.journal._digests import Digests
 from trivium.journal._fingerprints import Changes
+from trivium.journal._forks import has_added_fork
 from trivium.journal._outline import RunOutline, outline_of
-from trivium.journal._owners import Caller
 from trivium.journal._queues import (
     QueueInfo,
     WaitingRun,
@@ -317,20 +318,15 @@ class Journal:
             RunInputError: there is a run of that id.
         """
         taken = {each.id for each in self.runs()}
-        own = run_id or next(name for at in count(1) if (name := f"{origin.id}-fork-{at}") not in taken)
-        if own in taken:
-            raise RunInputError(f"there is a run {own!r} already: give the fork an id of its own", own)
-        root = origin.root
-        first = Entry(0, "begin", root, "", root, "", json.dumps(begun, ensure_ascii=False), time.time())
-        numbered = self._store.seal.link(own, [first, *(each for each in entries if each.kind != "begin")], None)
-        epoch, _ = self._store.begin(own, root, digest, Caller.here())
-        try:
-            self._store.append(own, epoch, Writing(numbered), is_durable=True)
-            self._store.share(own, origin.id)
-            self._store.end(own, epoch, "stopped")
-        finally:
-            self._store.leave(own, epoch)
-        return self.view(own)
+        numbered = (name for at in count(1) if (name := f"{origin.id}-fork-{at}") not in taken)
+        for own in numbered if run_id is None else [run_id]:
+            try:
+                if own not in taken and has_added_fork(self._store, own, origin, digest, begun, entries):
+                    return self.view(own)
+            except (RunAliveError, RunTakenOverError):  # another fork has begun by this name at the same moment
+                if run_id is not None:
+                    raise
+        raise RunInputError(f"there is a run {run_id!r} already: give the fork an id of its own", run_id or "")
 
     def forget(self, run_id: str | None = None, *, session_id: Hashable = None) -> int:
         """Delete a run and its records, or all runs of a session; forks of them keep what they have copied.
