@@ -62,6 +62,17 @@ def test_the_model_must_answer_with_the_record_and_reads_the_document_first():
     assert question.index(TEXT) < question.index("- tenant\n- rent: money\n- starts: date")
 
 
+@pytest.mark.parametrize("name", ["id", "request", "purpose", "name", "found", "values", "parse"])
+def test_a_field_may_have_a_name_that_a_tool_message_has(name: str):
+    fields = parse_fields(f"{name}, {name}_2: {{id, purpose}}")
+    answer: dict[str, Any] = {name: "A-77", f"{name}_2": {"id": "B-88", "purpose": None}}
+    model = ScriptedModel([call_tool("record", **answer)])
+    opened = Case(Document(content="Orders A-77 and B-88"), fields)
+    record = run_sync(extract_file, extraction_task(fields, model), Path("order.txt"), lambda path: opened)
+    assert list(model.requests[0].tools[0].parameters["properties"]) == [name, f"{name}_2"]
+    assert (values(record), record["refused"]) == (answer, {})
+
+
 def test_a_wrong_value_goes_back_with_its_reason_and_what_was_right_stays():
     second = {**RIGHT, "tenant": "Eve", "rent": "EUR 900"}
     model = ScriptedModel([call_tool("record", **{**RIGHT, "rent": "EUR 950"}), call_tool("record", **second)])
