@@ -73,6 +73,9 @@ class CSV:
     Attributes:
         header: the text before the first record.
         beginning: the text with which a file of records begins.
+
+    Raises:
+        FieldsError: two columns would have one name.
     """
 
     def __init__(self, fields: Sequence[Field], *, confidence: bool = False) -> None:
