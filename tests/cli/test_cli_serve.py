@@ -104,7 +104,7 @@ def test_options_reach_the_server(agents: Command):
 
 
 def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: Path):
-    (tmp_path / "users").write_text("# who may come in\nada = token-a\n\nbob=token=b\n")
+    (tmp_path / "users").write_text("ada = token-a\n# a second one\n\nbob=token=b\n", encoding="utf-8-sig")
     limits = ("--user-runs", "3", "--user-tokens", "1", "--user-usd", "0.5", "--grace", "0")
     process = agents.start("serve", "agents:writer", "--port", "0", "--users", "users", *limits)
     port = port_of(line_of(process))

@@ -26,6 +26,7 @@ from trivium.evals import (
     pass_hat_k,
     wilson,
 )
+from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
 
 
@@ -132,3 +133,20 @@ def test_repetitions_that_are_alike_do_not_seem_to_show_a_difference() -> None:
         found += paired_test([fmean(singly[at : at + 5]) for at in range(0, 200, 5)]) < 0.05
     assert found / 400 <= 0.08
     assert naive / 400 > 0.2
+
+
+@pytest.mark.parametrize(
+    ("difference", "options", "said"),
+    [
+        (0.5, {"flipped": 0.2}, "no two agents differ by 0.5 with 0.2 of the cases flipped: give a difference"),
+        (0.0, {"flipped": 0.2}, "no two agents differ by 0.0"),
+        (0.1, {"flipped": 1.2}, "a share from its size to 1"),
+        (0.1, {"flipped": 0.2, "power": 1.0}, "power and level are shares between 0 and 1, not 1.0 and 0.95"),
+        (0.1, {"flipped": 0.2, "level": 95}, "not 0.8 and 95"),
+    ],
+)
+def test_a_number_of_cases_for_what_cannot_be_found_is_refused(
+    difference: float, options: dict[str, float], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        cases_needed(difference, **options)

@@ -9,6 +9,8 @@ from math import ceil, comb, inf, sqrt
 from random import Random
 from statistics import NormalDist, fmean, pstdev
 
+from trivium.exceptions import ConfigurationError
+
 _DRAWS, _STEPS, _PASSED_OR_NOT = 2_000, 10**12, {-1.0, 0.0, 1.0}
 
 
@@ -125,10 +127,20 @@ def cases_needed(difference: float, flipped: float, power: float = 0.8, level: f
         power: the share of evaluations in which it is to be found.
         level: one less the share in which one may be found where there is none.
 
+    Raises:
+        ConfigurationError: there are no such agents, or no number of cases is enough.
+
     Example:
         >>> cases_needed(0.1, flipped=0.2)
         155
     """
+    if not 0 < abs(difference) <= flipped <= 1:
+        raise ConfigurationError(
+            f"no two agents differ by {difference} with {flipped} of the cases flipped: give a difference other than "
+            "0, and as flipped a share from its size to 1"
+        )
+    if not (0 < power < 1 and 0 < level < 1):
+        raise ConfigurationError(f"power and level are shares between 0 and 1, not {power} and {level}")
     z, z_power = NormalDist().inv_cdf((1 + level) / 2), NormalDist().inv_cdf(power)
     return ceil(((z * sqrt(flipped) + z_power * sqrt(flipped - difference**2)) / difference) ** 2)
 
