@@ -163,6 +163,18 @@ def test_what_cannot_be_served_is_one_line_and_status_2(agents: Command, argumen
     assert (ended.status, ended.out, ended.error) == (2, "", error)
 
 
+@pytest.mark.parametrize(
+    ("reference", "error"),
+    [
+        ("agents:nope", "agents has no 'nope'; there are writer, make, "),
+        ("agents:number.x", "agents has no 'number.x'"),
+    ],
+)
+def test_what_is_no_tool_is_told_with_the_functions_that_are(agents: Command, reference: str, error: str):
+    ended = agents("mcp", "serve", reference)
+    assert (ended.status, ended.out, ended.error[: len(error)]) == (2, "", error)
+
+
 def test_a_port_that_is_taken_is_reported(agents: Command):
     first = agents.start("serve", "agents:writer", "--port", "0", "--token", "t")
     port = port_of(line_of(first))
