@@ -138,11 +138,15 @@ def test_repetitions_that_are_alike_do_not_seem_to_show_a_difference() -> None:
 @pytest.mark.parametrize(
     ("difference", "options", "said"),
     [
-        (0.5, {"flipped": 0.2}, "no two agents differ by 0.5 with 0.2 of the cases flipped: give a difference"),
-        (0.0, {"flipped": 0.2}, "no two agents differ by 0.0"),
-        (0.1, {"flipped": 1.2}, "a share from its size to 1"),
-        (0.1, {"flipped": 0.2, "power": 1.0}, "power and level are shares between 0 and 1, not 1.0 and 0.95"),
-        (0.1, {"flipped": 0.2, "level": 95}, "not 0.8 and 95"),
+        (
+            0.5,
+            {"flipped": 0.2},
+            "a difference of 0.5 with 0.2 flipped, power 0.8, level 0.95: give shares",
+        ),
+        (0.0, {"flipped": 0.2}, "a difference of 0.0 with"),
+        (0.1, {"flipped": 1.2}, "with 1.2 flipped"),
+        (0.1, {"flipped": 0.2, "power": 1.0}, "power 1.0"),
+        (0.1, {"flipped": 0.2, "level": 95}, "level 95: give shares"),
     ],
 )
 def test_a_number_of_cases_for_what_cannot_be_found_is_refused(

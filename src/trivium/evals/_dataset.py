@@ -91,9 +91,7 @@ class Dataset(Sequence[Case[I, E]]):
     ) -> None:
         for what, given in (("cases", cases), ("scorers", scorers)):
             if not isinstance(given, Iterable):  # type: ignore[unnecessary] - users pass anything
-                raise ArgumentTypeError(
-                    f"a dataset takes a list of {what}, not {given!r:.60}: put one alone in brackets", what
-                )
+                raise ArgumentTypeError(f"{given!r:.50} is no list of {what}: put one alone in brackets", what)
         self.cases, self.scorers, self.name = tuple(cases), tuple(scorers), name
         if not self.cases:
             raise ConfigurationError(f"the dataset {name!r} has no cases: an evaluation of it would say nothing")

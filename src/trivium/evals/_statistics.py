@@ -134,13 +134,9 @@ def cases_needed(difference: float, flipped: float, power: float = 0.8, level: f
         >>> cases_needed(0.1, flipped=0.2)
         155
     """
-    if not 0 < abs(difference) <= flipped <= 1:
-        raise ConfigurationError(
-            f"no two agents differ by {difference} with {flipped} of the cases flipped: give a difference other than "
-            "0, and as flipped a share from its size to 1"
-        )
-    if not (0 < power < 1 and 0 < level < 1):
-        raise ConfigurationError(f"power and level are shares between 0 and 1, not {power} and {level}")
+    if not (0 < abs(difference) <= flipped <= 1 and 0 < power < 1 and 0 < level < 1):
+        reason = f"no cases show a difference of {difference} with {flipped} flipped, power {power}, level {level}"
+        raise ConfigurationError(f"{reason}: give shares, of which flipped is the difference or more, and not 0")
     z, z_power = NormalDist().inv_cdf((1 + level) / 2), NormalDist().inv_cdf(power)
     return ceil(((z * sqrt(flipped) + z_power * sqrt(flipped - difference**2)) / difference) ** 2)
 
