@@ -17,7 +17,7 @@ from ._chat_server import HOLD, ChatAnswers
 from ._command import Command, Ended
 
 TOOLS = """
-from trivium.actions import BaseAction
+from trivium.actions import BaseAction, tool
 
 def add(a: int, b: int) -> int:
     return a + b

@@ -228,6 +228,17 @@ def test_a_finished_value_comes_back_as_it_was(tmp_path: Path, output: str, kind
         assert RecordFile(tmp_path / output, [field], as_csv=as_csv).finished[str(number)] == record
 
 
+@BOTH
+def test_a_file_that_another_program_has_saved_with_its_mark_goes_on(trivium: Command, output: str):
+    trivium.extract("letters/ada.txt", "--output", output)
+    marked, answers = trivium.folder / output, trivium.folder / "answers.json"
+    for each in (marked, answers):
+        each.write_text(each.read_text(), encoding="utf-8-sig")
+    assert trivium.extract("letters/ada.txt", "--output", output).err.startswith("nothing is left to do")
+    trivium.extract("letters", "--output", output)
+    assert marked.read_text("utf-8-sig").count("letters/ada.txt") == 1
+
+
 def test_a_file_that_failed_is_tried_again(trivium: Command):
     late = trivium.folder / "late.txt"
     late.touch()

@@ -104,7 +104,7 @@ def test_options_reach_the_server(agents: Command):
 
 
 def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: Path):
-    (tmp_path / "users").write_text("# who may come in\nada = token-a\n\nbob=token=b\n")
+    (tmp_path / "users").write_text("ada = token-a\n# a second one\n\nbob=token=b\n", encoding="utf-8-sig")
     limits = ("--user-runs", "3", "--user-tokens", "1", "--user-usd", "0.5", "--grace", "0")
     process = agents.start("serve", "agents:writer", "--port", "0", "--users", "users", *limits)
     port = port_of(line_of(process))
@@ -161,6 +161,18 @@ def test_a_file_of_users_that_cannot_be_used_is_reported(
 def test_what_cannot_be_served_is_one_line_and_status_2(agents: Command, arguments: list[str], error: str):
     ended = agents("serve", *arguments)
     assert (ended.status, ended.out, ended.error) == (2, "", error)
+
+
+@pytest.mark.parametrize(
+    ("reference", "error"),
+    [
+        ("agents:nope", "agents has no 'nope'; there are writer, make, "),
+        ("agents:number.x", "agents has no 'number.x'"),
+    ],
+)
+def test_what_is_no_tool_is_told_with_the_functions_that_are(agents: Command, reference: str, error: str):
+    ended = agents("mcp", "serve", reference)
+    assert (ended.status, ended.out, ended.error[: len(error)]) == (2, "", error)
 
 
 def test_a_port_that_is_taken_is_reported(agents: Command):

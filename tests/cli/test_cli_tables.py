@@ -110,6 +110,36 @@ def test_line_items_on_a_pipe(invoice: Command):
     assert [item["price"]["line"] for item in record["fields"]["items"]["parts"]] == [2, 3]
 
 
+@pytest.mark.parametrize(
+    ("fields", "column"),
+    [
+        ("source", "source"),
+        ("refused, total", "refused"),
+        ("total, total_line", "total_line"),
+        ("total_quote, total", "total_quote"),
+        ("total: money, total_currency", "total_currency"),
+        ("row, items: list of {goods}", "row"),
+        ("seller: {name}, seller.name", "seller.name"),
+    ],
+)
+@pytest.mark.parametrize("output", [("--output", "out.csv"), ("--output", "out.xlsx"), ("--format", "csv")])
+def test_no_two_columns_have_one_name(invoice: Command, fields: str, column: str, output: tuple[str, str]):
+    ended = invoice("extract", "bill.txt", "--fields", fields, "--model", "scripted:answers.json", *output)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"two columns '{column}': give the field of that name another one" in ended.error
+    assert not list(invoice.folder.glob("out.*"))
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.jsonl", "out.parquet"])
+def test_an_order_may_have_an_id_and_a_purpose(invoice: Command, output: str):
+    (invoice.folder / "answers.json").write_text(script_of({"id": "7", "purpose": "Desk", "name": "Acme"}))
+    arguments = ["extract", "bill.txt", "--fields", "id, purpose, name", "--model", "scripted:answers.json"]
+    ended = invoice(*arguments, "--output", output, "--report", "out.html")
+    assert (ended.status, "3 backed" in ended.err) == (0, True), ended.err
+    assert (ended.out.count("Desk"), (invoice.folder / "out.html").read_text().count("<mark")) == (1, 3)
+    assert invoice(*arguments, "--output", output).err.startswith("nothing is left to do")
+
+
 def test_a_table_that_is_not_ours_stays(invoice: Command):
     (invoice.folder / "out.xlsx").write_text("mine")
     arguments = ["extract", "bill.txt", "--fields", FIELDS, "--model", "scripted:answers.json", "--output", "out.xlsx"]

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from trivium import Agent, Message
 from trivium.evals import Case, Dataset, evaluate
-from trivium.exceptions import ConfigurationError, OutputError, UnknownRunError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, OutputError, UnknownRunError
 from trivium.journal import Journal, RunView
 from trivium.testing import ScriptedModel
 
@@ -50,6 +50,24 @@ def test_a_line_that_is_no_case_is_named(tmp_path: Path, line: str, said: str) -
         Dataset.load(tmp_path / "cases.jsonl", input_type=int)
     with pytest.raises(ConfigurationError, match="cannot read"):
         Dataset.load(tmp_path / "other.jsonl")
+
+
+def test_cases_are_read_whoever_wrote_the_file(tmp_path: Path) -> None:
+    strange = Dataset([Case("a", "one\u2028two\x85three\x0cfour"), Case("b", "five")], name="cases")
+    strange.save(tmp_path / "cases.jsonl")
+    assert Dataset.load(tmp_path / "cases.jsonl").cases == strange.cases
+    windows = (tmp_path / "cases.jsonl").read_text().replace("\n", "\r\n")
+    (tmp_path / "cases.jsonl").write_bytes(windows.encode("utf-8-sig"))
+    assert Dataset.load(tmp_path / "cases.jsonl").cases == strange.cases
+
+
+def test_one_case_or_scorer_alone_is_no_list() -> None:
+    anything: Any = exact
+    with pytest.raises(ArgumentTypeError, match=r"<function exact .* is no list of scorers: put one alone in brackets"):
+        Dataset([Case("a", "b")], anything)
+    anything = Case("a", "b")
+    with pytest.raises(ArgumentTypeError, match=r"Case\(id='a'.* is no list of cases: put one alone"):
+        Dataset(anything)
 
 
 def test_recorded_runs_become_cases_with_what_they_answered(journal: Journal) -> None:

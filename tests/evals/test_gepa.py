@@ -66,6 +66,7 @@ def test_gepa_improves_texts_that_are_kept_in_a_file(
 
     save_texts(best, tmp_path / "texts.json")
     pair = Pair([])
+    (tmp_path / "texts.json").write_text((tmp_path / "texts.json").read_text(), encoding="utf-8-sig")
     load_texts(pair, tmp_path / "texts.json")
     assert pair("Greet.").content == "Good day."
     with pytest.raises(StateError, match=r"no reader\.system_message: there are writer\.system_message"):

@@ -26,6 +26,7 @@ from trivium.evals import (
     pass_hat_k,
     wilson,
 )
+from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
 
 
@@ -132,3 +133,24 @@ def test_repetitions_that_are_alike_do_not_seem_to_show_a_difference() -> None:
         found += paired_test([fmean(singly[at : at + 5]) for at in range(0, 200, 5)]) < 0.05
     assert found / 400 <= 0.08
     assert naive / 400 > 0.2
+
+
+@pytest.mark.parametrize(
+    ("difference", "options", "said"),
+    [
+        (
+            0.5,
+            {"flipped": 0.2},
+            "a difference of 0.5 with 0.2 flipped, power 0.8, level 0.95: give shares",
+        ),
+        (0.0, {"flipped": 0.2}, "a difference of 0.0 with"),
+        (0.1, {"flipped": 1.2}, "with 1.2 flipped"),
+        (0.1, {"flipped": 0.2, "power": 1.0}, "power 1.0"),
+        (0.1, {"flipped": 0.2, "level": 95}, "level 95: give shares"),
+    ],
+)
+def test_a_number_of_cases_for_what_cannot_be_found_is_refused(
+    difference: float, options: dict[str, float], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        cases_needed(difference, **options)

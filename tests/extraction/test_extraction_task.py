@@ -6,14 +6,20 @@ import asyncio
 import json
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from parsing._pdf import placed_pdf
 from trivium import Document, RunRecord
 from trivium.commander import Event, run_sync
-from trivium.exceptions import DocumentError, MalformedAnswerError, ProviderConnectionError
+from trivium.exceptions import (
+    ArgumentTypeError,
+    DocumentError,
+    FieldsError,
+    MalformedAnswerError,
+    ProviderConnectionError,
+)
 from trivium.extraction import Case, Outcome, extract_file, extract_files, extraction_task, parse_fields
 from trivium.knowledge import read
 from trivium.llms import LocalModel, Request
@@ -60,6 +66,17 @@ def test_the_model_must_answer_with_the_record_and_reads_the_document_first():
     assert (request.tool_choice, [tool.name for tool in request.tools]) == ("record", ["record"])
     question = said(model, 0)
     assert question.index(TEXT) < question.index("- tenant\n- rent: money\n- starts: date")
+
+
+@pytest.mark.parametrize("name", ["id", "request", "purpose", "name", "found", "values", "parse"])
+def test_a_field_may_have_a_name_that_a_tool_message_has(name: str):
+    fields = parse_fields(f"{name}, {name}_2: {{id, purpose}}")
+    answer: dict[str, Any] = {name: "A-77", f"{name}_2": {"id": "B-88", "purpose": None}}
+    model = ScriptedModel([call_tool("record", **answer)])
+    opened = Case(Document(content="Orders A-77 and B-88"), fields)
+    record = run_sync(extract_file, extraction_task(fields, model), Path("order.txt"), lambda path: opened)
+    assert list(model.requests[0].tools[0].parameters["properties"]) == [name, f"{name}_2"]
+    assert (values(record), record["refused"]) == (answer, {})
 
 
 def test_a_wrong_value_goes_back_with_its_reason_and_what_was_right_stays():
@@ -138,6 +155,43 @@ def test_a_model_that_repeats_itself_loses_nothing():
 def test_a_model_that_only_talks_gave_no_record():
     with pytest.raises(MalformedAnswerError, match=r"letter\.txt: the model gave no record"):
         extract(ScriptedModel(["I would rather chat."]), case())
+
+
+def test_a_task_whose_model_only_talks_says_so_after_the_last_try():
+    model, opened = ScriptedModel(["I would rather chat.", "And chat."]), case()
+    with pytest.raises(MalformedAnswerError, match="the model gave no record; try another model") as raised:
+        extraction_task(FIELDS, model).run(opened.question(), context=opened)
+    assert (raised.value.raw, len(model.requests)) == ("And chat.", 2)
+    assert said(model, 1).startswith("Answer by a call of `record`")
+
+
+def test_talk_costs_a_try_and_nothing_that_was_found():
+    right = call_tool("record", **RIGHT)
+    assert extract(ScriptedModel(["Well,", right]), case())["refused"] == {}
+    model = ScriptedModel([call_tool("record", **{**RIGHT, "rent": "EUR 1"}), "Hm.", right])
+    record = extract(model, case())
+    assert (len(model.requests), values(record)["tenant"], list(record["refused"])) == (2, "Ada Byron", ["rent"])
+
+
+@pytest.mark.parametrize("context", [None, "Ada"])
+def test_a_task_without_the_case_of_a_document_says_how_it_is_run(context: Any):
+    task = extraction_task(FIELDS, ScriptedModel([call_tool("record", **RIGHT)]))
+    with pytest.raises(ArgumentTypeError, match=r"write case = Case\(document, fields\), then task\.run"):
+        task.run("Who is the tenant?", context=context)
+
+
+def test_what_is_no_document_and_no_fields_is_refused():
+    anything: Any = "tenant, rent"
+    with pytest.raises(ArgumentTypeError, match=r"takes a Document, as Document\(content=text\) or read"):
+        Case(anything, FIELDS)
+    others: list[Any] = [anything, [], ["tenant"], 3]
+    for fields in others:
+        with pytest.raises(FieldsError, match=r"these are no fields: .*; write parse_fields"):
+            Case(Document(content=TEXT), fields)
+        with pytest.raises(FieldsError, match=r"these are no fields: .*; write parse_fields"):
+            extraction_task(fields, ScriptedModel([]))
+    with pytest.raises(FieldsError, match="a field list is a text"):
+        parse_fields(cast("Any", 3))
 
 
 def test_an_instruction_in_a_document_is_text():

@@ -67,6 +67,7 @@ def test_the_suggested_type_is_one_of_the_valid_ones(type_: str) -> None:
     [
         ("starts: dat", "field 'starts': unknown type 'dat'; did you mean 'date'? Valid types: text"),
         ("people: nmber", "did you mean 'number'?"),
+        ("tenant: foo", "unknown type 'foo'; Valid types: text, number"),
         ("starts: xyzzy", "unknown type 'xyzzy'; Valid types: text, number"),
         ("a, : date", "no name in ': date'"),
         ("a,,b", "no name"),
@@ -243,6 +244,8 @@ def test_a_model_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(SOURCE)
     assert [field.name for field in load_fields(f"{tmp_path}/model.py:Lease")] == ["tenant", "starts"]
     (tmp_path / "s.json").write_text(json.dumps({"properties": {"a": {"type": ["string", "null"]}}}))
+    assert load_fields(f"{tmp_path}/s.json") == (Field("a"),)
+    (tmp_path / "s.json").write_text((tmp_path / "s.json").read_text(), encoding="utf-8-sig")
     assert load_fields(f"{tmp_path}/s.json") == (Field("a"),)
 
 

@@ -88,6 +88,14 @@ def test_a_disk_that_can_only_be_read_is_told(tmp_path: Path):
         journal.close()
 
 
+@pytest.mark.parametrize("content", ["3", '{"a": 1}', "x" * 5000])
+def test_a_file_that_is_no_journal_is_told_and_stays(tmp_path: Path, content: str):
+    (tmp_path / "numbers.json").write_text(content)
+    with pytest.raises(JournalDamagedError, match=r"no journal \(file is not a database\): .*give another file"):
+        Journal(tmp_path / "numbers.json").runs()
+    assert (tmp_path / "numbers.json").read_text() == content
+
+
 def test_a_file_that_others_hold_is_waited_for_and_then_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     Journal(tmp_path / "runs.db").runs()
     monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 0.2)

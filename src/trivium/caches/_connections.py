@@ -58,6 +58,8 @@ class SQLiteConnections:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):  # to close a file that is open elsewhere here drops the locks of SQLite on it
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        if self.path.stat().st_size == 1:  # SQLite takes it for an empty file, and would write over it
+            raise sqlite3.DatabaseError("file is not a database")
         database = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False)
         try:
             self._write_ahead(database)

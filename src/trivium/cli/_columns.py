@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trivium.exceptions import FieldsError
 from trivium.extraction import Field
 
 Record: TypeAlias = dict[str, Any]
@@ -31,6 +32,9 @@ class Columns:
         names: the names of the columns.
         places: the columns that each value has beside it.
 
+    Raises:
+        FieldsError: two columns would have one name, so that nobody could tell which of them is meant.
+
     >>> from trivium.extraction import parse_fields
     >>> Columns(parse_fields("rent: money")).names
     ['source', 'rent', 'rent_currency', 'rent_page', 'rent_line', 'rent_quote', 'refused']
@@ -45,9 +49,9 @@ class Columns:
             self.kinds["row"] = "integer"
         for field in fields:
             for part in field.columns:
-                self.kinds.update(self._columns_of(f"{field.name}.{part.name}", part))
+                self._add(f"{field.name}.{part.name}", part)
             if not field.columns:
-                self.kinds.update(self._columns_of(field.name, field))
+                self._add(field.name, field)
         self.names = [*self.kinds, "refused"]
 
     def rows(self, record: Record) -> Iterator[list[Any]]:
@@ -59,10 +63,16 @@ class Columns:
             cells = [cell for field in self._fields for cell in self._cells_of(field, entries[field.name], row)]
             yield [record["source"], *([row + 1] if self._rows else []), *cells, refused]
 
-    def _columns_of(self, name: str, field: Field) -> dict[str, str]:
+    def _add(self, name: str, field: Field) -> None:
         currency = {f"{name}_currency": "text"} if field.kind == "money" else {}
         kind = "number" if field.kind == "money" else field.kind
-        return {name: kind, **currency, **{f"{name}_{part}": _KINDS.get(part, "text") for part in self.places}}
+        added = {name: kind, **currency, **{f"{name}_{part}": _KINDS.get(part, "text") for part in self.places}}
+        if taken := [each for each in added if each in self.kinds or each == "refused"]:
+            raise FieldsError(
+                f"a table would have two columns '{taken[0]}': give the field of that name another one, or write JSON "
+                "lines (--output ….jsonl)"
+            )
+        self.kinds.update(added)
 
     def _cells_of(self, field: Field, entry: Mapping[str, Any], row: int) -> Iterator[Any]:
         """Yield the cells of a field in one row; of line items those of the item that stands there."""

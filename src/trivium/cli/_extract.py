@@ -185,7 +185,7 @@ class _Run:
                 on_start=lambda path: progress.update(line, description=one_line(path.name)),
                 on_outcome=receive,
                 at_once=options.at_once or default,
-                limits=Limits(turns=options.tries * questions + 1),  # a model that only talks comes to an end
+                limits=Limits(turns=options.tries * questions + 1),  # whatever the model says, it ends
                 **self.durable(),
                 listeners=[self.tally.receive, self.record] if options.tree else [self.tally.receive],
             )

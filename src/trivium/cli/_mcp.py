@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any, Literal, cast
 
 from trivium.actions import BaseAction, Tool
@@ -20,7 +21,8 @@ def serve_references(
     references: Sequence[str], transport: Literal["stdio", "http"], host: str, port: int, token: str | None
 ) -> None:
     """Serve the object of each `module:object` until the client leaves or a signal comes."""
-    what = [import_object(each, "tool, agent or task", "tools:add", (Module, BaseAction, Tool)) for each in references]
+    kinds = (Module, BaseAction, Tool, FunctionType)
+    what = [import_object(each, "tool, agent or task", "tools:add", kinds) for each in references]
     if transport == "stdio":
         serve_mcp(what, "stdio")
         return

@@ -81,7 +81,7 @@ def read_script(path: Path) -> ScriptedModel:
         ConfigurationError: the file cannot be read, or holds no answers.
     """
     try:
-        answers = [_answer(each) for each in json.loads(path.read_text(encoding="utf-8"))]
+        answers = [_answer(each) for each in json.loads(path.read_text(encoding="utf-8-sig"))]
     except OSError as error:
         raise ConfigurationError(f"the script {path} cannot be read: {error.strerror}; check the path") from None
     except (ValueError, KeyError, TypeError):

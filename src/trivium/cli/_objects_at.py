@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeGuard, cast
+from types import FunctionType, ModuleType
+from typing import Any, TypeGuard
 
 from trivium.cli._screen import one_line
 from trivium.commander import Job
@@ -33,7 +33,7 @@ def import_object(reference: str, what: str, example: str, kinds: tuple[type, ..
     found: Any = _import(path)
     for part in name.split("."):
         if not hasattr(found, part):
-            near = [key for key, value in cast("dict[str, Any]", vars(found)).items() if isinstance(value, kinds)]
+            near = [key for key, value in getattr(found, "__dict__", {}).items() if _is_own(value, path, kinds)]
             known = f"; there are {', '.join(near)}" if near else ""
             raise ConfigurationError(f"{path} has no {name!r}{known}")
         found = getattr(found, part)
@@ -80,6 +80,11 @@ def import_agents(references: Iterable[str]) -> dict[str, Module]:
             raise ConfigurationError(f"two agents would be served as {name!r}: name one, as other={reference}")
         found[name] = agent
     return found
+
+
+def _is_own(value: object, path: str, kinds: tuple[type, ...]) -> bool:
+    """Return whether a value is of these classes, and no function that its module has imported."""
+    return isinstance(value, kinds) and not (isinstance(value, FunctionType) and value.__module__ != path)
 
 
 def _is_job(found: object) -> TypeGuard[Callable[..., Job]]:

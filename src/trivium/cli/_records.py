@@ -73,6 +73,9 @@ class CSV:
     Attributes:
         header: the text before the first record.
         beginning: the text with which a file of records begins.
+
+    Raises:
+        FieldsError: two columns would have one name.
     """
 
     def __init__(self, fields: Sequence[Field], *, confidence: bool = False) -> None:
@@ -185,7 +188,7 @@ class RecordFile:
         data = self.path.read_bytes() if self.path.is_file() else b""
         complete = data[: self._form.length(data)]
         try:
-            records = self._form.read(complete.decode("utf-8"))
+            records = self._form.read(complete.decode("utf-8-sig"))
         except ValueError:
             raise self._wrong_content() from None
         for record in records:

@@ -259,7 +259,7 @@ def decide_call(
 
 def _read_key(file: Path) -> bytes:
     try:
-        return bytes.fromhex(file.read_text("utf-8"))
+        return bytes.fromhex(file.read_text("utf-8-sig"))
     except (OSError, ValueError):
         raise ConfigurationError(f"{one_line(str(file))} holds no key: 64 hexadecimal digits") from None
 

@@ -59,7 +59,7 @@ def read_tokens(token: str | None, users: Path | None) -> str | Mapping[str, str
     if token is not None:
         raise ConfigurationError("give --token, one for all, or --users, one for each")
     try:
-        lines = users.read_text(encoding="utf-8").splitlines()
+        lines = users.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{one_line(str(users))} cannot be read: {one_line(str(error))}") from None
     found = dict[str, str]()

@@ -34,6 +34,7 @@ class TableFile:
         finished: the records of the table, by source.
 
     Raises:
+        FieldsError: two columns would have one name.
         MissingExtraError: the package that writes the form is not installed.
     """
 
@@ -41,7 +42,8 @@ class TableFile:
         package, extra = _NEEDS.get(shape, ("", ""))
         if package and importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, extra)
-        self.path, self._fields, self._shape, self._confidence = path, tuple(fields), shape, confidence
+        self.path, self._shape = path, shape
+        self._form, self._columns = CSV(fields, confidence=confidence), Columns(fields, confidence=confidence)
         self.finished: dict[str, Record] = {}
 
     def append(self, record: Record) -> None:
@@ -55,13 +57,12 @@ class TableFile:
         part = self.path.with_name(f"{self.path.name}.part")
         with storage(self.path, {}):
             if self._shape == "csv":
-                form = CSV(self._fields, confidence=self._confidence)
-                text = form.header + "".join(map(form.write, self.finished.values()))
+                text = self._form.header + "".join(map(self._form.write, self.finished.values()))
                 part.write_bytes(text.encode("utf-8", "replace"))
             else:
-                columns = Columns(self._fields, confidence=self._confidence)
-                rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
-                (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
+                records = self.finished.values()
+                rows = [[_plain(cell) for cell in row] for each in records for row in self._columns.rows(each)]
+                (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, self._columns, rows)
             os.replace(part, self.path)
 
 

@@ -89,6 +89,9 @@ class Dataset(Sequence[Case[I, E]]):
     def __init__(
         self, cases: Iterable[Case[I, E]], scorers: Iterable[Scorer[I, E]] = (), *, name: str = "dataset"
     ) -> None:
+        for what, given in (("cases", cases), ("scorers", scorers)):
+            if not isinstance(given, Iterable):  # type: ignore[unnecessary] - users pass anything
+                raise ArgumentTypeError(f"{given!r:.50} is no list of {what}: put one alone in brackets", what)
         self.cases, self.scorers, self.name = tuple(cases), tuple(scorers), name
         if not self.cases:
             raise ConfigurationError(f"the dataset {name!r} has no cases: an evaluation of it would say nothing")
@@ -144,7 +147,8 @@ class Dataset(Sequence[Case[I, E]]):
         line_type: TypeAdapter[Case[J, F]] = TypeAdapter(cast("Any", Case)[input_type, expected_type])
         cases: list[Case[J, F]] = []
         try:
-            lines = enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1)
+            # A text in a case may hold what `splitlines` takes for the end of a line.
+            lines = enumerate(Path(path).read_text(encoding="utf-8-sig").split("\n"), 1)
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"cannot read the cases in {path}: {error}") from error
         for number, line in ((number, line) for number, line in lines if line.strip()):

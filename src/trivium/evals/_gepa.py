@@ -39,7 +39,7 @@ def load_texts(module: Module, texts: Mapping[str, str] | str | PathLike[str]) -
         StateError: the file cannot be read, or the module has no such text; nothing is set.
     """
     try:
-        given: Mapping[str, str] = texts if isinstance(texts, Mapping) else json.loads(Path(texts).read_text("utf-8"))
+        given = texts if isinstance(texts, Mapping) else json.loads(Path(texts).read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise StateError(f"cannot read the texts in {texts}: {error}") from error
     agents = _agents(module)

@@ -9,6 +9,8 @@ from math import ceil, comb, inf, sqrt
 from random import Random
 from statistics import NormalDist, fmean, pstdev
 
+from trivium.exceptions import ConfigurationError
+
 _DRAWS, _STEPS, _PASSED_OR_NOT = 2_000, 10**12, {-1.0, 0.0, 1.0}
 
 
@@ -125,10 +127,16 @@ def cases_needed(difference: float, flipped: float, power: float = 0.8, level: f
         power: the share of evaluations in which it is to be found.
         level: one less the share in which one may be found where there is none.
 
+    Raises:
+        ConfigurationError: there are no such agents, or no number of cases is enough.
+
     Example:
         >>> cases_needed(0.1, flipped=0.2)
         155
     """
+    if not (0 < abs(difference) <= flipped <= 1 and 0 < power < 1 and 0 < level < 1):
+        reason = f"no cases show a difference of {difference} with {flipped} flipped, power {power}, level {level}"
+        raise ConfigurationError(f"{reason}: give shares, of which flipped is the difference or more, and not 0")
     z, z_power = NormalDist().inv_cdf((1 + level) / 2), NormalDist().inv_cdf(power)
     return ceil(((z * sqrt(flipped) + z_power * sqrt(flipped - difference**2)) / difference) ** 2)
 

@@ -74,6 +74,8 @@ class _Extraction(Module):
         case: Case = this_call().context
         try:
             result = await self.task.run_async(question)
+        except MalformedAnswerError as error:
+            raise MalformedAnswerError(f"{self._path}: {error}", error.raw) from error
         except InfiniteLoopError:  # the model repeats the same wrong answer: its right values stay
             result = None
         if result is None and case.questions:

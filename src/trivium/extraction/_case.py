@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trivium.exceptions import ArgumentTypeError
 from trivium.extraction._alternatives import alternatives
 from trivium.extraction._confidence import Certainty, calibration, certainties, confidence, signs
 from trivium.extraction._currencies import CODES
 from trivium.extraction._evidence import find_evidence
-from trivium.extraction._fields import Field
+from trivium.extraction._fields import Field, as_fields
 from trivium.extraction._findings import (
     NOT_STATED,
     Evidence,
@@ -39,6 +40,7 @@ _TASK = (
     "null is for what the document does not state."
 )
 _NEXT = "Now fill in this one, with every item of the document:"
+_RECORD = "Answer by a call of `record`, with null for what the document does not state."
 _CORRECT = "These values are not right. Correct them, or use null where the document states none:"
 
 
@@ -54,6 +56,10 @@ class Case:
             for by themselves. The first is included; later ones ask for the refused values alone.
         min_confidence: the confidence below which a value is not given, from 0 to 1; default: as it was calibrated.
             A model that tells no probabilities of its tokens gives no confidence, and all its values are given.
+
+    Raises:
+        ArgumentTypeError: the document is none.
+        FieldsError: these are no fields.
 
     Example:
         >>> from trivium.extraction import parse_fields
@@ -73,7 +79,11 @@ class Case:
         tries: int = 2,
         min_confidence: float | None = None,
     ) -> None:
-        self.document, self.fields = document, tuple(fields)
+        if not isinstance(document, Document):  # type: ignore[unnecessary] - users pass anything
+            raise ArgumentTypeError(
+                f"a case takes a Document, as Document(content=text) or read(path), not {document!r:.60}", "document"
+            )
+        self.document, self.fields = document, as_fields(fields)
         rows = [field for field in self.fields if field.is_rows]
         self.budget = budget or (_ROWS_BUDGET if rows else _BUDGET)
         plain = tuple(field for field in self.fields if field not in rows)
@@ -105,6 +115,11 @@ class Case:
             return None
         self.asked, self._tries_left = self._groups.pop(0), self._tries
         return "\n".join([_NEXT, *map(_as_line, self.asked)])
+
+    def question_after_talk(self) -> str | None:
+        """Write the question to a model that answered without a record; None if it has no more tries."""
+        self._tries_left -= 1
+        return _RECORD if self._tries_left > 0 else None
 
     def excerpt(self) -> str:
         """Return the document, or of a long one its beginning, its end, and the passages that matter to the fields."""

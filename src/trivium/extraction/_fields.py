@@ -125,16 +125,30 @@ def parse_fields(text: str) -> tuple[Field, ...]:
         The fields in their order.
 
     Raises:
-        FieldsError: a type is unknown, a name empty or given twice, a parenthesis or brace left open.
+        FieldsError: it is no text, a type is unknown, a name empty or given twice, a parenthesis or brace left open.
 
     >>> [(field.name, field.kind) for field in parse_fields("tenant, rent: money (per month), paid: boolean")]
     [('tenant', 'text'), ('rent', 'money'), ('paid', 'boolean')]
     """
+    if not isinstance(text, str):  # type: ignore[unnecessary] - users pass anything
+        raise FieldsError(f"a field list is a text, as 'tenant, starts: date, rent: money', not {text!r:.60}")
     fields = tuple(parse_field(entry) for entry in _entries(text))
     if not fields:
         raise FieldsError("no field is named: write for instance 'tenant, starts: date, rent: money'")
     check_names(field.name for field in fields)
     return fields
+
+
+def as_fields(fields: Sequence[Field]) -> tuple[Field, ...]:
+    """Return the fields of a task or a case.
+
+    Raises:
+        FieldsError: they are something else, such as the text that names them.
+    """
+    found = tuple(fields) if isinstance(fields, Iterable) else ()  # type: ignore[unnecessary] - users pass anything
+    if not found or not all(isinstance(field, Field) for field in found):  # type: ignore[unnecessary]
+        raise FieldsError(f"these are no fields: {fields!r:.60}; write parse_fields('tenant, rent: money')")
+    return found
 
 
 def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
@@ -167,7 +181,7 @@ def check_names(names: Iterable[str], where: str = "") -> None:
 
 
 def _unknown_type(name: str, type_: str) -> FieldsError:
-    nearest = difflib.get_close_matches(type_.lower(), [*_SPELLINGS, "list"], n=1, cutoff=0.5)
+    nearest = difflib.get_close_matches(type_.lower(), [*_SPELLINGS, "list"], n=1)
     hint = f" did you mean '{_SPELLINGS.get(nearest[0], nearest[0])}'?" if nearest else ""
     return FieldsError(f"field '{name}': unknown type '{type_}';{hint} Valid types: {_VALID}")
 

@@ -105,7 +105,7 @@ def load_fields(reference: str) -> tuple[Field, ...]:
         raise FieldsError(f"'{reference}' names no schema; write lease.json, or a model as model.py:Lease")
     file = _existing(reference)
     try:
-        schema: object = json.loads(file.read_text(encoding="utf-8"))
+        schema: object = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise FieldsError(f"{file} cannot be read as JSON: {_first_line(error)}") from error
     if not isinstance(schema, Mapping):

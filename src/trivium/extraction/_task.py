@@ -11,8 +11,9 @@ from typing import Any
 from trivium.actions import FinalResultTool, ToolMessage
 from trivium.agents import Agent, ChatAgent
 from trivium.commander import driver_neutral, this_call
+from trivium.exceptions import ArgumentTypeError, MalformedAnswerError
 from trivium.extraction._case import Case
-from trivium.extraction._fields import Field, json_schema
+from trivium.extraction._fields import Field, as_fields, json_schema
 from trivium.extraction._record import record_message
 from trivium.llms import Delta, LocalModel, Request
 from trivium.llms.lowlevel import WrappedModel, deltas_of
@@ -38,10 +39,23 @@ class Checker(Agent):
 
     def record(self, record: ToolMessage, message: Message) -> str | FinalResultTool:
         """Handle the extractor's record."""
-        case: Case = this_call().context
+        case = _case()
         case.check(record.arguments(), message.logprobs)
         if (question := case.next_question()) is not None:
             return _SIGNAL.sub(lambda found: found[0].lower(), question)
+        return FinalResultTool(content=case.result())
+
+    def handle_message_fallback(self, msg: Message) -> str | FinalResultTool:
+        """Have an extractor that only talks asked again; in the end the right values of its records stay.
+
+        Raises:
+            MalformedAnswerError: it gave no record at all.
+        """
+        case = _case()
+        if (question := case.question_after_talk()) is not None:
+            return question
+        if not case.questions:
+            raise MalformedAnswerError("the model gave no record; try another model, or fewer fields", str(msg.content))
         return FinalResultTool(content=case.result())
 
 
@@ -51,8 +65,8 @@ class AskedModel(WrappedModel):
     @driver_neutral
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Send the request to the model with the schema of these fields."""
-        case: Case = this_call().context
-        tools = [replace(tool, parameters=json_schema(case.asked)) for tool in request.tools]
+        asked = _case().asked
+        tools = [replace(tool, parameters=json_schema(asked)) for tool in request.tools]
         async with aclosing(deltas_of(self._model, request._replace(tools=tools))) as deltas:
             async for delta in deltas:
                 yield delta
@@ -77,7 +91,11 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
         >>> case = Case(Document(content="Ada pays EUR 900."), fields)
         >>> task.run(case.question(), context=case).content_any["fields"]["rent"]["value"]
         {'amount': 900, 'currency': 'EUR'}
+
+    Raises:
+        FieldsError: these are no fields.
     """
+    fields = as_fields(fields)
     record = record_message(fields)
     parameters = {"max_tokens": 300 + sum(map(_tokens, fields))}
     extractor = ChatAgent(model, name="extractor", system_message=_INSTRUCTION, parameters=parameters)
@@ -90,6 +108,17 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
     task = Task(extractor, interactive=False)
     task.add_sub_task(Task(checker, interactive=False, single_round=True))
     return task
+
+
+def _case() -> Case:
+    case = this_call().context
+    if not isinstance(case, Case):
+        raise ArgumentTypeError(
+            f"the context of an extraction is the Case of its document, not {case!r:.60}: write case = Case(document, "
+            "fields), then task.run(case.question(), context=case)",
+            "context",
+        )
+    return case
 
 
 def _tokens(field: Field) -> int:

@@ -60,9 +60,10 @@ def resolve(model: ModelProtocol | str | None = None, base_url: str | None = Non
         return found
     if base_url is not None and model:
         return OpenAIModel(model, base_url=base_url)
-    if model in ModelStore():
+    if model in (store := ModelStore()):
         return LocalModel(model)
-    raise ConfigurationError(f"{model!r} names no model: give {FORMS}")
+    hint = f"did you mean {near!r}? Else " if (near := store.nearest(model)) else ""
+    raise ConfigurationError(f"{model!r} names no model: {hint}give {FORMS}")
 
 
 def _of_provider(profile: Profile, name: str, base_url: str | None) -> ModelProtocol:

@@ -67,11 +67,13 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
     (inside / "loop").symlink_to(inside)
     (inside / "near.md").symlink_to("sub/b.md")
     (inside / "nothing.md").symlink_to("gone.md")
+    (inside / "itself.md").symlink_to("itself.md")
     names, left_out = found(inside)
     assert names == ["a.md", "near.md", "sub/b.md"]
     assert left_out == {
         "away.md": "it is a link that leaves the folder", "far": "it is a link that leaves the folder",
-        "loop": "it is a link to a folder", "nothing.md": "it is not a regular file",
+        "itself.md": "Too many levels of symbolic links", "loop": "it is a link to a folder",
+        "nothing.md": "it is not a regular file",
     }  # fmt: skip
 
 

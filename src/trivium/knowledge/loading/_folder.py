@@ -100,7 +100,10 @@ class _Walk:
                 return "it is a link that leaves the folder"
             if os.path.isdir(target):
                 return "it is a link to a folder"
-        return "" if is_folder or entry.is_file() else "it is not a regular file"
+        try:
+            return "" if is_folder or entry.is_file() else "it is not a regular file"
+        except OSError as error:  # such as a link to itself
+            return error.strerror or type(error).__name__
 
     def _skip(self, path: Path, reason: str) -> None:
         self._on_skip(Skipped(os.fsencode(path).decode("utf-8", "replace"), reason))

@@ -74,6 +74,11 @@ class ModelStore:
         """
         return self._entry(name).name
 
+    def nearest(self, name: str) -> str:
+        """Return the name or the alias that is closest to another name; "" if none is near."""
+        names = [each for entry in self._catalogue for each in (entry.name, entry.alias) if each]
+        return next(iter(difflib.get_close_matches(name, names, n=1)), "")
+
     def list(self) -> list[ModelFile]:
         """Return every model of the catalogue, in its order; an unreadable folder is no error."""
         return [
@@ -150,8 +155,7 @@ class ModelStore:
             if name in (entry.name, entry.alias):
                 return entry
         known = [entry.name for entry in self._catalogue]
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = f"did you mean {near!r}? " if (near := self.nearest(name)) else ""
         raise ModelNotFoundError(f"no model is called {name!r}: {hint}known are {', '.join(known)}")
 
     def _size(self, entry: CatalogueEntry) -> int | None:
