@@ -224,7 +224,7 @@ def test_a_function_that_fails_lets_nothing_run():
     from trivium import Tool
 
     agent = Agent(model(path="a"), tools=[Tool.of(shelf.delete).replace(needs_approval=fail)])
-    assert agent("x", approve=shelf.yes).content == "error: 'what'"
+    assert agent("x", approve=shelf.yes).content == "error: KeyError: 'what'"
     assert shelf.gone == []
 
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
 
-from journal._places import Place
 from journal._programs import PROGRAMS, Stateless, agent, look, pay, run_agent, run_task, run_team
 from tasks.test_text_calls import AS_TEXT, Marker
 from trivium import Agent, Task
@@ -240,26 +236,6 @@ def test_the_reason_of_a_failure_names_the_node(journal: Journal):
     assert [(each.status, each.error) for each in journal.view("a").tree().walk()] == [
         ("failed", "ProviderConnectionError: the line is dead")
     ] * 2
-
-
-def test_forks_that_are_made_at_once_have_names_of_their_own(place: Place):
-    at_once = Barrier(4)
-
-    def fork(number: int) -> tuple[str, str]:
-        with closing(Journal(place.name)) as own:
-            run = own.view("a")
-            at_once.wait(30)
-            made = run.fork(at="Agent/model", edit=f"answer {number}")
-            return made.id, str(made.resume(Agent(ScriptedModel([]))).content)
-
-    with closing(Journal(place.name)) as journal:
-        Agent(ScriptedModel(["hello"]))("hi", run_id="a", journal=journal)
-        with ThreadPoolExecutor(4) as pool:
-            made = [*pool.map(fork, range(4))]
-        assert sorted(name for name, _ in made) == [f"a-fork-{number}" for number in (1, 2, 3, 4)]
-        assert [answer for _, answer in made] == [f"answer {number}" for number in range(4)]
-        with pytest.raises(RunInputError, match="already"):
-            journal.view("a").fork("a-fork-1")
 
 
 def test_a_fork_at_any_node_runs_nothing_that_stands_before_it(journal: Journal):

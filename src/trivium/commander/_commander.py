@@ -374,7 +374,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             self.kill(type(error).__name__)
         if self._stopping is None or isinstance(error, Exception):
             self.failures.append((node, error))
-            self.logger.error("%s failed: %s: %s", node._path(most=8), type(error).__name__, error, exc_info=error)
+            self.logger.error("%s failed: %s: %s", node._path(most=8), type(error).__name__, error)
 
 
 def _check_jobs(job: Any) -> tuple[Job, ...]:

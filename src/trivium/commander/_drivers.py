@@ -411,7 +411,7 @@ async def wait(seconds: float | None = None, event: ThreadEvent | None = None) -
         await await_foreign(node, asyncio.wait([future], timeout=seconds))
         future.cancel()
     elif event is not None and get_running_loop() is not None:
-        raise WouldDeadlockError("a sync call on a running loop would wait for another run: use its async form")
+        raise WouldDeadlockError("a sync call on a running loop would wait for another run: await its async form")
     else:
         woken = threading.Event()
         if event is not None:

@@ -23,7 +23,7 @@ from trivium.serving._conversation import check_unattended, client_messages, ses
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._log import STOPS, first_event
 from trivium.serving._served_run import ServedRun
-from trivium.serving._store import ACTIVE, CLOCK_STEP, DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
+from trivium.serving._store import ACTIVE, DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
 from trivium.serving._tasks import Background
 from trivium.serving._wire import Failure
 from trivium.serving._work import Work
@@ -147,19 +147,17 @@ class Runs:
             last = (await self.find(owner, before)).request if before else None
             if last is not None and last.state != "done":
                 raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: {_advice(last.state)}")
-            name = name or ("" if last is None else last.name)
+            name = name or (next(iter(self.served), "") if last is None else last.name)
             if not fork:
                 client_messages(self.module(name), messages, is_conversation, self._structured)
-            name = name or next(iter(self.served))
             await self._admission.budgets.check(owner)
             async with self._claims.turn("start", owner):
                 if last is not None:
                     session = last.session if await self._work.is_last(last) else run_id
-                latest = await run_in_worker(partial(self.store.latest_in, owner, session)) if session else 0.0
+                created = await run_in_worker(partial(self.store.time_in, owner, session or run_id))
                 request = RunRequest(
                     id=run_id, owner=owner, name=name, session=session or run_id, before=before, protocol=protocol,
-                    created=max(time.time(), latest + CLOCK_STEP),
-                    body={"messages": messages, "fork": fork, **kept, **body},
+                    created=created, body={"messages": messages, "fork": fork, **kept, **body},
                 )  # fmt: skip
                 await self._refuse_waiting(request)
                 await self._admission.check(request)

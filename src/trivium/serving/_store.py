@@ -302,10 +302,11 @@ class RunStore:
         found = self.database.read(query, (owner, session, *ACTIVE, *remembering, *served))
         return str(found[0][0]) if found else None
 
-    def latest_in(self, owner: str, session: str) -> float:
-        """Return when the latest run of a conversation was asked for; 0.0: there is none."""
+    def time_in(self, owner: str, session: str) -> float:
+        """Return the time for a further run of a conversation: now, but later than those before it by any clock."""
         query = "SELECT MAX(created) FROM trivium_served WHERE owner = ? AND session = ?"
-        return float(self.database.read(query, (owner, session))[0][0] or 0.0)
+        latest = float(self.database.read(query, (owner, session))[0][0] or 0.0)
+        return max(time.time(), latest + CLOCK_STEP)
 
     def unfinished_after(self, run: RunRequest) -> str | None:
         """Return the id of a run that has not ended and goes on from the end of another one; None: there is none."""

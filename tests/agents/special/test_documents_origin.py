@@ -285,7 +285,7 @@ def test_a_call_that_was_read_for_an_earlier_question_does_not_run():
     agent = doc_agent(["The page is about it [1].", AIM], page)
     agent.enable_message(Aim)
     agent.config.use_tools, agent.config.use_functions_api = True, False
-    agent("What is the page about?")
+    assert agent("Is the page about it?").metadata.has_citation
     agent.drop("a.txt")
     assert agent("And what does it say there?").tool_calls == ()
 
