@@ -44,7 +44,7 @@ main()
 
 @pytest.mark.parametrize("state", ["loads", "reads", "reads unnoticed"])
 def test_ctrl_c_does_not_wait_for_the_engine(tmp_path: Path, state: str) -> None:
-    (tmp_path / "a.gguf").write_bytes(b"GGUF")
+    (tmp_path / "a.gguf").write_bytes(b"GGUF".ljust(24, b"\0"))  # a file without anything
     (tmp_path / "a.txt").write_text("The rent is 950 EUR.")
     (tmp_path / f"{state}.py").write_text(ENGINE)
     arguments = ["ask", "a.txt", "What is the rent?", "--embedding", "none", "--no-store", "--model", "a.gguf"]
