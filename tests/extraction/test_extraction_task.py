@@ -68,7 +68,7 @@ def test_the_model_must_answer_with_the_record_and_reads_the_document_first():
     assert question.index(TEXT) < question.index("- tenant\n- rent: money\n- starts: date")
 
 
-@pytest.mark.parametrize("name", ["id", "request", "purpose", "name", "found", "values", "parse"])
+@pytest.mark.parametrize("name", ["id", "request", "purpose", "name", "found", "values", "parse", "recipient"])
 def test_a_field_may_have_a_name_that_a_tool_message_has(name: str):
     fields = parse_fields(f"{name}, {name}_2: {{id, purpose}}")
     answer: dict[str, Any] = {name: "A-77", f"{name}_2": {"id": "B-88", "purpose": None}}

@@ -110,7 +110,7 @@ def find_handled(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMe
     found = [
         call
         for call in calls_in(agent, message)
-        if ('"recipient"' not in call.arguments or recipient_of(call.arguments) in ("", agent.name))
+        if ('"recipient"' not in call.arguments or recipient_of(agent, call.arguments) in ("", agent.name))
         and (handles(agent, call.name) or (call.name in agent.executor.tools and message.sender == agent.name))
     ]
     if "attachments" not in message.__pydantic_extra__:
@@ -148,13 +148,14 @@ def as_message(message: Message | str, said_by_program: bool = False) -> Message
     return made.replace(origin=_PROGRAM) if said_by_program and current.get() is None else made
 
 
-def recipient_of(arguments: str) -> str:
-    """Return whom a call is for by its `recipient`; "" where it names nobody."""
+def recipient_of(agent: AgentNames, arguments: str) -> str:
+    """Return whom a call is for by its `recipient`; "" where it names nobody, or the agent reads no addresses."""
     try:
         found: object = json.loads(arguments, strict=False)
     except ValueError:
         return ""
-    return str(cast("dict[str, object]", found).get("recipient") or "") if isinstance(found, dict) else ""
+    is_read = isinstance(found, dict) and agent.options.recognize_recipient_in_content
+    return str(cast("dict[str, object]", found).get("recipient") or "") if is_read else ""
 
 
 def is_empty(message: Message) -> bool:

@@ -52,7 +52,7 @@ class AgentConfig(ConfigModel):
         use_output_format: let the model use an `output_format` that is a tool message.
         instructions_output_format: describe the format in the system message.
         output_format_include_defaults: describe fields of the format that have defaults.
-        recognize_recipient_in_content: read `TO[name]: text` and a `recipient` in JSON as an address.
+        recognize_recipient_in_content: read `TO[name]: text` and a `recipient` in JSON, or in a call, as an address.
         search_for_tools_everywhere: take each JSON object that names a tool for a call wherever it stands in the
             model's answer, also where the model has a tool interface of its own; for models that use theirs badly.
             By default a text is a call only where the model has no other way, and only as the whole answer: a mail

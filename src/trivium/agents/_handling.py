@@ -269,7 +269,7 @@ def addressed(agent: AgentNames, answer: Message) -> Message:
     if links and "misfits" in links:
         known = tuple(call for call in answer.tool_calls if call.name in tools or class_of(agent, call.name))
         answer = answer.replace(tool_calls=known or None)
-    named = [recipient_of(call.arguments) for call in answer.tool_calls if '"recipient"' in call.arguments]
+    named = [recipient_of(agent, call.arguments) for call in answer.tool_calls if '"recipient"' in call.arguments]
     if any(named):
         return answer.replace(receiver=next(filter(None, named)))
     if not has_address:

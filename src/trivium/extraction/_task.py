@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from trivium.actions import FinalResultTool, ToolMessage
-from trivium.agents import Agent, ChatAgent
+from trivium.agents import Agent, AgentConfig, ChatAgent, ChatAgentConfig
 from trivium.commander import driver_neutral, this_call
 from trivium.exceptions import ArgumentTypeError, MalformedAnswerError
 from trivium.extraction._case import Case
@@ -98,12 +98,14 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
     fields = as_fields(fields)
     record = record_message(fields)
     parameters = {"max_tokens": 300 + sum(map(_tokens, fields))}
-    extractor = ChatAgent(model, name="extractor", system_message=_INSTRUCTION, parameters=parameters)
+    # A document may have a recipient: it addresses nobody.
+    config = ChatAgentConfig(llm=model, name="extractor", recognize_recipient_in_content=False)
+    extractor = ChatAgent(config, system_message=_INSTRUCTION, parameters=parameters)
     if isinstance(extractor.model, LocalModel):  # others give none of a tool call, or refuse the parameter
         extractor.parameters = {**parameters, "logprobs": _LIKELIEST}
     extractor.llm = AskedModel(extractor.model)
     extractor.enable_message(record, handle=False, force=True)
-    checker = Checker(name="checker")
+    checker = Checker(AgentConfig(llm=None, name="checker", recognize_recipient_in_content=False))
     checker.enable_message(record, use=False)
     task = Task(extractor, interactive=False)
     task.add_sub_task(Task(checker, interactive=False, single_round=True))
