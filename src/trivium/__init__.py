@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from trivium.observers import RunRecord
     from trivium.schema import (
         AgentMessage,
+        Answer,
         ChatDocLoggerFields,
         ChatDocMetaData,
         ChatDocument,
@@ -84,6 +85,7 @@ __all__ = [
     "AgentEvent",
     "AgentMessage",
     "AgentSendTool",
+    "Answer",
     "AsyncAgent",
     "AsyncChatAgent",
     "ChatAgent",

@@ -14,7 +14,7 @@ from typing import Any, Literal, assert_type
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from trivium import Agent, AsyncAgent, ChatAgent, ChatAgentConfig, Limits, Message, Task, Tool, ToolMessage
+from trivium import Agent, Answer, AsyncAgent, ChatAgent, ChatAgentConfig, Limits, Message, Task, Tool, ToolMessage
 from trivium.agent.chat_agent import ChatAgent as DocumentedChatAgent
 from trivium.agent.task import Task as DocumentedTask
 from trivium.agent.tool_message import ToolMessage as DocumentedToolMessage
@@ -24,7 +24,7 @@ from trivium.evals import Case, Dataset, EvaluationReport, Score, compare, evalu
 from trivium.events import DeltaEvent, EndedEvent, RunEvent, ToolCallEvent, ToolResultEvent, UsageEvent
 from trivium.exceptions import ArgumentTypeError
 from trivium.journal import Journal, RunView
-from trivium.schema import Answer, Usage
+from trivium.schema import Usage
 from trivium.tasks import run_batch_tasks
 from trivium.testing import ScriptedModel, call_tool
 
@@ -298,6 +298,9 @@ class Square(ToolMessage):
 
     def handle(self) -> str:
         return str(self.number**2)
+
+    def _needs_approval(self) -> bool:
+        return self.number > 1000
 
 
 def tool_messages_have_the_types_of_their_fields() -> None:

@@ -102,7 +102,10 @@ class ToolMessage(OlderNames):
     _timeout: ClassVar[float | None] = None
     _retries: ClassVar[int] = 0
     _retry_on: ClassVar[tuple[type[Exception], ...]] = (RetryableToolError, ConnectionError)
-    _needs_approval: ClassVar[Any] = False
+    if TYPE_CHECKING:
+        _needs_approval: Any = False  # a subclass may have a method in its place
+    else:
+        _needs_approval: ClassVar[Any] = False
     _effect: ClassVar[Effect | None] = None
     _sends: ClassVar[Directing] = False
     _spends: ClassVar[Directing] = False
