@@ -365,8 +365,9 @@ class Runs:
         if not known:
             raise unknown_session()
         for each in known:
-            if each.ended:
-                await self.forget(await self.find(owner, each.id))
+            with suppress(Failure):  # one from which another run goes on stays until that is over
+                if each.ended:
+                    await self.forget(await self.find(owner, each.id))
         await self._memories.forget(self.served, owner, session)
 
     async def forget(self, run: ServedRun) -> None:
