@@ -102,9 +102,7 @@ class ToolMessage(OlderNames):
     _timeout: ClassVar[float | None] = None
     _retries: ClassVar[int] = 0
     _retry_on: ClassVar[tuple[type[Exception], ...]] = (RetryableToolError, ConnectionError)
-    if TYPE_CHECKING:
-        _needs_approval: Any = False  # a subclass may have a method in its place
-    else:
+    if not TYPE_CHECKING:  # a subclass may have a method in its place, which no type of an attribute allows
         _needs_approval: ClassVar[Any] = False
     _effect: ClassVar[Effect | None] = None
     _sends: ClassVar[Directing] = False
@@ -384,11 +382,11 @@ class ToolMessage(OlderNames):
             handle: the function that runs, called with the message as `tool_message`.
             read: turns the arguments of a call into `{"tool_message": message}`; raises `ToolArgumentsError`.
         """
-        approval = cls._needs_approval
+        approval = mark_of(cls, "_needs_approval")
         if callable(approval):
 
             def approval(tool_message: ToolMessage, **bound: object) -> bool:
-                return tool_message._needs_approval()
+                return bool(mark_of(tool_message, "_needs_approval")())
 
         return Tool(
             cls.spec(), handle, read, cls._timeout, cls._retries, cls._retry_on, approval, cls._effect, max_result=None,
@@ -407,7 +405,7 @@ class ToolMessage(OlderNames):
     @classmethod
     def runs_alone(cls) -> bool:
         """Return True if, among parallel calls, a call waits for those before it, and later ones wait for it."""
-        return cls._effect in ("transactional", "once") or bool(cls._needs_approval)
+        return cls._effect in ("transactional", "once") or bool(mark_of(cls, "_needs_approval"))
 
     @classmethod
     def is_for_models(cls) -> bool:
