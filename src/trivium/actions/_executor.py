@@ -16,7 +16,7 @@ from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
 from trivium.actions._run import OnToolError, as_arguments, as_text, attempt_tool
 from trivium.actions._tool import MAX_RESULT, Tool, mark_of
-from trivium.commander import current, driver_neutral, gather
+from trivium.commander import current, driver_neutral, gather, this_session
 from trivium.commander.lowlevel import scope_of, settle
 from trivium.exceptions import (
     CallOriginError,
@@ -273,8 +273,7 @@ class ActionExecutor(Module):
         Returns:
             The `ActionReturn`, or what a hook has put in its place.
         """
-        node = current.get()
-        session_id = 0 if node is None else scope_of(node).session_id
+        session_id = this_session()
         try:
             given = loads(call.arguments)
         except ValueError:  # the tool tells the model what is wrong

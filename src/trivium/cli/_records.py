@@ -71,6 +71,7 @@ class CSV:
         confidence: a column with the confidence of each value, too.
 
     Attributes:
+        columns: the columns.
         header: the text before the first record.
         beginning: the text with which a file of records begins.
 
@@ -79,12 +80,12 @@ class CSV:
     """
 
     def __init__(self, fields: Sequence[Field], *, confidence: bool = False) -> None:
-        self._fields, self._columns = tuple(fields), Columns(fields, confidence=confidence)
-        self.header = self.beginning = _csv_line(self._columns.names)
+        self._fields, self.columns = tuple(fields), Columns(fields, confidence=confidence)
+        self.header = self.beginning = _csv_line(self.columns.names)
 
     def write(self, record: Record) -> str:
         """Write a record as rows: one, or one for each line item; lists are JSON."""
-        return "".join(_csv_line([_cell(cell) for cell in row]) for row in self._columns.rows(record))
+        return "".join(_csv_line([_cell(cell) for cell in row]) for row in self.columns.rows(record))
 
     def length(self, data: bytes) -> int:
         """Return the number of bytes up to the end of the last complete record; a quoted line end ends nothing."""
@@ -95,12 +96,12 @@ class CSV:
 
     def read(self, text: str) -> list[Record]:
         """Read complete records, as `JSONLines.read`."""
-        header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [self._columns.names]
+        header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [self.columns.names]
         records = [self._record(header, cells) for cells in rows]
         fits = all(
             is_value_of(field, each["fields"][field.name]["value"]) for each in records for field in self._fields
         )
-        if header != self._columns.names and (fits or not records):
+        if header != self.columns.names and (fits or not records):
             raise ValueError("these are other columns")
         return records
 
@@ -112,7 +113,7 @@ class CSV:
         at = 1
         for field in self._fields:
             is_money = header[at + 1 : at + 2] == [f"{field.name}_currency"]
-            places = [f"{field.name}_{part}" for part in self._columns.places]
+            places = [f"{field.name}_{part}" for part in self.columns.places]
             end = at + 1 + is_money + len(places)
             if header[at : at + 1] != [field.name] or header[end - len(places) : end] != places:
                 raise ValueError("these are other columns")

@@ -42,8 +42,7 @@ class TableFile:
         package, extra = _NEEDS.get(shape, ("", ""))
         if package and importlib.util.find_spec(package) is None:
             raise MissingExtraError(package, extra)
-        self.path, self._shape = path, shape
-        self._form, self._columns = CSV(fields, confidence=confidence), Columns(fields, confidence=confidence)
+        self.path, self._shape, self._form = path, shape, CSV(fields, confidence=confidence)
         self.finished: dict[str, Record] = {}
 
     def append(self, record: Record) -> None:
@@ -60,9 +59,9 @@ class TableFile:
                 text = self._form.header + "".join(map(self._form.write, self.finished.values()))
                 part.write_bytes(text.encode("utf-8", "replace"))
             else:
-                records = self.finished.values()
-                rows = [[_plain(cell) for cell in row] for each in records for row in self._columns.rows(each)]
-                (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, self._columns, rows)
+                columns = self._form.columns
+                rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
+                (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
             os.replace(part, self.path)
 
 

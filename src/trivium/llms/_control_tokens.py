@@ -28,7 +28,5 @@ class ControlTokens:
 
     def broken_in(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return messages in whose contents none is whole: a document would end its message, and begin another one."""
-        return [
-            {**each, **({"content": self.broken(each["content"])} if isinstance(each.get("content"), str) else {})}
-            for each in messages
-        ]
+        said = ((each, each.get("content")) for each in messages)
+        return [{**each, "content": self.broken(text)} if isinstance(text, str) else {**each} for each, text in said]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
@@ -12,9 +12,16 @@ from trivium.commander.lowlevel import run_in_worker
 from trivium.serving._database import Database
 from trivium.serving._tasks import Turns
 
-LEAST_PAUSE: Final = 0.01
-MOST_PAUSE: Final = 0.1
-"""Seconds between two attempts to get a turn that another server has, or that belongs to an earlier run."""
+_LEAST_PAUSE: Final = 0.01
+_MOST_PAUSE: Final = 0.1
+
+
+def pauses() -> Iterator[float]:
+    """Yield the seconds between attempts to get what another server has, or what an earlier run is to have first."""
+    pause = _LEAST_PAUSE
+    while True:
+        yield pause
+        pause = min(pause * 2, _MOST_PAUSE)
 
 
 class RunClaims:
@@ -43,12 +50,13 @@ class RunClaims:
     @asynccontextmanager
     async def turn(self, *key: str) -> AsyncGenerator[None]:
         """Wait for the turn of a thing, in this server and the others, and have it as long as the block runs."""
-        name, pause = "/".join(("turn", *key)), LEAST_PAUSE
+        name = "/".join(("turn", *key))
         async with self._turns.of(key):
             try:
-                while not await self._hold(name):
+                for pause in pauses():
+                    if await self._hold(name):
+                        break
                     await wait(pause)
-                    pause = min(pause * 2, MOST_PAUSE)
                 yield
             finally:
                 await self._release(name)

@@ -368,7 +368,7 @@ class Runs:
             with suppress(Failure):  # one from which another run goes on stays until that is over
                 if each.ended:
                     await self.forget(await self.find(owner, each.id))
-        await self._memories.forget(self.served, owner, session)
+        await self._memories.forget(owner, session)
 
     async def forget(self, run: ServedRun) -> None:
         """Delete a run that has ended.

@@ -22,10 +22,10 @@ from trivium.module import Module
 from trivium.schema import Message, Usage
 from trivium.serving._admission import Admission
 from trivium.serving._approvals import described
-from trivium.serving._claims import LEAST_PAUSE, RunClaims
+from trivium.serving._claims import RunClaims, pauses
 from trivium.serving._conversation import client_messages, session_id_of
 from trivium.serving._log import EventLog, EventWriter
-from trivium.serving._memories import Memories, remembers
+from trivium.serving._memories import Memories
 from trivium.serving._metrics import Metrics
 from trivium.serving._served_run import ServedRun
 from trivium.serving._store import CLOCK_STEP, RunRequest, RunState, RunStore
@@ -65,7 +65,7 @@ class Work:
         self._served, self._journal, self._store, self._claims = served, journal, store, claims
         self._admission, self._timeout, self._structured, self._check = admission, timeout, structured, check
         self._writer = EventWriter(store, self.lose)
-        self.memories, self.watch = Memories(journal, store, claims), Watch(store)
+        self.memories, self.watch = Memories(served, journal, store, claims), Watch(store)
         self.at_work: dict[str, ServedRun] = {}
         self.is_draining = False
         self.metrics: defaultdict[str, Metrics] = defaultdict(Metrics)
@@ -108,13 +108,15 @@ class Work:
 
     async def go_on_decided(self, run: ServedRun, **fields: Any) -> None:
         """Go on with a run of which all is decided, once the server where it paused has given it back."""
-        while run.request.state == "paused":
+        for pause in pauses():
+            if run.request.state != "paused":  # another server goes on with it
+                return
             if await self.take_up(run):
                 self.go_on(run, **fields)
                 await run.log.written()  # that it waits no longer
                 return
-            await wait(LEAST_PAUSE)
-            await self.watch.refresh(run)  # or another one goes on with it
+            await wait(pause)
+            await self.watch.refresh(run)
 
     async def leave_to_others(self, run: ServedRun) -> None:
         """Leave a decided run to a server that has its object: it goes on when there is one."""
@@ -145,7 +147,7 @@ class Work:
         try:
             module = self.module(request.name)
             run.kill = run.work.cancel
-            async with self.memories.turn_of_run(module, request, self._served):
+            async with self.memories.turn_of_run(module, request):
                 if request.epoch:  # taken up from another server, or from the one before
                     await hold_back(self._journal, run.id)
                 if run.is_lost:
@@ -187,10 +189,8 @@ class Work:
         if run.cancelled or self.is_draining:
             raise RunKilledError("it has not begun")
         await self._check(request)
-        forgetful = [name for name, each in self._served.items() if not remembers(each)]
-        last = await run_in_worker(partial(self._store.last_of, request.owner, request.session, forgetful))
+        last = await self.memories.last_run(request.owner, request.session)
         before, run.since = request.before or ("" if last is None else last.id), 0.0 if last is None else last.ended
-        before = before if remembers(module) else ""
         async with self.memories.remembered(module, session_id, before, run.id if body["is_kept"] else ""):
             approve = module.approve or (ask_later if body["asks"] else None)
             messages = await self._messages(run, module)
