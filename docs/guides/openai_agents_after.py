@@ -1,7 +1,7 @@
 """The shop's desk with trivium."""
 
-from trivium import Agent, Limits
-from trivium.actions import ApprovalRequest, tool
+from trivium import Agent, Limits, tool
+from trivium.actions import ApprovalRequest
 from trivium.llms import OpenAIModel
 
 model = OpenAIModel("gpt-4o")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         SendTool,
         Tool,
         ToolMessage,
+        tool,
         tool_api,
     )
     from trivium.agents import Agent, AgentConfig, AsyncAgent, AsyncChatAgent, ChatAgent, ChatAgentConfig
@@ -147,6 +148,7 @@ __all__ = [
     "llm_response_batch",
     "run_batch_tasks",
     "this_call",
+    "tool",
     "tool_api",
 ]
 
@@ -208,6 +210,7 @@ _HOMES = {
     "prompts": "prompts",
     "run_batch_tasks": "tasks",
     "this_call": "commander",
+    "tool": "actions",
     "tool_api": "actions",
     "utils": "utils",
 }

@@ -25,7 +25,7 @@ from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import driver_neutral, emit, is_within, settle, sources_above, sync_method
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError, LimitExceededError, ToolFailedError
 from trivium.llms import ModelProtocol, Reply, Request
-from trivium.llms.lowlevel import call_model
+from trivium.llms.lowlevel import LongHistory, call_model
 from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, MemoryOption
 from trivium.module import AsyncModule, Hooks, call_node, overridable
 from trivium.policies import Policy
@@ -41,6 +41,7 @@ R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
 Extra: TypeAlias = Mapping[str, Any]
 _LLM, _MODEL = Entity.LLM, Origin.MODEL  # a member is slow to look up
+_LONG = 8  # rounds of a run from which on what was sent of them is kept, for each round sends all before it
 
 
 class Agent(AgentNames, Generic[T_co]):
@@ -208,6 +209,7 @@ class Agent(AgentNames, Generic[T_co]):
                     return ending.replace(sender=self.name, entity=None, tool_call_id=None)
                 for done in (answer, *results):
                     self._aggregator.append(history, done, self.name)
+                history = LongHistory.begin(history) if rounds >= _LONG and history.__class__ is list else history
                 faults = faults + 1 if any(map(handling.is_misfit, results)) else 0
                 if faults and faults > self.repairs:
                     raise repairs_exceeded(results[-1], calls)
@@ -235,8 +237,7 @@ class Agent(AgentNames, Generic[T_co]):
         return answer if not self.answer_format or answer.tool_calls else self.answer_format.with_value(answer, text)
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
-        memory = self._memory.get(session_id) if self._memory else Memory.of(message)
-        memory = Memory() if memory is None else memory
+        memory = (self._memory.get(session_id) if self._memory else Memory.of(message)) or Memory()
         return self._aggregator.aggregate(memory, self.name, self.answer_parser, self.instruction())
 
     def has_model(self) -> bool:

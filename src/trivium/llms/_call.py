@@ -26,6 +26,7 @@ from trivium.llms._protocol import (
     Request,
     TokenLogprob,
     ToolCallPart,
+    call_ids,
 )
 from trivium.schema import ToolCall, Usage
 
@@ -174,18 +175,14 @@ class _Answer:
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""
-        messages = request.messages
-        taken: set[object] = {
-            call.get("id") for each in messages if "tool_calls" in each for call in each["tool_calls"] or ()
-        }
-        found: list[ToolCall] = []
+        before, found = call_ids(request.messages), dict[str, ToolCall]()
         for index, call in sorted(self._calls.items()):
             call_id = call.id or f"call_{index}"
-            if call_id in taken:
-                call_id = next(made for number in count(len(taken)) if (made := f"call_{number}") not in taken)
-            taken.add(call_id)
-            found.append(ToolCall(call_id, (call.name or "").strip(), "".join(call.arguments)))
-        return tuple(found)
+            if call_id in before or call_id in found:
+                made = map("call_{}".format, count(len(before) + len(found)))
+                call_id = next(each for each in made if each not in before and each not in found)
+            found[call_id] = ToolCall(call_id, (call.name or "").strip(), "".join(call.arguments))
+        return tuple(found.values())
 
 
 def is_cut_off(arguments: str) -> bool:

@@ -49,41 +49,56 @@ for _name in ("__delitem__", "__ior__", "__setitem__", "clear", "pop", "popitem"
 
 
 class LongHistory(list[dict[str, Any]]):
-    """Chat messages of a long history; a part of it is a plain list.
+    """Chat messages of a long history, which grows at its end; a part of it is a plain list.
 
     Attributes:
         written: how wire formats have written the beginning, for the next request of the same history: their cache,
             which nothing else reads.
     """
 
-    __slots__ = ("written",)
+    __slots__ = ("_ids", "_seen", "written")
     written: dict[Hashable, Any]
+    _ids: set[object]  # of calls in it, or in what was once sent behind it
+    _seen: int  # messages whose calls are among them
 
     @classmethod
     def begin(cls, messages: Iterable[dict[str, Any]]) -> LongHistory:
         """Begin a history with copies of messages; nothing of it was written."""
         begun = cls({**each} for each in messages)
-        begun.written = {}
+        begun.written, begun._ids, begun._seen = {}, set(), 0
         return begun
 
     def continued(self, fresh: int = 0) -> LongHistory:
         """Return the same history as a list of its own; its first `fresh` messages are copies."""
         found = LongHistory(self)
-        found.written = self.written
+        found.written, found._ids, found._seen = self.written, self.call_ids(), self._seen
         found[:fresh] = [{**each} for each in self[:fresh]]
         return found
 
-    def keep(self, start: int) -> None:
-        """Put messages that notice their changes in place of those from `start` on that are of texts alone."""
-        for at in range(start, len(self)):
+    def keep(self, start: int, end: int | None = None) -> None:
+        """Put messages that notice their changes in place of those between two places that are of texts alone."""
+        for at in range(start, len(self) if end is None else end):
             message = self[at]
             if message.__class__ is dict and is_of_texts(message):
                 self[at] = kept = KeptMessage(message)
                 kept.written = self.written
 
+    def call_ids(self) -> set[object]:
+        """Return the ids of the calls in it; only messages that are new are looked at."""
+        self._ids |= call_ids(self[self._seen :])
+        self._seen = len(self)
+        return self._ids
+
     def __reduce__(self) -> tuple[Callable[[list[dict[str, Any]]], LongHistory], tuple[list[dict[str, Any]]]]:
         """Copy and store the messages alone."""
         return LongHistory.begin, ([*self],)
+
+
+def call_ids(messages: Sequence[ChatMessage]) -> set[object]:
+    """Return the ids of the calls in chat messages."""
+    if isinstance(messages, LongHistory):
+        return messages.call_ids()
+    return {call.get("id") for each in messages if "tool_calls" in each for call in each["tool_calls"] or ()}
 
 
 class Request(NamedTuple):

@@ -142,9 +142,7 @@ def chat_message(message: Message, name: str) -> dict[str, Any]:
     extra = message.__pydantic_extra__
     if (call_id := extra.get("tool_call_id")) is not None:
         return {"role": "tool", "tool_call_id": call_id, "content": text}
-    entity = extra.get("entity")
-    if entity.__class__ is str:
-        entity = message.entity
+    entity = message.entity
     if entity is _SYSTEM:
         return {"role": "system", "content": text}
     if entity is _LLM or (entity is None and message.sender == name):

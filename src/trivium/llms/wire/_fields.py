@@ -26,24 +26,24 @@ class Called(NamedTuple):
     """The calls in chat messages.
 
     Args:
-        tools: the names of the tools, in the order of the calls.
+        tools: the names of the tools, in the order of their first calls.
         ids: the ids of the calls and of their results.
         named: the names of the tools, by the ids of the calls.
     """
 
-    tools: Sequence[str]
+    tools: Collection[str]
     ids: Collection[str]
     named: Mapping[str, str]
 
     @classmethod
     def of(cls, messages: Iterable[ChatMessage]) -> Called:
         """Collect the calls."""
-        tools, ids, named = list[str](), set[str](), dict[str, str]()
+        tools, ids, named = dict[str, None](), set[str](), dict[str, str]()
         for message in messages:
             if "tool_calls" in message:
                 for call in message["tool_calls"] or ():
-                    tools.append(called_tool(call))
-                    named[str(call.get("id"))] = tools[-1]
+                    tools[name := called_tool(call)] = None
+                    named[str(call.get("id"))] = name
                     if call_id := call.get("id"):
                         ids.add(str(call_id))
             if "tool_call_id" in message and (call_id := message["tool_call_id"]):
@@ -52,7 +52,8 @@ class Called(NamedTuple):
 
     def with_next(self, called: Called) -> Called:
         """Return it with what was called later."""
-        return Called([*self.tools, *called.tools], {*self.ids, *called.ids}, {**self.named, **called.named})
+        tools = dict.fromkeys((*self.tools, *called.tools))
+        return Called(tools, {*self.ids, *called.ids}, {**self.named, **called.named})
 
 
 class CallNames(NamedTuple):

@@ -146,6 +146,7 @@ class Beginning(NamedTuple):
         blocks, begin = [*kept.blocks], kept.end
         most = begin + len(kept.messages) + 2 * _SIZE
         while begin < most and (end := kept._end_of_block(messages, begin)):
+            messages.keep(begin, end)
             copied: list[ChatMessage] = _copy(messages[begin:end])
             data = json.dumps(write(copied))[1:-1].encode()
             blocks.append(WrittenBlock(copied, Called.of(copied), names, data))
