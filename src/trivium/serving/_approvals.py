@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -34,6 +35,14 @@ def described(pending: PendingApproval) -> JSONObject:
     }  # fmt: skip
 
 
+def waiting_in(journal: Journal, run_id: str) -> list[PendingApproval]:
+    """Return the calls of a paused run that wait for a decision; none where the journal has forgotten the run."""
+    try:
+        return journal.pending(run_id)
+    except UnknownRunError:
+        return []
+
+
 def nothing_waits(what: str) -> Failure:
     """Return the failure of an answer in a conversation where no call waits for one."""
     text = f"nothing of this {what} waits for an answer: it came too late, or all was decided; send a message to go on"
@@ -55,16 +64,31 @@ class Approvals:
         """Return the calls of a run that wait for a decision."""
         if run.request.state != "paused":
             return []
-        return await run_in_worker(partial(self._journal.pending, run.id))
+        return await run_in_worker(partial(waiting_in, self._journal, run.id))
 
     async def late(self, run: ServedRun) -> str:
         """Return how long nobody has decided, where that is too long; "": it is not."""
-        return self._late(await self.pending(run))
+        return self._late((time.time(), each.asked_at) for each in await self.pending(run))
 
-    def _late(self, waiting: list[PendingApproval]) -> str:
-        if self.seconds is None or all(time.time() <= each.asked_at + self.seconds for each in waiting):
+    def _late(self, times: Iterable[tuple[float, float]]) -> str:
+        if self.seconds is None or all(at <= asked_at + self.seconds for at, asked_at in times):
             return ""
         return f"nobody has decided within {self.seconds:g} s (approval_seconds)"
+
+    async def settled(self, run_id: str) -> str | None:
+        """Return why a paused run does not go on, "" where it does: all was decided; None: it waits for a decision.
+
+        It does not where what it has done was deleted from the journal, or where a call was approved too late.
+        """
+        try:
+            if await run_in_worker(partial(self._journal.pending, run_id)):
+                return None
+            entries = await run_in_worker(partial(self._journal.entries, run_id))
+        except UnknownRunError:
+            return "its records were deleted from the journal"
+        asked_at = {each.node: each.at for each in entries if each.kind == "intent"}
+        decisions = (each for each in entries if each.kind == "decision" and json.loads(each.body)["approved"])
+        return self._late((each.at, asked_at[each.node]) for each in decisions)
 
     async def decide(
         self, run: ServedRun, decisions: Mapping[str, Verdict], is_part: bool, note: Callable[[], object]
@@ -84,7 +108,8 @@ class Approvals:
         asked = [each.digest for each in waiting]
         if not decisions or not decisions.keys() <= {*asked} or not (is_part or len(decisions) == len(asked)):
             raise _no_such_approval(asked, decisions)
-        if (late := self._late(waiting)) and any(each.approved for each in decisions.values()):
+        late = self._late((time.time(), each.asked_at) for each in waiting)
+        if late and any(each.approved for each in decisions.values()):
             raise Failure(409, "ApprovalExpired", f"{late}: begin another run", "approval_seconds", self.seconds or 0)
         by = run.request.owner or "user"
         made = {digest: Decided(each.approved, by, each.reason) for digest, each in decisions.items()}

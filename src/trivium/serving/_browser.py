@@ -10,7 +10,7 @@ from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import UnknownRunError
 from trivium.journal import Journal, RunInfo, RunNode, RunView
-from trivium.serving._approvals import Verdict, described
+from trivium.serving._approvals import Verdict, described, waiting_in
 from trivium.serving._runs import Runs
 from trivium.serving._spending import Spending
 from trivium.serving._store import RunRequest, RunStore
@@ -121,7 +121,7 @@ class RunBrowser:
     def _show(self, owner: str, run_id: str) -> JSONObject:
         request, info = self._look(owner, run_id)
         row = _row(run_id, request, info, self._journal.inputs([run_id]).get(run_id, {}))
-        waiting = self._journal.pending(run_id) if row["state"] == "paused" else []
+        waiting = waiting_in(self._journal, run_id) if row["state"] == "paused" else []
         last = self._store.last_event(run_id) if request is not None and request.ended else {}
         told = {name: last[name] for name in ("message", "error") if name in last}
         if not self.inspects(owner):

@@ -13,8 +13,8 @@ class OwnerLimits:
 
     Args:
         runs: runs at once, those that wait for an approval not counted.
-        tokens_per_day: input and output tokens of the last 24 hours.
-        usd_per_day: US dollars of the last 24 hours.
+        tokens_per_day: input and output tokens of runs that have not ended, or did in the last 24 hours.
+        usd_per_day: US dollars of these runs.
 
     Raises:
         ConfigurationError: one of them is not more than 0.

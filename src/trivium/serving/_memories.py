@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Hashable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
+from math import inf
 from typing import Final
 
 from trivium.commander import wait
@@ -61,10 +62,10 @@ class Memories:
                     return
             await wait(pause)
 
-    async def last_run(self, owner: str, session: str) -> RunRequest | None:
+    async def last_run(self, owner: str, session: str, before: float = inf) -> RunRequest | None:
         """Return the run that ended well last of a conversation, and of what remembers any; None: there is none."""
         forgetful = self._served.keys() - self._remembering
-        return await run_in_worker(partial(self._store.last_of, owner, session, forgetful))
+        return await run_in_worker(partial(self._store.last_of, owner, session, forgetful, before))
 
     @asynccontextmanager
     async def remembered(self, module: Module, session_id: Hashable, before: str, last: str) -> AsyncGenerator[None]:
@@ -95,9 +96,16 @@ class Memories:
             of.reset(cold, recursive=True)
 
     async def _restore(self, module: Module, session_id: Hashable, before: str) -> None:
-        with suppress(UnknownRunError):  # deleted since; a run that is resumed knows what it began with
-            view = await run_in_worker(partial(self._journal.view, before))
-            await run_in_worker(partial(view.restore, module, session_id))
+        """Have a module remember a conversation up to the end of a run, or of the one before it where that is gone."""
+        while before:
+            try:
+                view = await run_in_worker(partial(self._journal.view, before))
+            except UnknownRunError:  # deleted since; a run that is resumed knows what it began with
+                gone = await run_in_worker(partial(self._store.find, before))
+                last = gone and await self.last_run(gone.owner, gone.session, gone.ended)
+                before = "" if last is None else last.id
+            else:
+                return await run_in_worker(partial(view.restore, module, session_id))
 
     async def forget(self, owner: str, session: str) -> None:
         """Have all modules forget a conversation."""

@@ -13,7 +13,7 @@ from uuid import uuid4
 from trivium.commander import Limits, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
-from trivium.exceptions import JournalError, UnknownRunError
+from trivium.exceptions import JournalError
 from trivium.journal import Journal, PendingApproval
 from trivium.module import Module
 from trivium.serving._admission import Admission
@@ -24,7 +24,7 @@ from trivium.serving._limits import OwnerLimits
 from trivium.serving._log import STOPS, first_event
 from trivium.serving._served_run import ServedRun
 from trivium.serving._store import ACTIVE, DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
-from trivium.serving._tasks import Background
+from trivium.serving._tasks import Background, by_itself
 from trivium.serving._wire import Failure
 from trivium.serving._work import Work
 
@@ -423,10 +423,12 @@ class Runs:
     async def _take_up_decided(self) -> None:
         """Go on with runs of which all was decided by `Journal.approve`, or at a server that has ended since."""
         for request in [each for each in await run_in_worker(self.store.paused) if each.name in self.served]:
-            with suppress(Failure, UnknownRunError):  # deleted meanwhile
-                if await run_in_worker(partial(self.journal.pending, request.id)):
+            with by_itself(request.id):
+                if (why := await self._approvals.settled(request.id)) is None:
                     continue
                 run = await self.find(request.owner, request.id)
+                if why:
+                    await self.cancel(run, why)
                 async with self._claims.turn("decide", run.id):
                     await self._watch.refresh(run)
                     if run.request.state == "paused" and not await self.pending(run):
@@ -463,14 +465,16 @@ class Runs:
         """Again and again, cancel the runs that wait too long for a decision, and forget those that ended long ago."""
         wait_seconds, keep_days = self._approvals.seconds, self._keep_days
         while wait_seconds is not None or keep_days is not None:
-            with suppress(JournalError, Failure):  # tried again; a run may be deleted meanwhile
+            with suppress(JournalError):  # the database is away: tried again
                 if wait_seconds is not None:
                     for each in await run_in_worker(partial(self.store.paused, time.time() - wait_seconds)):
-                        await self._end_expired(await self.find(each.owner, each.id))
+                        with by_itself(each.id):
+                            await self._end_expired(await self.find(each.owner, each.id))
                 if keep_days is not None:
                     before = time.time() - keep_days * DAY_SECONDS
                     for each in await run_in_worker(partial(self.store.ended_before, before)):
-                        await self._work.forget(each.id)
+                        with by_itself(each.id):
+                            await self._work.forget(each.id)
             await wait(SWEEP_SECONDS)
 
     async def drain(self, grace: float, last: float | None) -> None:

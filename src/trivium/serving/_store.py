@@ -36,6 +36,7 @@ _SERVED: Final[ColumnTypes] = (
 _TABLES: Final = (
     f"CREATE TABLE IF NOT EXISTS trivium_served ({', '.join(map(' '.join, _SERVED[1].items()))})",
     "CREATE INDEX IF NOT EXISTS trivium_served_owner ON trivium_served (owner, created)",
+    "CREATE INDEX IF NOT EXISTS trivium_served_ended ON trivium_served (owner, ended)",
     "CREATE INDEX IF NOT EXISTS trivium_served_session ON trivium_served (owner, session, created)",
     "CREATE INDEX IF NOT EXISTS trivium_served_state ON trivium_served (state, ended)",
     """CREATE TABLE IF NOT EXISTS trivium_sent (
@@ -257,17 +258,21 @@ class RunStore:
         order = " ORDER BY created DESC, id DESC LIMIT ?"
         return self._requests(f" WHERE owner = ?{where}{order}", owner, *values, most)
 
-    def last_of(self, owner: str, session: str, but: Collection[str] = ()) -> RunRequest | None:
+    def last_of(self, owner: str, session: str, but: Collection[str] = (), before: float = inf) -> RunRequest | None:
         """Return the run of a conversation that ended well last; None: there is none.
 
         Args:
             owner: the owner.
             session: the conversation.
             but: the names of what does not count.
+            before: the time before which it ended.
         """
         left_out = ("", *but)
-        where = f" WHERE owner = ? AND session = ? AND state = 'done' AND name NOT IN ({_marks(left_out)})"
-        return next(iter(self._requests(f"{where} ORDER BY ended DESC, id LIMIT 1", owner, session, *left_out)), None)
+        where = (
+            f" WHERE owner = ? AND session = ? AND state = 'done' AND ended < ? AND name NOT IN ({_marks(left_out)})"
+        )
+        values = owner, session, before, *left_out
+        return next(iter(self._requests(f"{where} ORDER BY ended DESC, id LIMIT 1", *values)), None)
 
     def in_session(self, owner: str, session: str) -> list[RunRequest]:
         """Return the runs of a conversation, the oldest first."""
@@ -335,7 +340,9 @@ class RunStore:
         return ended, self._requests(where, *values), count
 
     def spent_since(self, owner: str, since: float, but: Collection[str] = ()) -> tuple[int, float]:
-        """Return the tokens and the dollars that runs of an owner have used which were asked for since then.
+        """Return the tokens and the dollars that runs of an owner have used which were at work since then.
+
+        A run that has not ended counts whole, since it may have waited.
 
         Args:
             owner: the owner.
@@ -344,10 +351,11 @@ class RunStore:
         """
         left_out = ("", *but)
         query = f"""SELECT SUM(tokens), SUM(usd) FROM (
-            SELECT owner, created, tokens, usd FROM trivium_served WHERE id NOT IN ({_marks(left_out)})
-            UNION ALL SELECT owner, created, tokens, usd FROM trivium_spent
-        ) AS spent WHERE owner = ? AND created >= ?"""  # noqa: S608 - marks alone
-        tokens, usd = self.database.read(query, (*left_out, owner, since))[0]
+            SELECT tokens, usd FROM trivium_served
+            WHERE owner = ? AND (ended = 0 OR ended >= ?) AND id NOT IN ({_marks(left_out)})
+            UNION ALL SELECT tokens, usd FROM trivium_spent WHERE owner = ? AND created >= ?
+        ) AS spent"""  # noqa: S608 - marks alone
+        tokens, usd = self.database.read(query, (owner, since, *left_out, owner, since))[0]
         return int(tokens or 0), float(usd or 0)
 
     def write(
@@ -385,10 +393,12 @@ class RunStore:
 
     def forget(self, run_id: str) -> None:
         """Delete a run and its events; what it has spent still counts."""
-        spent = "INSERT INTO trivium_spent SELECT owner, created, tokens, usd FROM trivium_served WHERE id = ?"
+        at = "CASE WHEN ended > created THEN ended ELSE created END"
+        spent = f"INSERT INTO trivium_spent SELECT owner, {at}, tokens, usd FROM trivium_served WHERE id = ?"  # noqa: S608
         with self.database.change() as changes:
             changes.write("DELETE FROM trivium_spent WHERE created < ?", [(time.time() - DAY_SECONDS,)])
             for query in (
+                "UPDATE trivium_served SET epoch = epoch + 1 WHERE id = ?",  # of two who delete it, one waits here
                 f"{spent} AND tokens + usd > 0",
                 "DELETE FROM trivium_label WHERE run = ?",
                 "DELETE FROM trivium_sent WHERE run = ?",

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable, Mapping
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Hashable, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from trivium.exceptions import JournalError
+from trivium.serving._wire import Failure
+
+_log = logging.getLogger("trivium.serve")
 _AT_ONCE: Final = 16
 _PAUSE_SECONDS: Final = 0.01
 """The pause after so many: a thousand that came at once are over at once too, and others have their turn meanwhile."""
@@ -15,6 +20,17 @@ _PAUSE_SECONDS: Final = 0.01
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", bound=Hashable)
 Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+
+@contextmanager
+def by_itself(run_id: str) -> Generator[None]:
+    """Log what goes wrong with a run in the block, so that no other one waits for it; it is tried again."""
+    try:
+        yield
+    except Failure as error:
+        _log.info("the run %s was not looked after: %s", run_id, error.message)
+    except JournalError:
+        _log.exception("the run %s cannot be looked after; tried again", run_id)
 
 
 class Background:

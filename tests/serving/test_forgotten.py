@@ -1,0 +1,111 @@
+"""What others do with the runs of a server: they forget them, decide too late, or delete one at the same moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from _postgres import postgres_server
+from journal._places import postgres_place
+from serving._served import events_of, follow, outcome, said, serving, start
+from trivium.journal import Journal
+from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    with postgres_server() as server:
+        yield server.get_uri()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "runs.db")
+    return postgres_place(request.getfixturevalue("database"), f"forgotten{next(_numbers)}").name
+
+
+def paused(client: Any, **body: Any) -> str:
+    run = start(client, "buy", **body)
+    follow(client, run, until='"paused"')
+    return run
+
+
+def forget(journal: str, run: str) -> None:
+    with closing(Journal(journal)) as other:
+        other.forget(run)
+
+
+def test_a_run_that_is_forgotten_while_it_waits_is_cancelled_and_spoils_nothing(journal: str):
+    with serving(journal=journal) as client:
+        run = paused(client, session_id="s")
+        forget(journal, run)
+        assert client.get(f"/runs/{run}").status_code == 200
+        assert client.get("/ui/approvals").status_code == 200
+        *_, last = events_of(client, run)
+        assert [last["kind"], last["why"]] == ["cancelled", "its records were deleted from the journal"]
+        assert said(client, "hi", session_id="s") == "You said 1."
+
+
+def test_others_expire_though_one_was_forgotten(journal: str):
+    with serving(journal=journal) as client:
+        runs = [paused(client) for _ in range(2)]
+    forget(journal, runs[0])
+    with serving(journal=journal, approval_seconds=0.001) as client:
+        assert "approval_seconds" in outcome(client, runs[1])["why"]
+        assert outcome(client, runs[0])["kind"] == "cancelled"
+
+
+def test_a_conversation_goes_on_from_the_run_before_the_one_that_was_forgotten(journal: str):
+    with serving(journal=journal) as client:
+        runs = [start(client, "hi", session_id="s") for _ in range(3)]
+        assert outcome(client, runs[-1]) == "You said 3."
+    forget(journal, runs[-1])
+    with serving(journal=journal) as client:
+        assert said(client, "hi", session_id="s") == "You said 3."
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_what_is_approved_too_late_in_the_journal_is_not_done(journal: str, is_late: bool):
+    with serving(journal=journal) as client:
+        run = paused(client)
+    with closing(Journal(journal)) as other:
+        [waiting] = other.pending(run)
+        other.approve(run, waiting.digest, by="ada")
+    with serving(journal=journal, approval_seconds=0.001 if is_late else 600) as client:
+        ended = outcome(client, run)
+        assert "approval_seconds" in ended["why"] if is_late else ended == "You said 1."
+
+
+def made_run(number: int, **given: Any) -> RunRequest:
+    now = time.time()
+    given = {"created": now, "ended": now, "state": "done", "tokens": 10, **given}
+    return RunRequest(id=f"run_{number}", owner="ada", name="shop", session="s", **given)
+
+
+def test_a_run_that_is_deleted_twice_at_once_has_spent_once(journal: str):
+    with closing(RunStore(journal)) as one, closing(RunStore(journal)) as other, ThreadPoolExecutor(2) as pool:
+        for number in range(20):
+            one.add(made_run(number))
+            assert [*pool.map(RunStore.forget, (one, other), [f"run_{number}"] * 2)] == [None] * 2
+        assert one.spent_since("ada", time.time() - DAY_SECONDS) == (200, 0.0)
+
+
+def test_what_is_spent_counts_for_a_day_from_when_a_run_was_at_work(journal: str):
+    before = time.time() - 2 * DAY_SECONDS
+    with closing(RunStore(journal)) as store:
+        store.add(made_run(1, created=before, ended=before, tokens=1))
+        store.add(made_run(2, created=before, tokens=20))
+        store.add(made_run(3, created=before, ended=0.0, state="paused", tokens=300))
+        for run in ("run_1", "run_2", ""):
+            assert store.spent_since("ada", time.time() - DAY_SECONDS) == (320, 0.0)
+            store.forget(run)
