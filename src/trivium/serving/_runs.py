@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
+from math import inf
 from typing import Any, Final
 from uuid import uuid4
 
@@ -465,16 +466,16 @@ class Runs:
         """Again and again, cancel the runs that wait too long for a decision, and forget those that ended long ago."""
         wait_seconds, keep_days = self._approvals.seconds, self._keep_days
         while wait_seconds is not None or keep_days is not None:
+            now = time.time()
             with suppress(JournalError):  # the database is away: tried again
-                if wait_seconds is not None:
-                    for each in await run_in_worker(partial(self.store.paused, time.time() - wait_seconds)):
-                        with by_itself(each.id):
-                            await self._end_expired(await self.find(each.owner, each.id))
-                if keep_days is not None:
-                    before = time.time() - keep_days * DAY_SECONDS
-                    for each in await run_in_worker(partial(self.store.ended_before, before)):
-                        with by_itself(each.id):
-                            await self._work.forget(each.id)
+                late = partial(self.store.paused, now - (inf if wait_seconds is None else wait_seconds))
+                for each in await run_in_worker(late):
+                    with by_itself(each.id):
+                        await self._end_expired(await self.find(each.owner, each.id))
+                old = partial(self.store.ended_before, now - DAY_SECONDS * (inf if keep_days is None else keep_days))
+                for each in await run_in_worker(old):
+                    with by_itself(each.id):
+                        await self._work.forget(each.id)
             await wait(SWEEP_SECONDS)
 
     async def drain(self, grace: float, last: float | None) -> None:
