@@ -77,5 +77,5 @@ class OwnerBudgets:
 
 
 def _spent(name: str, limit: float) -> Failure:
-    text = f"nothing is left of your {limit:g} {name} a day: wait until the oldest runs have ended a day ago, or ask for less"
+    text = f"nothing is left of your {limit:g} {name} a day: wait until a day after the oldest runs, or ask for less"
     return Failure(429, "SpentForToday", text, f"{name}_per_day", limit)

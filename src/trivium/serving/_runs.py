@@ -464,16 +464,14 @@ class Runs:
 
     async def _sweep(self) -> None:
         """Again and again, cancel the runs that wait too long for a decision, and forget those that ended long ago."""
-        wait_seconds, keep_days = self._approvals.seconds, self._keep_days
-        while wait_seconds is not None or keep_days is not None:
-            now = time.time()
+        given = self._approvals.seconds, self._keep_days and self._keep_days * DAY_SECONDS
+        wait_seconds, keep_seconds = (inf if each is None else each for each in given)
+        while min(wait_seconds, keep_seconds) < inf:
             with suppress(JournalError):  # the database is away: tried again
-                late = partial(self.store.paused, now - (inf if wait_seconds is None else wait_seconds))
-                for each in await run_in_worker(late):
+                for each in await run_in_worker(partial(self.store.paused, time.time() - wait_seconds)):
                     with by_itself(each.id):
                         await self._end_expired(await self.find(each.owner, each.id))
-                old = partial(self.store.ended_before, now - DAY_SECONDS * (inf if keep_days is None else keep_days))
-                for each in await run_in_worker(old):
+                for each in await run_in_worker(partial(self.store.ended_before, time.time() - keep_seconds)):
                     with by_itself(each.id):
                         await self._work.forget(each.id)
             await wait(SWEEP_SECONDS)
