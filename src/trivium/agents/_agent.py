@@ -55,7 +55,7 @@ class Agent(AgentNames, Generic[T_co]):
             None: no model, for an agent that is made of others and has a `forward` of its own.
         template: the system instruction.
         tools: functions, tools, actions, `ToolMessage` classes, toolkits, agents and tasks that the agent runs itself
-            within its call.
+            within its call; or an `ActionExecutor`, with its hooks.
         memory: stores the messages, by session; False or None remembers nothing, a function or a config makes
             the memory of each session. Default: True, but False for an agent made from a config alone.
         output_format: the type of the answer, or an object with `parse_response`, whose result is `message.formatted`.
@@ -134,7 +134,7 @@ class Agent(AgentNames, Generic[T_co]):
         hooks: Hooks = None,
         *,
         system_message: str | None = None,
-        tools: Iterable[Any] = (),
+        tools: Iterable[Any] | ActionExecutor = (),
         parameters: Mapping[str, Any] | None = None,
         max_rounds: int = 50,
         repairs: int = 2,
@@ -167,7 +167,7 @@ class Agent(AgentNames, Generic[T_co]):
         if tools:
             self._toolbox, tools = parts.split_tools(self._toolbox, tools)
         if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
-            self.executor = ActionExecutor(tools, on_tool_error=on_tool_error)
+            self.executor = ActionExecutor.of(tools, on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
         if output_format is not None or self.answer_type is not None:
