@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from trivium import Agent, Answer, AsyncAgent, ChatAgent, ChatAgentConfig, Limits, Message, Task, Tool, ToolMessage
+from trivium.actions import BaseAction, tool_api
 from trivium.agent.chat_agent import ChatAgent as DocumentedChatAgent
 from trivium.agent.task import Task as DocumentedTask
 from trivium.agent.tool_message import ToolMessage as DocumentedToolMessage
@@ -289,6 +290,27 @@ def functions_are_tools() -> None:
     assert_type(tool.name, str)
     agent = Agent[int](ScriptedModel([call_tool("add", a=1, b=2), '{"value": 3}']), tools=[add])
     assert agent("1 + 2?").output == 3
+
+
+class Calculator(BaseAction):
+    """Calculates."""
+
+    @tool_api
+    def add(self, a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    @tool_api(timeout=3)
+    def divide(self, a: int, b: int) -> float:
+        """Divide a number by another one."""
+        return a / b
+
+
+def the_apis_of_an_action_are_its_methods() -> None:
+    assert_type(Calculator().add(1, 2), int)
+    assert_type(Calculator().divide(1, 2), float)
+    with pytest.raises(TypeError):
+        Calculator().add(1, "2")  # type: ignore[arg-type]
 
 
 class Square(ToolMessage):
