@@ -159,6 +159,22 @@ def a_chat_agent_answers_with_a_type() -> None:
     assert answer.output == ROME
 
 
+class Polite(ChatAgent):
+    """Writes the model's responder as the documents have it."""
+
+    async def llm_response_async(self, message: str | Message | None = None) -> Answer[Any] | None:
+        answer = await super().llm_response_async(message)
+        return answer and answer.replace(content=f"Dear user, {answer.content}")
+
+
+def a_responder_is_overridden_with_its_documented_parameters() -> None:
+    answer = Polite(ScriptedModel(["hello"])).llm_response("hi")
+    assert answer is not None
+    assert answer.content == "Dear user, hello"
+    with pytest.raises(ArgumentTypeError):
+        ChatAgent(ScriptedModel(["hello"])).llm_response(mesage="hi")  # type: ignore[call-arg]
+
+
 def responders_have_types_too() -> None:
     agent = ChatAgent(ScriptedModel(["hello"]))
     assert_type(agent.agent_response("hi"), Message | None)

@@ -166,6 +166,24 @@ def set_format(agent: Agent[Any], made: Any, use: bool | None, handle: bool | No
         agent.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
 
 
+def callbacks_of(kind: str, doc: str) -> Any:
+    """Return the property of an agent or a task for its callbacks, which are made when somebody first asks for them.
+
+    Args:
+        kind: the name of their class.
+        doc: the documentation.
+    """
+
+    def made(owner: Any) -> Any:
+        if owner.own_callbacks is None:
+            from trivium.agents import _callbacks  # most have none
+
+            owner.own_callbacks = getattr(_callbacks, kind)()
+        return owner.own_callbacks
+
+    return property(made, lambda owner, given: setattr(owner, "own_callbacks", given), doc=doc)
+
+
 def tools_of(agent: AgentNames) -> list[Any]:
     """Return the tools that run within an agent's call."""
     return [*agent.executor.actions.values(), *map(agent.toolbox.known.__getitem__, agent.toolbox.own)]
