@@ -391,7 +391,7 @@ def _made(action: Any) -> BaseAction | Tool:
             return action
         if isinstance(action, ActionExecutor):
             raise ToolDefinitionError(
-                "an executor among other tools is none: give it alone, or its actions", action.name
+                "an executor among other tools is none: give its actions, or it alone", action.name
             )
         if isinstance(action, Module):
             return module_tool(action)

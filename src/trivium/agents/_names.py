@@ -19,7 +19,7 @@ from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._numbers import CHARACTERS_PER_TOKEN, SESSION_COST, SESSION_TOKENS, usage_of_response
-from trivium.agents._parts import callbacks_of
+from trivium.agents._parts import late_callbacks
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
@@ -264,7 +264,7 @@ class AgentNames(Module):
         return Parser(given or None, getattr(self.llm, "count_tokens", None))
 
     # ---- callbacks and display
-    callbacks: AgentCallbacks = callbacks_of("AgentCallbacks", "Functions that are called as the agent works.")
+    callbacks: AgentCallbacks | Any = late_callbacks("AgentCallbacks", "Functions that are called as the agent works.")
 
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         turn = Module._turn(self, node, message, kwargs)

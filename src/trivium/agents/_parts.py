@@ -166,7 +166,7 @@ def set_format(agent: Agent[Any], made: Any, use: bool | None, handle: bool | No
         agent.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
 
 
-def callbacks_of(kind: str, doc: str) -> Any:
+def late_callbacks(kind: str, doc: str) -> Any:
     """Return the property of an agent or a task for its callbacks, which are made when somebody first asks for them.
 
     Args:

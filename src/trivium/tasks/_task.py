@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 import trivium.tasks._outcome as ends
 from trivium.agents import Agent, ChatAgent
-from trivium.agents.lowlevel import callbacks_of, type_argument, typed_class
+from trivium.agents.lowlevel import late_callbacks, type_argument, typed_class
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
@@ -164,7 +164,7 @@ class Task(Module, RunAttributes, Generic[T]):
         self.default_return_type: Any = default_return_type or self.answer_type
         self.latest_run, self.max_stalled_steps = TaskRun(self), max_stalled_steps
 
-    callbacks: TaskCallbacks = callbacks_of("TaskCallbacks", "Functions that are notified of what the task does.")
+    callbacks: TaskCallbacks | Any = late_callbacks("TaskCallbacks", "Functions that are notified of what it does.")
 
     def __getitem__(self, return_type: type[R]) -> Task[R]:
         """Return the same task with results of a type; it has the same agents and conversations."""
