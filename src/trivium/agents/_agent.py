@@ -345,7 +345,7 @@ class Agent(AgentNames, Generic[T_co]):
 
         @checked
         @driver_neutral
-        async def llm_response_async(self, message=None, *, msg=None):
+        async def llm_response_async(self, message: Message | Any = None, *, msg: Any = None) -> Answer[T_co] | None:
             """Call the agent, memory included, by another name; None where the model is not to be asked.
 
             The responder calls the agent, and not the other way: `agent(message)` goes through no override of it.

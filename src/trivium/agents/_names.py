@@ -264,7 +264,7 @@ class AgentNames(Module):
         return Parser(given or None, getattr(self.llm, "count_tokens", None))
 
     # ---- callbacks and display
-    callbacks: AgentCallbacks | Any = late_callbacks("AgentCallbacks", "Functions that are called as the agent works.")
+    callbacks: AgentCallbacks | Any = late_callbacks("AgentCallbacks")
 
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         turn = Module._turn(self, node, message, kwargs)

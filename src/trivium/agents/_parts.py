@@ -166,13 +166,8 @@ def set_format(agent: Agent[Any], made: Any, use: bool | None, handle: bool | No
         agent.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
 
 
-def late_callbacks(kind: str, doc: str) -> Any:
-    """Return the property of an agent or a task for its callbacks, which are made when somebody first asks for them.
-
-    Args:
-        kind: the name of their class.
-        doc: the documentation.
-    """
+def late_callbacks(kind: str) -> Any:
+    """Return the property for the callbacks of this class, which are made when somebody first asks for them."""
 
     def made(owner: Any) -> Any:
         if owner.own_callbacks is None:
@@ -181,7 +176,7 @@ def late_callbacks(kind: str, doc: str) -> Any:
             owner.own_callbacks = getattr(_callbacks, kind)()
         return owner.own_callbacks
 
-    return property(made, lambda owner, given: setattr(owner, "own_callbacks", given), doc=doc)
+    return property(made, lambda owner, given: setattr(owner, "own_callbacks", given), doc=f"Callbacks; see `{kind}`.")
 
 
 def tools_of(agent: AgentNames) -> list[Any]:

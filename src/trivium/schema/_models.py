@@ -36,9 +36,9 @@ class BuiltLate(BaseModel):
     """The names that the constructor takes beside those of its fields."""
     if not TYPE_CHECKING:  # a checker would allow any keyword
 
-        def __init__(self, /, **values):
+        def __init__(self, /, **data: Any) -> None:
             try:
-                self.__pydantic_validator__.validate_python(values, self_instance=self)
+                self.__pydantic_validator__.validate_python(data, self_instance=self)
             except ValidationError as error:
                 known, unknown = (*type(self).model_fields, *self.further_names), ("extra_forbidden", "literal_error")
                 for place in [each["loc"] for each in error.errors() if each["type"] in unknown]:
