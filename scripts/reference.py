@@ -214,7 +214,7 @@ def is_written_here(value: Any) -> bool:
 def form(owner: type, name: str, value: Any) -> str:
     """How a member is used; "" for what is neither a method nor a property."""
     if hasattr(value, "fget"):  # a property, or a descriptor like one
-        said = [
+        said: list[Any] = [
             vars(each).get("__annotations__", {}).get(name) for each in owner.__mro__ if value is vars(each).get(name)
         ]
         kind = annotation(next(filter(None, said), None) or _type_of(value))
