@@ -8,7 +8,7 @@ from contextvars import copy_context
 from functools import partial
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from trivium.exceptions import ArgumentTypeError
 from trivium.utils.configuration import (
