@@ -214,7 +214,10 @@ def is_written_here(value: Any) -> bool:
 def form(owner: type, name: str, value: Any) -> str:
     """How a member is used; "" for what is neither a method nor a property."""
     if hasattr(value, "fget"):  # a property, or a descriptor like one
-        kind = annotation(_type_of(value))
+        said: list[Any] = [
+            vars(each).get("__annotations__", {}).get(name) for each in owner.__mro__ if value is vars(each).get(name)
+        ]
+        kind = annotation(next(filter(None, said), None) or _type_of(value))
         return f"{name}: {kind}" if kind else name
     if isinstance(value, classmethod | staticmethod) or inspect.isfunction(value):
         core = getattr(owner, getattr(value, "__driver_neutral__", "") or name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trivium import ActionExecutor, Agent, CommanderAsync, Hook, Job, Message
+from trivium import ActionExecutor, Agent, ChatAgentConfig, CommanderAsync, Hook, Job, Message, TaskConfig
 from trivium.actions import FinishAction
 from trivium.agents.aggregator import InternLMToolAggregator
 from trivium.commander import PASS_WORD, Callback, tasker
@@ -18,8 +18,10 @@ from trivium.exceptions import (
     TriviumError,
 )
 from trivium.hooks import MessageLogger
-from trivium.llms import BaseLLM
+from trivium.llms import BaseLLM, OpenAIModel
+from trivium.mcp import MCPServer
 from trivium.memory import Memory, MemoryManager
+from trivium.tasks import DoneSequence
 from trivium.testing import ScriptedModel
 
 WRONG: Any = 3
@@ -27,6 +29,11 @@ MANY: Any = [3]
 TEXT: Any = "hi" * 500_000
 ONE: Any = {"role": "user"}
 EXAMPLE = {"role": "user", "content": "2?"}
+
+
+def untyped(function: Any) -> Any:
+    """Return a function without its types."""
+    return function
 
 
 class Text(BaseLLM):
@@ -75,7 +82,7 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Memory(TEXT), ArgumentTypeError, "takes a whole number or None as recent_n, not str"),
     (lambda: Memory(0), ConfigurationError, "recent_n is a whole number above 0, or None for all messages, not 0"),
     (lambda: Memory(-3), ConfigurationError, "recent_n is a whole number above 0"),
-    (lambda: Message(content="x", sendr="y"), ArgumentTypeError, "a message takes no sendr: did you mean sender?"),  # type: ignore[call-arg] # pyright: ignore
+    (lambda: Message(content="x", sendr="y"), ArgumentTypeError, "Message takes no sendr: did you mean sender?"),  # type: ignore[call-arg] # pyright: ignore
     (lambda: Message(contents="x"), ArgumentTypeError, "did you mean content?"),  # type: ignore[call-arg] # pyright: ignore
     (lambda: Agent(ScriptedModel(["x"]))("q", timeout=-3), ConfigurationError, "seconds above 0 as timeout, .* not -3"),
     (lambda: Agent(ScriptedModel(["x"]))("q", timeout=0), ConfigurationError, "seconds above 0 as timeout"),
@@ -92,6 +99,12 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "each parameter of an action's description is a dict with a name"),
     (lambda: MessageLogger(WRONG), ArgumentTypeError, "MessageLogger takes text as name, not int"),
     (lambda: Callback(print), ConfigurationError, r"write|is called: Callback\(at_job_end=…\)"),
+    (lambda: untyped(TaskConfig)(done_if_tol=True), ArgumentTypeError, "no done_if_tol: did you mean done_if_tool"),
+    (lambda: untyped(DoneSequence)(events=[], nme="x"), ArgumentTypeError, "Sequence takes no nme: did you mean name"),
+    (lambda: untyped(ChatAgentConfig)(sytem_message="x"), ArgumentTypeError, "did you mean system_message"),
+    (lambda: untyped(OpenAIModel)("m", base_ulr="x"), ArgumentTypeError, "no base_ulr: did you mean base_url"),
+    (lambda: untyped(MCPServer)("server", nam="x"), ArgumentTypeError, "MCPServer takes no nam: did you mean name"),
+    (lambda: untyped(Agent(ScriptedModel(["x"])).llm_response)(mesage="x"), ArgumentTypeError, "did you mean message"),
 ]  # fmt: skip
 
 

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any, cast
 
 import pytest
-from pydantic import ValidationError
 
 from tasks._documented import content, document, scripted
 from trivium import Agent, AgentConfig, ChatAgent, ChatAgentConfig, ChatDocument, Entity, Task, ToolMessage
+from trivium.exceptions import ArgumentTypeError
 from trivium.schema import LLMMessage, LLMResponse, LLMTokenUsage, OpenAIToolCall, Role, Usage
 from trivium.testing import ScriptedModel
 from trivium.utils.constants import NO_ANSWER
@@ -77,7 +77,7 @@ def test_a_config_takes_nothing_from_the_environment(monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(name, "app wide")
     assert (AgentConfig().name, AgentConfig().debug, AgentConfig().show_stats) == ("LLM-Agent", False, True)
     assert ChatAgentConfig().system_message == "You are a helpful assistant."
-    with pytest.raises(ValidationError):
+    with pytest.raises(ArgumentTypeError, match="did you mean name"):
         AgentConfig(nme="x")  # type: ignore[call-arg]
 
 

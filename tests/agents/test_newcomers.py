@@ -16,9 +16,15 @@ from trivium.exceptions import ConfigurationError, ToolDefinitionError
 from trivium.hooks import Hook
 from trivium.llms import BaseLLM
 from trivium.memory import Memory, MemoryManager
+from trivium.module import Module
 from trivium.prompts.parsers import ToolParser
-from trivium.schema import Message, ModelStatusCode, Usage
-from trivium.testing import ScriptedModel
+from trivium.schema import ActionReturn, Message, ModelStatusCode, Usage
+from trivium.testing import ScriptedModel, call_tool
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
 
 
 def retried(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -208,3 +214,32 @@ def test_an_awaited_call_has_the_type_of_an_answer() -> None:
         return str(answer.content)
 
     assert asyncio.run(main()) == "a"
+
+
+def test_an_executor_given_as_tools_keeps_its_class_and_its_hooks():
+    class Counting(ActionExecutor):
+        """Counts the calls that it runs."""
+
+        count = 0
+
+        async def run(self, name: str, parameters: Any, *, is_counted: bool = False) -> ActionReturn:
+            self.count += 1
+            return await super().run(name, parameters, is_counted=is_counted)
+
+    class Seeing(Hook):
+        """Notes the calls that are made."""
+
+        def before_action(self, executor: Module, message: Message, session_id: Any) -> None:
+            seen.append(message.content.name)
+
+    seen: list[str] = []
+    executor = Counting([add], hooks=Seeing(), on_tool_error="raise")
+    agent = Agent(ScriptedModel([call_tool("add", a=1, b=2), "3"]), tools=executor)
+    assert agent("1 + 2?").content == "3"
+    assert agent.executor is executor
+    assert (executor.count, seen, agent.on_tool_error) == (1, ["add"], "raise")
+    other = Agent(ScriptedModel([call_tool("add", a=1, b=2), "3"]))
+    other.tools = executor
+    assert other("1 + 2?").content == "3"
+    assert (executor.count, other.executor) == (2, executor)
+    assert Agent(ScriptedModel([]), tools=Counting([add]), on_tool_error="raise").on_tool_error == "raise"

@@ -12,7 +12,7 @@ import pytest
 
 from trivium import Agent, Message, Module
 from trivium.commander import ThreadEvent, driver_neutral, gather, invoke, iterate, wait
-from trivium.exceptions import RunKilledError, WouldDeadlockError
+from trivium.exceptions import ArgumentTypeError, RunKilledError, WouldDeadlockError
 
 from ._helpers import GUARD, Entry, async_entry, calling, every_entry, here, in_thread, loop_entry, sync_entry
 
@@ -340,3 +340,21 @@ def test_a_bell_may_be_rung_by_another_thread_while_many_wait():
     for thread in threads:
         thread.join(GUARD)
         assert not thread.is_alive()
+
+
+@both_drivers
+@pytest.mark.parametrize("number", [1, 2])
+def test_gather_says_that_it_takes_functions_where_it_is_given_coroutines(entry: Entry, number: int) -> None:
+    async def one() -> int:
+        return 1
+
+    given: list[Any] = [one() for _ in range(number)]
+
+    @driver_neutral
+    async def work() -> Any:
+        return await gather(*given)
+
+    with pytest.raises(ArgumentTypeError, match=r"gather takes functions, as partial\(agent.acall, 'hi'\)"):
+        entry(Core(work), "x")
+    for each in given:
+        each.close()

@@ -92,6 +92,15 @@ def test_a_sync_stream_inside_a_running_loop(kinds: tuple[type[Nest], ...]):
     assert asyncio.run(main())[-1] == "done:3"
 
 
+def test_a_stream_and_a_typed_agent_show_what_they_are():
+    stream = Agent(ScriptedModel(["x"]), name="Ada").stream("hi")
+    assert repr(stream) == "Stream(<Ada: PENDING>)"
+    assert stream.result.content == "x"
+    assert repr(stream) == "Stream(<Ada: COMPLETED>)"
+    assert repr(Agent(name="Ada").open("hi")) == "AsyncStream(<Ada: PENDING>)"
+    assert repr(Agent[list[int]](name="Ada")) == "Agent(name='Ada', output=list[int])"
+
+
 def test_the_result_alone_reads_the_stream_to_its_end():
     assert talker().stream("x").result.content == "abc"
 

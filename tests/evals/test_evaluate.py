@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -266,3 +267,25 @@ def no_repetition() -> object:
 def test_wrong_inputs_are_errors_before_anything_runs(make: Callable[[], object], said: str) -> None:
     with pytest.raises((ConfigurationError, ArgumentTypeError), match=said):
         make()
+
+
+def test_an_error_names_the_scorer_in_which_it_arose_and_no_place_of_the_library(journal: Journal) -> None:
+    def inner(case: Case, message: Message, run: RunView) -> bool:
+        return bool(json.loads("{"))  # json has the last frame of its error
+
+    def text(case: Case, message: Message, run: RunView) -> bool:
+        wrong: Any = "yes"
+        return wrong
+
+    report = evaluate(Agent(ScriptedModel(["4"])), Dataset([Case("sum", "2 + 2?")], [inner, text]), "a", journal)
+    errors = report.results[0].errors
+    line = inner.__code__.co_firstlineno + 1
+    assert errors["inner"].startswith("JSONDecodeError: Expecting property name")
+    assert errors["inner"].endswith(f" (inner, line {line})")
+    assert errors["text"] == "ConfigurationError: a scorer returns True, False, a number or a Score, not 'yes'"
+
+
+def test_of_a_case_with_a_long_text_only_the_beginning_is_shown() -> None:
+    case = Case("a", "x" * 100_000, expected=["y"] * 1000)
+    assert repr(case).startswith("Case(id='a', input='xxx")
+    assert len(repr(case)) < 200

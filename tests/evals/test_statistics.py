@@ -30,6 +30,20 @@ from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
 
 
+@pytest.mark.parametrize("numbers", [(0, 0, 1), (5, 6, 1), (5, -1, 1), (5, 2, 6), (5, 2, 0)])
+def test_trials_that_cannot_be_are_refused(numbers: tuple[int, int, int]) -> None:
+    trials, passed, k = numbers
+    for function in (pass_at_k, pass_hat_k):
+        with pytest.raises(ConfigurationError, match=f"passed={passed}, trials={trials}, k={k}"):
+            function(trials, passed, k)
+    for level in (1.0, 0.0, 95.0):
+        with pytest.raises(ConfigurationError, match=f"level={level}"):
+            wilson(1, 2, level)
+    if k == 1:
+        with pytest.raises(ConfigurationError, match=f"passed={passed}, trials={trials}"):
+            wilson(passed, trials)
+
+
 @pytest.mark.parametrize(
     ("passed", "trials", "low", "high"),
     [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],

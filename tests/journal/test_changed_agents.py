@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from journal._programs import Stateless, look, pay
 from trivium import Agent, Message
 from trivium.actions import tool
-from trivium.exceptions import AgentChangedError, ProviderConnectionError
-from trivium.journal import Journal
+from trivium.exceptions import AgentChangedError, ProviderConnectionError, RunPausedError
+from trivium.journal import Journal, ask_later
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -64,6 +64,38 @@ def buyer(model: Any, **changes: Any) -> Agent:
 def broken_off(journal: Journal) -> None:
     with pytest.raises(ProviderConnectionError):
         buyer(Flaky(*ANSWERS))("Go.", run_id="a", journal=journal)
+
+
+def test_a_run_that_refuses_a_changed_agent_stays_as_it_was(journal: Journal):
+    broken_off(journal)
+    before = journal.view("a")
+    with pytest.raises(AgentChangedError):
+        journal.view("a").resume(buyer(Flaky(*ANSWERS), system_message="You buy houses."))
+    after = journal.view("a")
+    assert (after.info.status, after.why) == ("failed", before.why)
+    assert after.why == "buyer#0/model#1: ProviderConnectionError: dead"
+    assert after.events() == before.events()
+
+
+def test_a_paused_run_that_refuses_a_changed_agent_still_waits_for_its_decision(journal: Journal):
+    def paused(answer: str = "done", **changes: Any) -> Agent:
+        changes = {"tools": [tool(needs_approval=True)(send)], **changes}
+        return buyer(Stateless(call_tool("send", text="Hi."), answer), **changes)
+
+    def send(text: str) -> str:
+        """Send a text."""
+        return f"sent {text}"
+
+    with pytest.raises(RunPausedError):
+        paused()("Go.", run_id="b", journal=journal, approve=ask_later)
+    why = journal.info("b").why
+    with pytest.raises(AgentChangedError):
+        journal.view("b").resume(paused(system_message="You buy houses."))
+    assert (journal.info("b").status, journal.info("b").why) == ("paused", why)
+    with pytest.raises(RunPausedError):
+        journal.view("b").resume(paused())
+    journal.approve("b", journal.pending("b")[0].digest, by="Ada")
+    assert journal.view("b").resume(paused()).content == "done"
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -256,14 +256,14 @@ def test_the_reason_of_a_stop_is_told(journal: Journal, release: ThreadEvent):
     hanging = Hanging(release)
     with pytest.raises(DeadlineExceededError):
         buyer(hanging.tool("async def"))("Go.", run_id="late", journal=journal, timeout=0.05)
-    assert journal.view("late").why.startswith("DeadlineExceededError: buyer#0 took longer than it was given")
+    assert journal.view("late").why.startswith("buyer#0/tool:pay#0: DeadlineExceededError: buyer#0 took longer")
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), journal.run("interrupted"):
         step("wait", interrupt, effect="read")
-    assert journal.view("interrupted").why.startswith("KeyboardInterrupt")
+    assert journal.view("interrupted").why.startswith("run#0/wait#0: KeyboardInterrupt")
 
 
 def test_an_approver_that_failed_may_be_asked_later(journal: Journal, caplog: pytest.LogCaptureFixture):
@@ -283,3 +283,27 @@ def test_an_approver_that_failed_may_be_asked_later(journal: Journal, caplog: py
     (waiting,) = journal.pending()
     journal.approve("a", waiting.digest, by="ada")
     assert make()("Go.", run_id="a", journal=journal).content == "It says: paid"
+
+
+@pytest.mark.parametrize("effect", ["read", "once"])
+@pytest.mark.parametrize("form", ["def", "async def"])
+@pytest.mark.parametrize("cause", [KeyboardInterrupt, RunKilledError])
+def test_a_run_that_was_stopped_in_a_tool_names_it(
+    journal: Journal, form: str, effect: Any, cause: type[BaseException]
+) -> None:
+    def pay() -> None:
+        """Pay."""
+        if cause is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        [*this_call().ancestor_chain][-1].kill("enough")
+
+    async def pay_async() -> None:
+        """Pay."""
+        pay()
+        await asyncio.sleep(0)
+
+    tool = Tool.of(pay if form == "def" else pay_async).replace(name="pay", effect=effect)
+    with pytest.raises(cause):
+        buyer(tool)("Go.", run_id="a", journal=journal)
+    assert journal.info("a").status == "stopped"
+    assert journal.view("a").why.startswith(f"buyer#0/tool:pay#0: {cause.__name__}")

@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Task
-from trivium.exceptions import ConfigurationError, ModelError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, ModelError
 from trivium.language_models import (
     LanguageModel,
     LLMConfig,
@@ -144,7 +143,7 @@ def test_a_config_has_the_documented_fields_and_no_others():
         "min_output_tokens": 64, "use_completion_for_chat": False, "use_chat_for_completion": True, "stream": True,
         "cache_config": None, "thought_delimiters": ("<think>", "</think>"), "retry_params": None,
     }  # fmt: skip
-    with pytest.raises(ValidationError):
+    with pytest.raises(ArgumentTypeError, match="did you mean"):
         MockLMConfig(response="x")  # type: ignore[call-arg]
 
 

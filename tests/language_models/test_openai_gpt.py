@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from llms._servers import ChatServer, Script, event_stream, http_answer
 from trivium import ChatAgent, ChatAgentConfig, ToolMessage
-from trivium.exceptions import ConfigurationError, ProviderStatusError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, ProviderStatusError
 from trivium.language_models import (
     AzureConfig,
     AzureGPT,
@@ -426,7 +425,7 @@ def test_nothing_of_a_config_comes_from_the_environment(monkeypatch: pytest.Monk
         for prefix in ("", "OPENAI_", "AZURE_OPENAI_"):
             monkeypatch.setenv(f"{prefix}{name}".upper(), "abc")
     assert (OpenAIGPTConfig().model_dump(), AzureConfig().model_dump()) == before
-    with pytest.raises(ValidationError):
+    with pytest.raises(ArgumentTypeError, match="did you mean"):
         OpenAIGPTConfig(temprature=0.3)  # type: ignore[call-arg]
 
 

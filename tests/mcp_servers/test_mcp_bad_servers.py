@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hardening._measured import cost_of
-from trivium.exceptions import ConfigurationError, MCPConnectionError, ToolArgumentsError
+from trivium.exceptions import ConfigurationError, MCPConnectionError, MCPProtocolError, ToolArgumentsError
 from trivium.mcp import MCPServer
 
 BAD = [sys.executable, str(Path(__file__).with_name("_bad_server.py"))]
@@ -33,6 +33,33 @@ def test_a_key_in_the_last_words_of_a_server_is_not_shown():
     with pytest.raises(MCPConnectionError, match=r"the key is \*\*\*") as caught:
         server.open()
     assert KEY not in "".join(traceback.format_exception(caught.value)) + server.log + caught.value.log
+
+
+def test_a_refusal_names_the_server_the_request_and_what_to_do():
+    with MCPServer(BAD, name="bad") as server:
+        for ask, what in (
+            (lambda: server.read_resource("memo://a"), "the resource memo://a: no resources/read"),
+            (lambda: server.get_prompt("hello"), "the prompt hello: no prompts/get"),
+        ):
+            with pytest.raises(MCPProtocolError) as caught:
+                ask()
+            offers = "It does not offer that: tools(), resources() and prompts() list what it offers"
+            assert str(caught.value) == f"bad refused {what}. {offers}"
+        assert server({"how": "refusal"}, "work").errmsg == "bad refused the tool work: the key is "
+
+
+def test_a_server_that_does_not_start_says_what_to_do():
+    refused = {"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}}
+    answer = f"print(json.dumps({refused} | {{'id': json.loads(each).get('id')}}), flush=True)"
+    code = f"import json, sys\nfor each in sys.stdin: {answer}"
+    run = "run its command in a terminal"
+    for server, said in (
+        ([sys.executable, "-c", "raise SystemExit(2)"], f"bad cannot be used: it ended before it was ready; {run}"),
+        ([sys.executable, "-c", code], "with the error Method not found; run its command in a terminal"),
+        ("http://127.0.0.1:9/mcp", r"bad cannot be used: .*; check that it runs at http://127.0.0.1:9/mcp"),
+    ):
+        with pytest.raises(MCPConnectionError, match=said):
+            MCPServer(server, name="bad").open()
 
 
 @pytest.mark.parametrize(

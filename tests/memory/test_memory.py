@@ -33,6 +33,14 @@ def memory_of(*said: str, recent_n: int | None = None) -> Memory:
     return memory
 
 
+def test_a_memory_shows_how_much_it_holds():
+    manager = MemoryManager()
+    manager.add(["a" * 10_000, "b"], "Ada")
+    assert repr(manager) == "MemoryManager(sessions=1)"
+    assert repr(manager.get("Ada")) == "Memory(messages=2)"
+    assert repr(memory_of("a", recent_n=3)) == "Memory(messages=1, recent_n=3)"
+
+
 # ---- one session
 def test_what_can_be_added():
     memory = Memory()

@@ -25,6 +25,13 @@ def outline(node: RecordedNode) -> list[Any]:
     return [node.name, *map(outline, node.children)]
 
 
+def test_a_record_shows_how_much_it_holds():
+    record = RunRecord(content=True)
+    assert repr(record) == "RunRecord(runs=0, nodes=0)"
+    Agent(ScriptedModel(["a" * 10_000]))("hi", listeners=[record])
+    assert repr(record) == "RunRecord(runs=1, nodes=2)"
+
+
 @every_entry
 def test_the_tree_of_a_run(entry: Entry):
     record = RunRecord()

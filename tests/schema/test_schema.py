@@ -98,7 +98,7 @@ def test_what_is_not_set_reads_as_nothing():
 @pytest.mark.parametrize("name", ["contnet", "session_id", "tool_call"])
 def test_a_misspelt_keyword_is_an_error(name: str):
     values: dict[str, Any] = {name: 1}
-    with pytest.raises(TypeError, match=f"a message takes no {name}"):
+    with pytest.raises(TypeError, match=f"Message takes no {name}"):
         Message(**values)
     with pytest.raises(TypeError, match=f"no '{name}'"):
         Message().replace(**values)

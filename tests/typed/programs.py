@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from trivium import Agent, Answer, AsyncAgent, ChatAgent, ChatAgentConfig, Limits, Message, Task, Tool, ToolMessage
+from trivium.actions import BaseAction, tool_api
 from trivium.agent.chat_agent import ChatAgent as DocumentedChatAgent
 from trivium.agent.task import Task as DocumentedTask
 from trivium.agent.tool_message import ToolMessage as DocumentedToolMessage
@@ -158,6 +159,22 @@ def a_chat_agent_answers_with_a_type() -> None:
     assert answer.output == ROME
 
 
+class Polite(ChatAgent):
+    """Writes the model's responder as the documents have it."""
+
+    async def llm_response_async(self, message: str | Message | None = None) -> Answer[Any] | None:
+        answer = await super().llm_response_async(message)
+        return answer and answer.replace(content=f"Dear user, {answer.content}")
+
+
+def a_responder_is_overridden_with_its_documented_parameters() -> None:
+    answer = Polite(ScriptedModel(["hello"])).llm_response("hi")
+    assert answer is not None
+    assert answer.content == "Dear user, hello"
+    with pytest.raises(ArgumentTypeError):
+        ChatAgent(ScriptedModel(["hello"])).llm_response(mesage="hi")  # type: ignore[call-arg]
+
+
 def responders_have_types_too() -> None:
     agent = ChatAgent(ScriptedModel(["hello"]))
     assert_type(agent.agent_response("hi"), Message | None)
@@ -289,6 +306,27 @@ def functions_are_tools() -> None:
     assert_type(tool.name, str)
     agent = Agent[int](ScriptedModel([call_tool("add", a=1, b=2), '{"value": 3}']), tools=[add])
     assert agent("1 + 2?").output == 3
+
+
+class Calculator(BaseAction):
+    """Calculates."""
+
+    @tool_api
+    def add(self, a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    @tool_api(timeout=3)
+    def divide(self, a: int, b: int) -> float:
+        """Divide a number by another one."""
+        return a / b
+
+
+def the_apis_of_an_action_are_its_methods() -> None:
+    assert_type(Calculator().add(1, 2), int)
+    assert_type(Calculator().divide(1, 2), float)
+    with pytest.raises(TypeError):
+        Calculator().add(1, "2")  # type: ignore[arg-type]
 
 
 class Square(ToolMessage):

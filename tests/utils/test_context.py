@@ -70,6 +70,13 @@ def context_of(pieces: str | list[Piece], limit: int | None = None, /, **beads: 
 
 
 # ---- what is sent
+def test_a_context_shows_how_much_it_holds():
+    context = Context(Chat(), max_sending_token_num=12)
+    context.bead_append({"role": "system", "content": "Be kind."}, "START")
+    context.context_append({"role": "user", "content": "one"})
+    assert repr(context) == "Context(pieces=1, tokens=3, beads=1, limit=12)"
+
+
 def test_without_a_limit_everything_is_sent():
     context = context_of("a b c", START="S", FLOWING="F", END="E", at_minus_1="X")
     assert texts(context.context_sending()) == "S F a b c X E"

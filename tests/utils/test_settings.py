@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from trivium.exceptions import ArgumentTypeError
 from trivium.utils.configuration import (
     Settings,
     quiet_mode,
@@ -40,7 +41,7 @@ def test_the_settings_have_the_documented_fields_and_no_others():
         "debug": False, "max_turns": -1, "progress": False, "stream": True, "cache": True, "cache_type": "redis",
         "chat_model": "", "quiet": True, "notebook": False, "gpt3_5": False, "nofunc": False, "interactive": True,
     }  # fmt: skip
-    with pytest.raises(ValidationError):
+    with pytest.raises(ArgumentTypeError, match="did you mean max_turns"):
         Settings(max_turn=3)  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         _ = settings.max_turn
@@ -87,7 +88,7 @@ def test_settings_hold_for_what_is_started_from_here():
 
     assert copy_context().run(inside) == [(7, False), (3, False)]
     assert settings.max_turns == -1
-    with pytest.raises(ValidationError):
+    with pytest.raises(ArgumentTypeError, match="Settings takes no own"):
         update_global_settings(Mine(), ["own"])
 
 

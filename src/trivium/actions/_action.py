@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MethodType
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast, overload
 
 from trivium.actions._dual import is_core
 from trivium.actions._run import as_arguments, as_text, attempt_tool, call_function
@@ -27,6 +27,7 @@ from trivium.exceptions import (
 from trivium.schema import ActionReturn, ActionStatusCode
 from trivium.schema.lowlevel import checked, create_object, is_mapping, unfence
 
+Method = TypeVar("Method", bound=Callable[..., object])
 _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
           "object": "OBJECT"}  # fmt: skip
 _BULLET = re.compile(r"(?:^|\s)[*+-] (\w+)(?:\s*\(([^)]*)\))?:\s*(.*?)(?=\s[*+-] \w+(?:\s*\([^)]*\))?:|$)")
@@ -269,6 +270,14 @@ class BaseAction:
         return f"{type(self).__name__}(name={self.name!r})"
 
 
+@overload
+def tool_api(
+    function: Method, *, explode_return: bool = False, returns_named_value: bool = False, **options: object
+) -> Method: ...
+@overload
+def tool_api(
+    function: None = None, *, explode_return: bool = False, returns_named_value: bool = False, **options: object
+) -> Callable[[Method], Method]: ...
 def tool_api(
     function: Callable[..., object] | None = None,
     *,
@@ -285,7 +294,7 @@ def tool_api(
         **options: as for `tool`: timeout, retries, needs_approval, …
 
     Returns:
-        The method; its description is `api_description`.
+        The method, with its parameters and result; its description is `api_description`.
 
     Raises:
         ToolDefinitionError: there is no such option.

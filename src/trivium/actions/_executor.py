@@ -120,6 +120,20 @@ class ActionExecutor(Module):
         if finish_in_action:
             self.add(self.finish_action)
 
+    @staticmethod
+    def of(given: Any, on_tool_error: OnToolError) -> ActionExecutor:
+        """Return the executor that an argument means: itself, or a new one of actions, tools and functions.
+
+        Args:
+            given: an executor, which stays as it is but for an `on_tool_error` that is not the default; or actions.
+            on_tool_error: as of the class.
+        """
+        if not isinstance(given, ActionExecutor):
+            return ActionExecutor(given, on_tool_error=on_tool_error)
+        if on_tool_error != "answer":
+            given.on_tool_error = on_tool_error
+        return given
+
     def _set_on_tool_error(self, effect: OnToolError) -> None:
         if effect not in ("answer", "raise"):  # type: ignore[unnecessary] - users pass anything
             raise ConfigurationError(f'on_tool_error is "answer" or "raise", not {effect!r}')
@@ -376,7 +390,9 @@ def _made(action: Any) -> BaseAction | Tool:
         if isinstance(action, BaseAction):
             return action
         if isinstance(action, ActionExecutor):
-            raise ToolDefinitionError("an executor among other tools is none: give its actions", action.name)
+            raise ToolDefinitionError(
+                "an executor among other tools is none: give its actions, or it alone", action.name
+            )
         if isinstance(action, Module):
             return module_tool(action)
     return Tool.of(action)

@@ -12,7 +12,7 @@ import trivium.agents._handling as handling
 import trivium.agents._parts as parts
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
-from trivium.agents._answer_format import repair, repairs_exceeded
+from trivium.agents._answer_format import CUT_OFF, name_of_type, repair, repairs_exceeded
 from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
@@ -30,7 +30,7 @@ from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, Mem
 from trivium.module import AsyncModule, Hooks, call_node, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
-from trivium.schema.lowlevel import EDITED, attribute, check_name, create_object, linked, message_of
+from trivium.schema.lowlevel import EDITED, attribute, checked, create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.commander.lowlevel import AsyncStream, Stream
@@ -42,6 +42,7 @@ History: TypeAlias = list[dict[str, Any]]
 Extra: TypeAlias = Mapping[str, Any]
 _LLM, _MODEL = Entity.LLM, Origin.MODEL  # a member is slow to look up
 _LONG = 8  # rounds of a run from which on what was sent of them is kept, for each round sends all before it
+_RARE: tuple[MessageExtra, ...] = ("tool_calls", "usage", "why", "reasoning", "reasoning_state", "logprobs")
 
 
 class Agent(AgentNames, Generic[T_co]):
@@ -56,7 +57,7 @@ class Agent(AgentNames, Generic[T_co]):
             None: no model, for an agent that is made of others and has a `forward` of its own.
         template: the system instruction.
         tools: functions, tools, actions, `ToolMessage` classes, toolkits, agents and tasks that the agent runs itself
-            within its call.
+            within its call; or an `ActionExecutor`, with its hooks.
         memory: stores the messages, by session; False or None remembers nothing, a function or a config makes
             the memory of each session. Default: True, but False for an agent made from a config alone.
         output_format: the type of the answer, or an object with `parse_response`, whose result is `message.formatted`.
@@ -135,7 +136,7 @@ class Agent(AgentNames, Generic[T_co]):
         hooks: Hooks = None,
         *,
         system_message: str | None = None,
-        tools: Iterable[Any] = (),
+        tools: Iterable[Any] | ActionExecutor = (),
         parameters: Mapping[str, Any] | None = None,
         max_rounds: int = 50,
         repairs: int = 2,
@@ -168,7 +169,7 @@ class Agent(AgentNames, Generic[T_co]):
         if tools:
             self._toolbox, tools = parts.split_tools(self._toolbox, tools)
         if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
-            self.executor = ActionExecutor(tools, on_tool_error=on_tool_error)
+            self.executor = ActionExecutor.of(tools, on_tool_error)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
         if output_format is not None or self.answer_type is not None:
@@ -239,6 +240,9 @@ class Agent(AgentNames, Generic[T_co]):
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
         memory = (self._memory.get(session_id) if self._memory else Memory.of(message)) or Memory()
         return self._aggregator.aggregate(memory, self.name, self.answer_parser, self.instruction())
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + (f", output={name_of_type(form.kind)}" if (form := self.answer_format) else "")
 
     def has_model(self) -> bool:
         """Return whether the agent can answer by itself: with a model, or with a `forward` of its own."""
@@ -321,16 +325,9 @@ class Agent(AgentNames, Generic[T_co]):
     def _message(self, reply: Reply) -> Message:
         """Return a model's reply as the agent's message; calls that are written in its text are read here."""
         text, calls, usage, reason, reasoning, state, logprobs = reply
-        given: dict[MessageExtra, Any] = {"origin": _MODEL}
-        if usage is not None:
-            given["usage"] = usage
-        if reasoning or state or logprobs:
-            thoughts: dict[MessageExtra, Any] = {"reasoning": reasoning, "reasoning_state": state, "logprobs": logprobs}
-            given |= {name: value for name, value in thoughts.items() if value}
-        if reason == "length":
-            given["why"] = "the answer was cut off by max_tokens or the window"
-        if calls:
-            given["tool_calls"] = calls
+        why = f"the answer {CUT_OFF}" if reason == "length" else None
+        rare = zip(_RARE, (calls, usage, why, reasoning, state, logprobs), strict=True)
+        given: dict[MessageExtra, Any] = {"origin": _MODEL, **{name: value for name, value in rare if value}}
         made = message_of(text, self.name, None, given)
         may_call = not calls and ("request" in text or not self.overridden.isdisjoint(READERS))
         if may_call and reason != EDITED and (calls := described.calls_in_own_text(self, text)):
@@ -342,36 +339,36 @@ class Agent(AgentNames, Generic[T_co]):
         """Return whether the model is asked: not where the message holds a tool call that the agent handles."""
         return self.has_model() and (message is None or not handled_by(self, message))
 
-    @driver_neutral
-    async def llm_response_async(
-        self, message: Message | str | None = None, *, msg: Message | str | None = None, **unknown: Never
-    ) -> Answer[T_co] | None:
-        """Call the agent, memory included, by another name; None where the model is not to be asked.
+    if TYPE_CHECKING:  # an override need not take the older name
 
-        The responder calls the agent, and not the other way: `agent(message)` does not go through an override of it.
+        async def llm_response_async(self, message: Message | str | None = None) -> Answer[T_co] | None: ...
+    else:
 
-        Args:
-            message: the message to answer; None lets the model begin, or answer again what it answered last.
-            msg: the same by its older name.
-        """
-        for name in unknown:
-            check_name(name, ("message", "msg"), f"{self.name}.llm_response takes no")
-        message = msg if message is None else message
+        @checked
+        @driver_neutral
+        async def llm_response_async(self, message: Message | Any = None, *, msg: Any = None) -> Answer[T_co] | None:
+            """Call the agent, memory included, by another name; None where the model is not to be asked.
+
+            The responder calls the agent, and not the other way: `agent(message)` goes through no override of it.
+
+            Args:
+                message: the message to answer; None lets the model begin, or answer again what it answered last.
+                msg: the same by its older name.
+            """
+            return await self._responded(msg if message is None else message)
+
+    llm_response = sync_method(llm_response_async)
+
+    async def _responded(self, message: Message | str | None) -> Answer[T_co] | None:
         given = message if message is None or isinstance(message, Message) else as_message(message)
         if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):
             return None
-        new, extra = (), dict[str, Any]()
-        if given is not None:
-            new = handling.new_messages(self, given, self.current_memory())
-            if (choice := given.__pydantic_extra__.get("tool_choice", "auto")) != "auto":
-                extra["tool_choice"] = choice
+        new = () if given is None else handling.new_messages(self, given, self.current_memory())
+        choice = "auto" if given is None else given.__pydantic_extra__.get("tool_choice", "auto")
+        extra = {} if choice == "auto" else {"tool_choice": choice}
         answer = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
         handling.link_to_memory(self, answer, given)
-        if given is not None and "metadata" in given.__pydantic_extra__:
-            handling.keep_tool_ids(given, answer)
-        return cast("Answer[T_co]", answer)
-
-    llm_response = sync_method(llm_response_async)
+        return cast("Answer[T_co]", handling.keep_tool_ids(given, answer))
 
     def _begins(self) -> bool:
         """Return whether the model speaks without a message: one that remembers does."""
@@ -382,9 +379,7 @@ class Agent(AgentNames, Generic[T_co]):
     async def agent_response_async(self, msg: Message | str | None = None) -> Message | None:
         """Run the tool messages that the model sent; without any, return what `handle_message_fallback` says."""
         found = None if msg is None else await invoke(self.handle_message, msg)
-        answer = None if found is None else self.to_ChatDocument(found)
-        if isinstance(msg, Message) and "metadata" in msg.__pydantic_extra__:
-            handling.keep_tool_ids(msg, answer)
+        answer = handling.keep_tool_ids(msg, None if found is None else self.to_ChatDocument(found))
         if answer is not None and self.own_callbacks is not None:
             from trivium.agents._callbacks import show_agent  # most agents have none
 

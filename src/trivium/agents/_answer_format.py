@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _OPEN_NUMBER = re.compile(r"(?:\A|(?<=[:,\[\s]))-?\d[\d.eE+-]*\Z")
 """A number at the end of a text, which may go on."""
 
+CUT_OFF = "was cut off by max_tokens or the window"
 T = TypeVar("T")
 
 
@@ -165,7 +166,7 @@ def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) ->
     schema = json.dumps(form.schema)
     if faults >= agent.repairs or not agent.options.strict_recovery:
         is_cut, cure = reply.finish_reason == "length", "Use a stronger model, a simpler type, or Agent(repairs=…)"
-        fault = "it was cut off by max_tokens or the window: allow more" if is_cut else f"{error}. {cure}"
+        fault = f"it {CUT_OFF}: allow more" if is_cut else f"{error}. {cure}"
         text = f"the model was to answer with {name_of_type(form.kind)}, and its last answer does not fit: {fault}"
         raise AnswerFormatError(f"{text}. The schema of the answer is {schema}", reply.text) from error
     if (node := current.get()) is not None:

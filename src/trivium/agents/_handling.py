@@ -282,8 +282,8 @@ def addressed(agent: AgentNames, answer: Message) -> Message:
 
 def keep_tool_ids(asked: Message | str | None, answer: Message | None) -> Message | None:
     """Return an answer, now with the `tool_ids` of the message that it answers, if that has any."""
-    if answer is not None and isinstance(asked, Message) and (ids := asked.metadata.tool_ids):
-        answer.metadata.tool_ids = ids.copy()
+    if answer and isinstance(asked, Message) and "metadata" in asked.__pydantic_extra__ and asked.metadata.tool_ids:
+        answer.metadata.tool_ids = asked.metadata.tool_ids.copy()
     return answer
 
 

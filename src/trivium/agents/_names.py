@@ -19,6 +19,7 @@ from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._numbers import CHARACTERS_PER_TOKEN, SESSION_COST, SESSION_TOKENS, usage_of_response
+from trivium.agents._parts import late_callbacks
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
@@ -51,7 +52,7 @@ class AgentNames(Module):
 
     config: Any = None
     llm: Any = None
-    toolbox: Toolbox = attribute(Module.__init__, "toolbox", as_toolbox)
+    toolbox: Toolbox = attribute(as_toolbox, "toolbox", as_toolbox)
     _toolbox: Toolbox = Toolbox()
     template: Any = None
     indent: str = ""
@@ -263,18 +264,7 @@ class AgentNames(Module):
         return Parser(given or None, getattr(self.llm, "count_tokens", None))
 
     # ---- callbacks and display
-    @property
-    def callbacks(self) -> AgentCallbacks:
-        """Functions that are called as the agent works; see `AgentCallbacks`."""
-        if self.own_callbacks is None:
-            from trivium.agents._callbacks import AgentCallbacks  # most agents have none
-
-            self.own_callbacks = AgentCallbacks()
-        return self.own_callbacks
-
-    @callbacks.setter
-    def callbacks(self, callbacks: AgentCallbacks | None) -> None:
-        self.own_callbacks = callbacks
+    callbacks: AgentCallbacks | Any = late_callbacks("AgentCallbacks")
 
     def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         turn = Module._turn(self, node, message, kwargs)
@@ -375,10 +365,9 @@ class AgentNames(Module):
 
     def try_get_tool_messages(self, msg: Message | str | None, all_tools: bool = False) -> list[ToolMessage]:
         """Return the same; none where a call does not fit its tool."""
-        try:
+        with contextlib.suppress(ToolArgumentsError):
             return self.get_tool_messages(msg, all_tools)
-        except ToolArgumentsError:
-            return []
+        return []
 
     def get_formatted_tool_messages(self, input_str: str, from_llm: bool = True) -> list[ToolMessage]:
         """Return the tool messages that stand in a text as JSON or XML.
@@ -406,10 +395,8 @@ class AgentNames(Module):
 
     def has_only_unhandled_tools(self, msg: Message | str | None) -> bool:
         """Return whether a message calls tools, and this agent handles none of them."""
-        if msg is None:
-            return False
-        message = reading.as_message(msg, said_by_program=True)
-        return not reading.handled_by(self, message) and bool(reading.find_all(self, message))
+        message = None if msg is None else reading.as_message(msg, said_by_program=True)
+        return message is not None and not reading.handled_by(self, message) and bool(reading.find_all(self, message))
 
     def can_respond(self, message: Message | str | None = None) -> bool:
         """Return whether it is of use to ask this agent: not where all tools of the message are somebody else's."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import signature
-from types import FunctionType, UnionType
+from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from trivium.actions import ActionExecutor, OnToolError, Tool, ToolMessage
+from trivium.actions import ActionExecutor, OnToolError, ToolMessage
 from trivium.actions.lowlevel import list_actions
 from trivium.agents._answer_format import answer_format, is_class
 from trivium.agents._config import ChatAgentConfig, is_model
@@ -40,7 +40,6 @@ FormatOption: TypeAlias = AnswerParser | UnionType | Mapping[str, Any] | None
 _RARE: Final = ("aggregator", "config", "description", "hooks", "parameters", "max_rounds", "repairs", "parallel",
     "approve", "policy", "read_more")  # fmt: skip
 _USUAL: Final = (None, None, "", None, None, 50, 2, False, None, None, False)
-_AS_THEY_ARE: Final = frozenset({FunctionType, Tool})
 
 
 def check_sampling(given: Mapping[str, Any], model: object) -> dict[str, Any]:
@@ -167,6 +166,19 @@ def set_format(agent: Agent[Any], made: Any, use: bool | None, handle: bool | No
         agent.enable_message(made, use=use, handle=options.handle_output_format if handle is None else handle)
 
 
+def late_callbacks(kind: str) -> Any:
+    """Return the property for the callbacks of this class, which are made when somebody first asks for them."""
+
+    def made(owner: Any) -> Any:
+        if owner.own_callbacks is None:
+            from trivium.agents import _callbacks  # most have none
+
+            owner.own_callbacks = getattr(_callbacks, kind)()
+        return owner.own_callbacks
+
+    return property(made, lambda owner, given: setattr(owner, "own_callbacks", given), doc=f"Callbacks; see `{kind}`.")
+
+
 def tools_of(agent: AgentNames) -> list[Any]:
     """Return the tools that run within an agent's call."""
     return [*agent.executor.actions.values(), *map(agent.toolbox.known.__getitem__, agent.toolbox.own)]
@@ -177,7 +189,7 @@ def set_tools(agent: AgentNames, tools: Iterable[Any]) -> None:
     box, effect = agent.toolbox, agent.executor.on_tool_error
     rest = box.enabled([box.known[name] for name in box.own], usable=False, handled=False)
     box, own = split_tools(replace(rest, own={}), tools)
-    agent.executor, agent.toolbox = ActionExecutor(own, on_tool_error=effect), box
+    agent.executor, agent.toolbox = ActionExecutor.of(own, effect), box
 
 
 def set_on_tool_error(agent: AgentNames, effect: OnToolError) -> None:
@@ -186,9 +198,10 @@ def set_on_tool_error(agent: AgentNames, effect: OnToolError) -> None:
 
 
 def split_tools(box: Toolbox, tools: Any) -> tuple[Toolbox, Any]:
-    """Return an agent's tools: the toolbox with those that are `ToolMessage` classes, and the executor's."""
-    given = list(tools if tools.__class__ is list else list_actions(tools))
-    if {*map(type, given)} <= _AS_THEY_ARE:
-        return box, given
-    box = box.with_own([each for each in given if is_class(each, ToolMessage)])
-    return box, [each for each in given if not is_class(each, ToolMessage)]
+    """Return an agent's tools: the toolbox with those that are `ToolMessage` classes, and the executor or its tools."""
+    if isinstance(tools, ActionExecutor):
+        return box, tools
+    given = list(list_actions(tools))
+    if own := [each for each in given if is_class(each, ToolMessage)]:
+        return box.with_own(own), [each for each in given if not is_class(each, ToolMessage)]
+    return box, given

@@ -153,15 +153,15 @@ def _minus(names: tuple[str, ...], gone: Collection[str]) -> tuple[str, ...]:
     return tuple(each for each in names if each not in gone)
 
 
-def as_toolbox(given: Any) -> Toolbox:
+def as_toolbox(toolbox: Any) -> Toolbox:
     """Return what is set as an agent's toolbox.
 
     Raises:
         ArgumentTypeError: it is none.
     """
-    if isinstance(given, Toolbox):
-        return given
-    raise ArgumentTypeError(f"a toolbox is a Toolbox, not {given!r}: use enable_message and its relatives", "toolbox")
+    if isinstance(toolbox, Toolbox):
+        return toolbox
+    raise ArgumentTypeError(f"a toolbox is a Toolbox, not {toolbox!r}: use enable_message and its relatives", "toolbox")
 
 
 class HasToolbox(Protocol):

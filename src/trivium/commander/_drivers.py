@@ -37,7 +37,7 @@ from trivium.commander._loops import (
 )
 from trivium.commander._node import TaskNode, WokenBy, checkpoint, current_node, time_left
 from trivium.commander._workers import Outcome, get_running_loop, post, post_later, submit, value_or_raise, wait_slices
-from trivium.exceptions import SuspendedError, WouldDeadlockError
+from trivium.exceptions import ArgumentTypeError, SuspendedError, WouldDeadlockError
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -338,7 +338,12 @@ async def gather(*works: Callable[[], Core[T]]) -> list[T]:
     """Run driver-neutral coroutine functions concurrently and return their results in order.
 
     The first failure cancels the others, and is raised when they have ended.
+
+    Raises:
+        ArgumentTypeError: one of them is no function: a coroutine, say.
     """
+    if not all(map(callable, works)):
+        raise ArgumentTypeError("gather takes functions, as partial(agent.acall, 'hi'), and no coroutines", "works")
     if len(works) <= 1:
         return [await work() for work in works]
     if is_blocking():

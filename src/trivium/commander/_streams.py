@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, Self
@@ -83,14 +84,17 @@ class Stream(Generic[T, E_co]):
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.pipe = _Pipe(self._queue.put)
         self._outcome: Outcome[T] | None = None
-        self._started, self._rest = False, list[Any]()
+        self._started, self._rest = False, deque[Any]()
         _attach(node, self.pipe)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.node!r})"
 
     def __iter__(self) -> Iterator[E_co]:
         if not self._started:
             self._start()
         try:
-            while (event := self._rest.pop(0) if self._rest else self._next()) is not None:
+            while (event := self._rest.popleft() if self._rest else self._next()) is not None:
                 yield event
         finally:
             self.close()
@@ -148,6 +152,9 @@ class AsyncStream(Generic[T, E_co]):
         self.node, self._work = node, work
         self._queue: asyncio.Queue[Any] = asyncio.Queue()
         self._task: asyncio.Task[T] | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.node!r})"
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()

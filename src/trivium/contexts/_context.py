@@ -115,6 +115,10 @@ class Context(Generic[ContextPiece]):
             ("START", None): [], ("FLOWING", None): [], ("END", None): [],
         }  # fmt: skip
 
+    def __repr__(self) -> str:
+        beads, limit = sum(map(len, self._beads.values())), self.max_sending_token_num
+        return f"Context(pieces={len(self._context)}, tokens={self.token_num}, beads={beads}, limit={limit})"
+
     # ---- the conversation
     @property
     def context(self) -> list[ContextPiece]:

@@ -27,7 +27,7 @@ _NOTHING: Any = None
 _ANYTHING: Any = Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Case(Generic[I_co, E_co]):
     """One thing to try.
 
@@ -42,6 +42,9 @@ class Case(Generic[I_co, E_co]):
     input: I_co
     expected: E_co = _NOTHING
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __repr__(self) -> str:  # of a long document only the beginning
+        return f"Case(id={self.id!r}, input={self.input!r:.60}, expected={self.expected!r:.60})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +201,8 @@ class Dataset(Sequence[Case[I, E]]):
                 raise ConfigurationError(f"the run {run_id!r} did not begin with one message, so it makes no case")
             message = messages[0]
             is_text = isinstance(message.content, str) and message == Message(content=message.content)
-            cases.append(
-                Case(
-                    run_id,
-                    cast("str", message.content) if is_text else message,
-                    _NOTHING if expected is None else expected(run),
-                )
-            )
+            given = cast("str", message.content) if is_text else message
+            cases.append(Case(run_id, given, _NOTHING if expected is None else expected(run)))
         return Dataset(cases, scorers, name=name)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product, starmap
+from pathlib import Path
 from traceback import extract_tb
 from typing import Any, TypeAlias
 
@@ -30,6 +31,7 @@ from trivium.tasks import run_batch_function_async
 
 OnResult: TypeAlias = Callable[[CaseResult[I, E]], object]
 
+_LIBRARY = str(Path(__file__).parents[1])
 _OF_ALL = (AgentChangedError, ConfigurationError, MissingExtraError, NestedRunError, RunInputError)
 """Errors that each case would have; and that are no answers of the agent."""
 
@@ -129,10 +131,8 @@ async def _answered(
     """Return the answer to a case, or the error of its run; raise errors that all cases would have."""
     try:
         message = await module.acall(given, **options)
-    except _OF_ALL:
-        raise
     except Exception as error:
-        if str(error) in at_limit:
+        if isinstance(error, _OF_ALL) or str(error) in at_limit:
             raise
         return None, {"run": _said(error)}
     finally:
@@ -201,9 +201,10 @@ def _score_of(given: object) -> Score:
 
 
 def _said(error: Exception) -> str:
-    """Return an error on one line, with its place in the program."""
-    at = extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {' '.join(str(error).split())} ({at.name}, line {at.lineno})"
+    """Return an error on one line, with its place in the function of the program that was called: no inner one."""
+    outside = [each for each in extract_tb(error.__traceback__) if not each.filename.startswith(_LIBRARY)]
+    place = "".join(f" ({each.name}, line {each.lineno})" for each in outside[:1])
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
 def _report(

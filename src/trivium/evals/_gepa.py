@@ -9,6 +9,7 @@ from logging import getLogger
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from trivium.agents import Agent
@@ -165,16 +166,11 @@ def improve_texts(
     adapter = TextAdapter(module, dataset, experiment, journal, at_once)
     found = optimize(
         seed_candidate=seed, trainset=[*dataset], valset=[*(validation or dataset)], adapter=adapter,
-        reflection_lm=reflect, max_metric_calls=runs, logger=_Log(), **options,
+        reflection_lm=reflect, max_metric_calls=runs, logger=SimpleNamespace(log=_logger.debug), **options,
     )  # fmt: skip
     best: dict[str, str] = dict(found.best_candidate)
     load_texts(module, best)
     return best
-
-
-class _Log:
-    def log(self, message: str) -> None:
-        _logger.debug("%s", message)
 
 
 def _value(result: CaseResult) -> float:

@@ -14,33 +14,50 @@ from trivium.exceptions import ConfigurationError
 _DRAWS, _STEPS, _PASSED_OR_NOT = 2_000, 10**12, {-1.0, 0.0, 1.0}
 
 
+def _check(trials: int, passed: float, k: int = 1, level: float = 0.95) -> None:
+    if not (0 <= passed <= trials and 1 <= k <= trials and 0 < level < 1):
+        raise ConfigurationError(f"give passed, k <= trials and level < 1: not {passed=}, {trials=}, {k=}, {level=}")
+
+
 def pass_at_k(trials: int, passed: int, k: int) -> float:
     """Return the chance that at least one of `k` trials passes, without bias, from `trials` of which some passed.
+
+    Raises:
+        ConfigurationError: there are no such trials.
 
     Example:
         >>> pass_at_k(5, 2, 1), round(pass_at_k(5, 2, 3), 3)
         (0.4, 0.9)
     """
+    _check(trials, passed, k)
     return 1 - comb(trials - passed, k) / comb(trials, k)
 
 
 def pass_hat_k(trials: int, passed: int, k: int) -> float:
     """Return the chance that all of `k` trials pass (pass^k), without bias.
 
+    Raises:
+        ConfigurationError: there are no such trials.
+
     Example:
         >>> round(pass_hat_k(5, 4, 2), 3)
         0.6
     """
+    _check(trials, passed, k)
     return comb(passed, k) / comb(trials, k)
 
 
 def wilson(passed: float, trials: int, level: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval of a rate.
 
+    Raises:
+        ConfigurationError: there are no such trials, or the level is no share.
+
     Example:
         >>> [round(each, 4) for each in wilson(81, 263)]
         [0.2553, 0.3662]
     """
+    _check(trials, passed, level=level)
     z = NormalDist().inv_cdf((1 + level) / 2)
     rate = passed / trials
     centre, width = rate + z * z / (2 * trials), z * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import NamedTuple
 
 from trivium.commander.lowlevel import driver_neutral
+from trivium.exceptions import UnknownRunError
 from trivium.journal._commits import GroupCommit
+from trivium.journal._owners import Caller
 from trivium.journal._seals import Seal
-from trivium.journal._store import Appending, Entry, Part, Store, Writing
+from trivium.journal._store import Appending, Entry, Part, RunInfo, RunStatus, Store, Writing
 
 
 class Records:
@@ -34,7 +36,34 @@ class Records:
         self.waiting = list[Entry]()
         self.chains = list[list[Part]]()
         self._run_id, self._store = run_id, store
+        self._before: RunInfo | None = None
         self._commits: GroupCommit[NewRecords] = store.commits or GroupCommit()
+
+    def begin(self, root: str, digest: str, caller: Caller) -> list[Entry]:
+        """Begin the attempt, and return the records that there are; see `Store.begin`."""
+        with suppress(UnknownRunError):
+            self._before = self._store.runs(self._run_id)[0]
+        self.epoch, entries = self._store.begin(self._run_id, root, digest, caller)
+        return entries
+
+    def end(self, root: str, status: RunStatus, why: str, *, is_refused: bool = False) -> None:
+        """Write what waits, note how the run has ended, and give it back.
+
+        Args:
+            root: the key of its root.
+            status: its status.
+            why: the error that ended it, on one line.
+            is_refused: the attempt could not go on with the run, which stays as it was.
+        """
+        try:
+            if is_refused and self._before is not None and self._before.ended is not None:
+                status, why = self._before.status, self._before.why
+            else:
+                status, why = ("done", "") if self.is_over(root) else (status, why)
+                self.write()
+            self._store.end(self._run_id, self.epoch, status, why)
+        finally:
+            self._store.leave(self._run_id, self.epoch)
 
     def is_over(self, root: str) -> bool:
         """Return whether the run was done before this attempt, which has added nothing: so it is done still."""

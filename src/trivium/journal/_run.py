@@ -33,7 +33,7 @@ from trivium.commander.lowlevel import (
     sources_of,
     wait,
 )
-from trivium.exceptions import ConfigurationError, RunAliveError, RunPausedError, ToolError
+from trivium.exceptions import AgentChangedError, ConfigurationError, RunAliveError, RunPausedError, ToolError
 from trivium.journal._approvals import flaw_of
 from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
@@ -89,6 +89,8 @@ class DurableRun:
         """Errors that are recorded, or nodes that were stopped; each with what is written if it ends the run."""
         self._stops: dict[str, Exception] = {}
         """The recorded stops of calls that have started, by their keys."""
+        self._stopped_in = ""
+        """The path of the innermost node in which the run was stopped, with a colon."""
         self._transactions: dict[TaskNode, object] = {}
         """The nodes whose acts are in a transaction, each with its connection."""
         self._begun: str | None = None
@@ -220,8 +222,7 @@ class DurableRun:
             emit(node, ForkedEvent, Fork(*fork))
 
     def _begin(self, name: str, digest: str, caller: Caller) -> None:
-        self._records.epoch, entries = self._store.begin(self.id, name, digest, caller)
-        for entry in entries:
+        for entry in self._records.begin(name, digest, caller):
             self._read(entry)
 
     @contextmanager
@@ -235,7 +236,8 @@ class DurableRun:
             yield results
         except BaseException as error:
             ended = "stopped" if not isinstance(error, Exception) else "failed"
-            self._end("paused" if isinstance(error, RunPausedError) else ended, error, ending_of(node, error))
+            why = (self._stopped_in if ended == "stopped" else "") + ending_of(node, error)
+            self._end("paused" if isinstance(error, RunPausedError) else ended, error, why)
             raise
         if keys := self._claims.unclaimed():
             tree = tree_of(self._root, 0.0, self._store.entries(self.id), self._codec)
@@ -260,12 +262,7 @@ class DurableRun:
         for failure, entry in self._failed:
             if (failure.exception if isinstance(failure, TaskNode) else failure) in causes:
                 self._records.waiting.append(entry)
-        status, why = ("done", "") if self._records.is_over(self._root) else (status, why)
-        try:
-            self._records.write()
-            self._store.end(self.id, self._records.epoch, status, why)
-        finally:
-            self._store.leave(self.id, self._records.epoch)
+        self._records.end(self._root, status, why, is_refused=isinstance(error, AgentChangedError))
 
     # ---- effects
     @driver_neutral
@@ -317,6 +314,7 @@ class DurableRun:
             if key_of(each) in self._stops:
                 stop_again(node, self._stops[key_of(each)])
         self._fingerprints.check()
+        self._stopped_in = ""  # the run goes on
         with self._claims.running(node):
             if effect == "transactional":
                 act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
@@ -379,11 +377,13 @@ class DurableRun:
         """Record that a call or an effect is stopped, if the run goes on; a stop that ends it does not count later."""
         try:
             yield
-        except (Cancellation, CancelledError):  # the latter where foreign code was woken further above
+        except (Cancellation, CancelledError, KeyboardInterrupt):  # the second where foreign code was woken above
             stop = None if key_of(node) in self._stops else find_stop(node, self._root)
             if stop is not None:
                 self._note_error(node, digest, stop.error, before)
                 self._failed.append((stop.node, self._entry("retry", node, "", NOT_STOPPED)))
+            else:
+                self._stopped_in = self._stopped_in or f"{node.path}: "
             raise
 
     @driver_neutral

@@ -228,7 +228,7 @@ class MCPServer(BaseAction):
                 *(_resource(each, each.uri_template, True) for each in templates),
             ]
 
-        return await self._request(work)
+        return await self._request(work, "the list of its resources")
 
     resources = sync_method(resources_async)
 
@@ -241,7 +241,7 @@ class MCPServer(BaseAction):
         """
         check_sendable("the address of a resource", uri)
         self._note_source(uri)
-        return contents_of(await self._request(lambda client: client.read_resource(uri)))
+        return contents_of(await self._request(lambda client: client.read_resource(uri), f"the resource {uri}"))
 
     read_resource = sync_method(read_resource_async)
 
@@ -260,7 +260,7 @@ class MCPServer(BaseAction):
                 found.append(MCPPrompt(each.name, each.description or "", names, required))
             return found
 
-        return await self._request(work)
+        return await self._request(work, "the list of its prompts")
 
     prompts = sync_method(prompts_async)
 
@@ -276,7 +276,8 @@ class MCPServer(BaseAction):
             MCPProtocolError: there is no such prompt, or an argument is missing.
         """
         check_sendable("the arguments of a prompt", [prompt, arguments])
-        found = messages_of(await self._request(lambda client: client.get_prompt(prompt, arguments)))
+        work = self._request(lambda client: client.get_prompt(prompt, arguments), f"the prompt {prompt}")
+        found = messages_of(await work)
         sources = self._note_source(prompt)
         return [message.replace(sources=sources) for message in found]
 
@@ -289,8 +290,8 @@ class MCPServer(BaseAction):
             note_sources(node, sources)
         return sources
 
-    async def _request(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        return await self._on(partial(self._link.request, lambda connection: work(connection.client)))
+    async def _request(self, work: Callable[[Client], Awaitable[T]], asked: str) -> T:
+        return await self._on(partial(self._link.request, lambda connection: work(connection.client), asked=asked))
 
     async def _on(self, work: Callable[[], Awaitable[T]]) -> T:
         return await invoke(self._link.home.call, work)

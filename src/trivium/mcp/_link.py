@@ -37,6 +37,7 @@ T = TypeVar("T")
 Page = TypeVar("Page", bound="PaginatedResult")
 _ATTEMPTS: Final = 4
 _MOST_PAGES: Final = 100
+_ENDED: Final = "MCPError: Connection closed"
 _CLOSED, _TIMEOUT, _INVALID_REQUEST, _NO_METHOD = -32000, -32001, -32600, -32601
 
 
@@ -65,7 +66,7 @@ class Link:
             await connection.listed()
             return connection.definitions
 
-        return await self.request(work)
+        return await self.request(work, asked="the list of its tools")
 
     async def call(self, described: Definition, arguments: dict[str, Any]) -> Any:
         """Call a tool as it was described to the model; if it has changed since, the call is refused.
@@ -79,7 +80,7 @@ class Link:
             self._check(described, connection.definitions)
             return await connection.client.call_tool(described["name"], arguments, self.timeout)
 
-        return await self.request(work, again, described["name"])
+        return await self.request(work, again, described["name"], f"the tool {described['name']}")
 
     def _check(self, described: Definition, now: Mapping[str, Definition]) -> None:
         name = described["name"]
@@ -88,8 +89,16 @@ class Link:
             text = f"the tool {name} of {self.name} has changed since the model got it; call tools() again\n{diff}"
             raise MCPToolsChangedError(text, self.name, name, diff)
 
-    async def request(self, work: Callable[[_Connection], Awaitable[T]], again: bool = True, tool: str = "") -> T:
-        """Do work with the connection and return its result; with `again`, it may be done twice.
+    async def request(
+        self, work: Callable[[_Connection], Awaitable[T]], again: bool = True, tool: str = "", asked: str = ""
+    ) -> T:
+        """Do work with the connection and return its result.
+
+        Args:
+            work: what is done.
+            again: it may be done twice.
+            tool: the tool that it calls.
+            asked: what it asks for, for errors.
 
         Raises:
             MCPError: the connection broke, or the server refused, or took too long.
@@ -107,16 +116,17 @@ class Link:
                     raise large from None
                 expired = connection.is_expired and error.code == _INVALID_REQUEST  # nothing was done there
                 if not expired and not connection.is_lost(error):
-                    self._refused(error, tool)
+                    self._refused(error, tool, asked)
                 connection.leave()
                 await connection.over()
                 if is_last or not (again or expired or connection.was_refused):
-                    raise self._lost(connection, tool) from None
+                    raise self._lost(connection, tool, asked) from None
             except Exception as error:  # the SDK's own: an answer that does not fit
                 if large := self.too_large(tool):
                     raise large from None
                 why = self.way.hidden(_leaf(error))
-                raise MCPProtocolError(f"{self.name} gave no proper answer: {why}", self.name, tool) from None
+                text = f"{self.name} gave no proper answer to the request for {asked}: {why}"
+                raise MCPProtocolError(text, self.name, tool) from None
         raise AssertionError("the last attempt raises or returns")
 
     def too_large(self, tool: str = "") -> MCPTooLargeError | None:
@@ -127,16 +137,19 @@ class Link:
         text = f"{self.name} sent more than {self.way.most:,} bytes at once; ask for less, or raise max_bytes=…"
         return MCPTooLargeError(text, self.name, tool, "max_bytes", self.way.most)
 
-    def _refused(self, error: Any, tool: str) -> NoReturn:
+    def _refused(self, error: Any, tool: str, asked: str) -> NoReturn:
         if error.code == _TIMEOUT:
-            text = f"{self.name} took longer than {self.timeout:g} seconds; give it more with timeout="
+            text = f"{self.name} took longer than {self.timeout:g} seconds for {asked}; give it more with timeout="
             raise MCPTimeoutError(text, self.name, tool, self.timeout or 0) from None
         status = self.way.status
         hint = f" (HTTP status {status})" if status else ""
-        raise MCPProtocolError(self.way.hidden(f"{self.name}: {error}{hint}"), self.name, tool, error.code) from None
+        advice = ". It does not offer that: tools(), resources() and prompts() list what it offers"
+        text = f"{self.name} refused {asked}: {error}{hint}{advice if error.code == _NO_METHOD else ''}"
+        raise MCPProtocolError(self.way.hidden(text), self.name, tool, error.code) from None
 
-    def _lost(self, connection: _Connection, tool: str) -> MCPConnectionError:
-        what = f"whether {tool} ran there is not known" if tool else "nothing came back"
+    def _lost(self, connection: _Connection, tool: str, asked: str) -> MCPConnectionError:
+        what = f"whether {tool} ran there is not known, so find out before you call it again"
+        what = what if tool else f"{asked} did not come, so ask once more"
         why = f" ({connection.why})" if connection.why else ""
         return MCPConnectionError(
             f"the connection to {self.name} broke{why}: {what}{_last_words(self.way.log)}",
@@ -259,7 +272,9 @@ class _Connection:
             link = self.link
             status = link.way.status
             hint = f"; HTTP status {status}" + (": give headers= with what it wants" if status in (401, 403) else "")
-            text = f"{link.name} cannot be used: {self.why or 'it ended at once'}{hint if status else ''}"
+            why = "it ended before it was ready" if self.why in ("", _ENDED) else self.why
+            why = why.replace("MCPError: ", "it answered the start of the session with the error ", 1)
+            text = f"{link.name} cannot be used: {why}{hint if status else ''}; {link.way.advice}"
             self.failed = MCPConnectionError(text + _last_words(link.way.log), link.name, log=link.way.log)
         self._ready.set()
 

@@ -61,6 +61,8 @@ class Child(_Hiding):
         most: the most bytes of one message of the server.
     """
 
+    advice = "run its command in a terminal to see more"
+
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None, most: int) -> None:
         super().__init__((value for name, value in env.items() if is_secret(name)), most)
         self.command, self.env, self.cwd = list(command), dict(env), cwd
@@ -129,6 +131,11 @@ class Address(_Hiding):
         self.url, self.headers = url, dict(headers)
         self.status = 0
         self.is_expired = False
+
+    @property
+    def advice(self) -> str:
+        """The next step of somebody whose server cannot be reached."""
+        return f"check that it runs at {redact_url(self.url)}"
 
     @property
     def name(self) -> str:

@@ -103,6 +103,10 @@ class Memory:
         """The same as `messages`."""
         return self.messages
 
+    def __repr__(self) -> str:
+        recent = "" if self.recent_n is None else f", recent_n={self.recent_n}"
+        return f"{type(self).__name__}(messages={len(self.messages)}{recent})"
+
     def __len__(self) -> int:
         return len(self.messages)
 
@@ -244,6 +248,9 @@ class MemoryManager:
         self.locks = SessionLocks()
         self.memory_map = Sessions()
         """The memories by session, to read."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(sessions={len(self.memory_map)})"
 
     @staticmethod
     def of(given: MemoryOption) -> MemoryManager | None:

@@ -123,6 +123,10 @@ class RunRecord:
         self._queued: dict[TaskNode, RecordedNode] = {}
         self._counting = Lock()
 
+    def __repr__(self) -> str:
+        nodes = sum(1 for root in self.roots for _ in root.walk())
+        return f"RunRecord(runs={len(self.roots)}, nodes={nodes})"
+
     def __call__(self, event: Event) -> None:
         """Accept one event."""
         node = event.node

@@ -32,11 +32,11 @@ _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYW
 def checked(function: Function) -> Function:
     """Have a function, mostly a constructor, refuse arguments of another class than their annotations allow.
 
-    Only the outermost class counts, so that nothing is converted or consumed: a list is a list whatever is in it.
-    Text is no list of texts. What only type checkers can look up is not checked.
+    So are keywords that it does not take. Only the outermost class counts, so that nothing is converted or consumed: a
+    list is a list whatever is in it. Text is no list of texts. What only type checkers can look up is not checked.
 
     Raises:
-        ArgumentTypeError: from the function; the text names the argument, and what it takes.
+        ArgumentTypeError: from the function; the text names the argument and what it takes, or the nearest keyword.
 
     Example:
         >>> @checked
@@ -47,8 +47,7 @@ def checked(function: Function) -> Function:
         ...
         trivium.exceptions.ArgumentTypeError: greet takes a whole number as times, not NoneType
     """
-    named = [each for each in inspect.signature(function).parameters.values() if each.kind in _NAMED]
-    by_place = [each.name for each in named if each.kind is _NAMED[0]]
+    by_place = [each.name for each in inspect.signature(function).parameters.values() if each.kind is _NAMED[0]]
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -87,19 +86,25 @@ def check_arguments(function: Callable[..., Any], owner: object, given: Iterable
     """
     allowed = _allowed(function)
     for name, value in given:
-        kinds = allowed.get(name)
-        if kinds is not None and value.__class__ not in kinds and not _fits(value, kinds):
+        kinds = allowed.get(name, allowed.get("**"))
+        if kinds is None or (kinds and value.__class__ not in kinds and not _fits(value, kinds)):
             is_class = function.__name__ == "__init__"
             who = type(owner).__name__ if is_class else function.__qualname__.removesuffix("_async")
+            if kinds is None:
+                raise ArgumentTypeError.unknown(name, sorted(allowed.keys() - {"self"}), f"{who} takes no")
             said = " or ".join(dict.fromkeys(_WORDS.get(kind, kind.__name__) for kind in kinds))
             raise ArgumentTypeError(f"{who} takes {said} as {name}, not {type(value).__name__}", name)
 
 
 @cache
 def _allowed(function: Callable[..., Any]) -> dict[str, tuple[type, ...]]:
-    """Return the classes that each argument may have; read at the first call: annotations may name what comes later."""
-    found: dict[str, tuple[type, ...]] = {}
-    for name in function.__annotations__:
+    """Return the classes that each argument may have; none: any. "**" stands for all others, where it takes them.
+
+    They are read at the first call: annotations may name what comes later.
+    """
+    names = keywords_of(function)
+    found: dict[str, tuple[type, ...]] = dict.fromkeys(("**",) if names is None else names, ())
+    for name in function.__annotations__.keys() - {"return"}:
         one = SimpleNamespace(__annotations__={name: function.__annotations__[name]})
         with suppress(NameError):  # imported for type checkers alone
             if (kinds := _classes(get_type_hints(one, function.__globals__)[name])) is not None:  # type: ignore[attr-defined]

@@ -18,6 +18,9 @@ from trivium.schema._values import ToolCall, as_usage
 if TYPE_CHECKING:
     from trivium.schema._message import Message
 
+_TOOL: Final = "get_value_of_type"
+"""A method that tool messages have and other values have not; their class stands above this package."""
+
 
 class Changes:
     """Counts the changes of those messages that refer to it."""
@@ -173,12 +176,12 @@ class ChatDocumentForm(Conversions):
     @property
     def content_any(self) -> Any:
         """The value that a handler returned, where it was no text."""
-        return next((each for each in self.attachments if not hasattr(each.__class__, "get_value_of_type")), None)
+        return next((each for each in self.attachments if not hasattr(each.__class__, _TOOL)), None)
 
     @property
     def tool_messages(self) -> list[Any]:
         """The tool messages that travel with the message."""
-        return [each for each in self.attachments if hasattr(each.__class__, "get_value_of_type")]
+        return [each for each in self.attachments if hasattr(each.__class__, _TOOL)]
 
     @property
     def attachment(self) -> Any:

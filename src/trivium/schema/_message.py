@@ -13,7 +13,6 @@ from typing_extensions import TypeVar
 
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
 from trivium.policies import NOTHING, Source, Sources, as_sources, sources_within
-from trivium.schema._arguments import check_name
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
 from trivium.schema._conversions import as_file
 from trivium.schema._models import OlderNames
@@ -61,6 +60,7 @@ stream_state=<AgentStatusCode.END: 0>)
     """
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+    further_names = _EXTRA
     __pydantic_extra__: dict[MessageExtra, Any]  # pyright: ignore[reportIncompatibleVariableOverride] - narrower keys
 
     content: Any = None
@@ -113,12 +113,7 @@ stream_state=<AgentStatusCode.END: 0>)
             values = from_older_form(values) if OLDER_FORM & values.keys() else values
             if values.get("sources") is not None:
                 values["sources"] = as_sources(values["sources"])
-            try:
-                self.__pydantic_validator__.validate_python(values, self_instance=self)
-            except ValueError:  # pydantic lists what there is, and not the seven fields
-                for name in values:
-                    check_name(name, [*type(self).model_fields, *_EXTRA], "a message takes no")
-                raise
+            super().__init__(**values)
 
         __init__.__pydantic_base_init__ = True  # so that validation goes without it
 
@@ -272,9 +267,9 @@ stream_state=<AgentStatusCode.END: 0>)
         for changes in links.get("watched", ()):
             changes.count += 1
 
-    def replace(self, **changes: Any) -> Message:
+    def replace(self, **changes: Any) -> Self:
         """A shallow copy with some of its values replaced; None takes away what is not one of the seven fields."""
-        new = copy_message(self)
+        new = cast("Self", copy_message(self))
         fields = vars(new)
         extra: Any = new.__pydantic_extra__
         for name, value in changes.items():

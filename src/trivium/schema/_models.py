@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from inspect import Signature, signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from trivium.schema._arguments import check_name
 
 
 class _SignatureOnceBuilt:
@@ -23,9 +25,27 @@ class BuiltLate(BaseModel):
 
     Most programs validate none of them: without it a fifth of the import's time is spent on validators. What is wrong
     in a class of a user is told where the class stands, as pydantic tells it of any other.
+
+    Raises:
+        ArgumentTypeError: the constructor takes no value of a name; the text suggests the closest.
     """
 
     model_config = ConfigDict(defer_build=True)
+
+    further_names: ClassVar[tuple[str, ...]] = ()
+    """The names that the constructor takes beside those of its fields."""
+    if not TYPE_CHECKING:  # a checker would allow any keyword
+
+        def __init__(self, /, **data: Any) -> None:
+            try:
+                self.__pydantic_validator__.validate_python(data, self_instance=self)
+            except ValidationError as error:
+                known, unknown = (*type(self).model_fields, *self.further_names), ("extra_forbidden", "literal_error")
+                for place in [each["loc"] for each in error.errors() if each["type"] in unknown]:
+                    check_name(str(place[0]), known, f"{type(self).__name__} takes no")
+                raise
+
+        __init__.__pydantic_base_init__ = True  # so that validation goes without it
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 import trivium.tasks._outcome as ends
 from trivium.agents import Agent, ChatAgent
-from trivium.agents.lowlevel import type_argument, typed_class
+from trivium.agents.lowlevel import late_callbacks, type_argument, typed_class
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
@@ -164,18 +164,7 @@ class Task(Module, RunAttributes, Generic[T]):
         self.default_return_type: Any = default_return_type or self.answer_type
         self.latest_run, self.max_stalled_steps = TaskRun(self), max_stalled_steps
 
-    @property
-    def callbacks(self) -> TaskCallbacks:
-        """Functions that are notified of what the task does; see `TaskCallbacks`."""
-        if self.own_callbacks is None:
-            from trivium.agents.lowlevel import TaskCallbacks  # most tasks have none
-
-            self.own_callbacks = TaskCallbacks()
-        return self.own_callbacks
-
-    @callbacks.setter
-    def callbacks(self, callbacks: TaskCallbacks | None) -> None:
-        self.own_callbacks = callbacks
+    callbacks: TaskCallbacks | Any = late_callbacks("TaskCallbacks")
 
     def __getitem__(self, return_type: type[R]) -> Task[R]:
         """Return the same task with results of a type; it has the same agents and conversations."""

@@ -16,7 +16,7 @@ from trivium.commander import Event
 from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.stores import SQLiteStoreConfig
 from trivium.llms import DeltaEvent
-from trivium.schema import Entity, Message
+from trivium.schema import Document, Entity, Message
 from trivium.tasks import NO_ANSWER
 from trivium.testing import ScriptedModel
 
@@ -225,6 +225,15 @@ def test_paths_of_which_none_can_be_read_are_an_error_each_time(tmp_path: Path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DocumentNotFoundError, match=r"nothing could be read from doc_paths \(.*empty\)"):
         reading_agent(tmp_path / "empty")("How much is the rent?")
+
+
+def test_an_empty_list_of_paths_is_an_error_unless_there_are_other_documents():
+    agent = reading_agent()
+    for _ in range(2):
+        with pytest.raises(DocumentNotFoundError, match=r"doc_paths is empty, and there are no other documents: name"):
+            agent("How much is the rent?")
+    agent.ingest_docs([Document.from_string(LEASE, "lease.txt", is_chunk=False)])
+    assert data(agent("How much is the rent?")).found
 
 
 def test_paths_of_which_some_can_be_read_are_answered_from_with_a_warning(tmp_path: Path):

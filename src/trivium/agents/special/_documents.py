@@ -143,9 +143,9 @@ class DocumentAgent(ChatAgent[T_co]):
     @driver_neutral
     async def get_relevant_chunks_async(self, query: str) -> list[Chunk]:
         """Return the chunks from which a question is answered, best first."""
-        if self.config.doc_paths and not self._has_read:
-            await self._read_doc_paths()
         config = self.config
+        if not self._has_read and (config.doc_paths or "doc_paths" in config.model_fields_set):
+            await self._read_doc_paths()
         hits = await self.retriever.retrieve_async(query, config.n_similar_chunks, config.filter)
         chunks = [hit.chunk for hit in hits[: config.n_relevant_chunks]]
         if (node := current.get()) is not None:
@@ -155,11 +155,18 @@ class DocumentAgent(ChatAgent[T_co]):
     get_relevant_chunks = sync_method(get_relevant_chunks_async)
 
     async def _read_doc_paths(self) -> None:
-        """Read the config's paths; if nothing of them can be read, raise the one error, or a summary of several."""
+        """Read the config's paths; if nothing of them can be read, raise the one error, or a summary of several.
+
+        An empty list, as of a pattern that no file matches, is an error too, unless there are other documents.
+        """
         try:
             report = await self.ingest_async()
             known = {record.source for record in await self.store.sources_async()}
-            if not known.intersection([*report.added, *report.updated, *report.unchanged, *report.failed]):
+            if not self.config.doc_paths and not known:
+                text = "doc_paths is empty, and there are no other documents"
+                raise DocumentNotFoundError(f"{text}: name files, folders or URLs there, or have the agent ingest some")
+            read = known.intersection([*report.added, *report.updated, *report.unchanged, *report.failed])
+            if self.config.doc_paths and not read:
                 errors = list(report.failed.values())
                 if len(errors) == 1:
                     raise errors[0]
