@@ -30,7 +30,7 @@ from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, Mem
 from trivium.module import AsyncModule, Hooks, call_node, overridable
 from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
-from trivium.schema.lowlevel import EDITED, attribute, checked, create_object, linked, message_of
+from trivium.schema.lowlevel import EDITED, attribute, check_name, create_object, linked, message_of
 
 if TYPE_CHECKING:
     from trivium.commander.lowlevel import AsyncStream, Stream
@@ -344,9 +344,8 @@ class Agent(AgentNames, Generic[T_co]):
         async def llm_response_async(self, message: Message | str | None = None) -> Answer[T_co] | None: ...
     else:
 
-        @checked
         @driver_neutral
-        async def llm_response_async(self, message: Message | Any = None, *, msg: Any = None) -> Answer[T_co] | None:
+        async def llm_response_async(self, message=None, *, msg=None, **unknown: Never) -> Answer[T_co] | None:
             """Call the agent, memory included, by another name; None where the model is not to be asked.
 
             The responder calls the agent, and not the other way: `agent(message)` goes through no override of it.
@@ -355,6 +354,8 @@ class Agent(AgentNames, Generic[T_co]):
                 message: the message to answer; None lets the model begin, or answer again what it answered last.
                 msg: the same by its older name.
             """
+            for name in unknown:
+                check_name(name, ("message", "msg"), f"{self.name}.llm_response takes no")
             return await self._responded(msg if message is None else message)
 
     llm_response = sync_method(llm_response_async)
