@@ -231,8 +231,10 @@ def own_process(
     ) as server:
         try:
             assert server.stdout is not None
-            line = server.stdout.readline()
-            assert " at http" in line, line + server.stdout.read()
+            told = [server.stdout.readline()]  # what it takes up may be logged before
+            while " at http" not in (line := told[-1]):
+                assert line, "".join(told)
+                told.append(server.stdout.readline())
             with ask(line.partition(" at ")[2].partition(";")[0]) as client:
                 yield server, client
         finally:
