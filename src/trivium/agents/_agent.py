@@ -41,8 +41,6 @@ R = TypeVar("R")
 History: TypeAlias = list[dict[str, Any]]
 Extra: TypeAlias = Mapping[str, Any]
 _LLM, _MODEL = Entity.LLM, Origin.MODEL  # a member is slow to look up
-_LONG = 8  # rounds of a run from which on what was sent of them is kept, for each round sends all before it
-_RARE: tuple[MessageExtra, ...] = ("tool_calls", "usage", "why", "reasoning", "reasoning_state", "logprobs")
 
 
 class Agent(AgentNames, Generic[T_co]):
@@ -210,7 +208,7 @@ class Agent(AgentNames, Generic[T_co]):
                     return ending.replace(sender=self.name, entity=None, tool_call_id=None)
                 for done in (answer, *results):
                     self._aggregator.append(history, done, self.name)
-                history = LongHistory.begin(history) if rounds >= _LONG and history.__class__ is list else history
+                history = LongHistory.of(history)  # for each round sends all before it
                 faults = faults + 1 if any(map(handling.is_misfit, results)) else 0
                 if faults and faults > self.repairs:
                     raise repairs_exceeded(results[-1], calls)
@@ -325,9 +323,15 @@ class Agent(AgentNames, Generic[T_co]):
     def _message(self, reply: Reply) -> Message:
         """Return a model's reply as the agent's message; calls that are written in its text are read here."""
         text, calls, usage, reason, reasoning, state, logprobs = reply
-        why = f"the answer {CUT_OFF}" if reason == "length" else None
-        rare = zip(_RARE, (calls, usage, why, reasoning, state, logprobs), strict=True)
-        given: dict[MessageExtra, Any] = {"origin": _MODEL, **{name: value for name, value in rare if value}}
+        given: dict[MessageExtra, Any] = {"origin": _MODEL}
+        if usage is not None:
+            given["usage"] = usage
+        if reasoning or state or logprobs or reason == "length":
+            why = f"the answer {CUT_OFF}" if reason == "length" else None
+            rare = {"why": why, "reasoning": reasoning, "reasoning_state": state, "logprobs": logprobs}
+            given |= cast("dict[MessageExtra, Any]", {name: value for name, value in rare.items() if value})
+        if calls:
+            given["tool_calls"] = calls
         made = message_of(text, self.name, None, given)
         may_call = not calls and ("request" in text or not self.overridden.isdisjoint(READERS))
         if may_call and reason != EDITED and (calls := described.calls_in_own_text(self, text)):
@@ -367,9 +371,8 @@ class Agent(AgentNames, Generic[T_co]):
         new = () if given is None else handling.new_messages(self, given, self.current_memory())
         choice = "auto" if given is None else given.__pydantic_extra__.get("tool_choice", "auto")
         extra = {} if choice == "auto" else {"tool_choice": choice}
-        answer = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
-        handling.link_to_memory(self, answer, given)
-        return cast("Answer[T_co]", handling.keep_tool_ids(given, answer))
+        said = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
+        return cast("Answer[T_co]", handling.keep_tool_ids(given, handling.link_to_memory(self, said, given)))
 
     def _begins(self) -> bool:
         """Return whether the model speaks without a message: one that remembers does."""

@@ -309,13 +309,13 @@ def new_messages(agent: AgentNames, message: Message, memory: Memory | None) -> 
     return [plain.replace(content=text, tool_call_id=key) for key, text in results.items()]
 
 
-def link_to_memory(agent: AgentNames, answer: Message, asked: Message | None) -> None:
-    """Say whose an answer is, and of which messages the agent's memory holds copies: of it, and of what it answers."""
+def link_to_memory(agent: AgentNames, answer: Message, asked: Message | None) -> Message:
+    """Return an answer that says whose it is; the agent's memory knows of it, and of what it answers, as its copies."""
     links, memory = linked(answer), agent.current_memory()
     links["agent_id"] = agent.id
-    if memory is None:
-        return
-    links["index"] = len(memory.messages)
-    for kept, given in zip(reversed(memory.messages), (answer, asked), strict=False):
+    if memory is not None:
+        links["index"] = len(memory.messages)
+    for kept, given in zip(reversed(memory.messages if memory else ()), (answer, asked), strict=False):
         if given is not None:
             (kept.__pydantic_private__ or linked(kept))["same"] = ref(given)
+    return answer

@@ -354,13 +354,10 @@ class AgentNames(Module):
         if msg is None:
             return []
         message = reading.as_message(msg, said_by_program=True)
-        self.tool_error = False
         wanted = reading.find_all(self, message) if all_tools else reading.find_handled(self, message)
-        try:
-            found = [reading.parse_call(self, each) if isinstance(each, ToolCall) else each for each in wanted]
-        except ToolArgumentsError:
-            self.tool_error = True
-            raise
+        self.tool_error = True  # until all have been read
+        found = [reading.parse_call(self, each) if isinstance(each, ToolCall) else each for each in wanted]
+        self.tool_error = False
         return [each for each in found if each is not None]
 
     def try_get_tool_messages(self, msg: Message | str | None, all_tools: bool = False) -> list[ToolMessage]:

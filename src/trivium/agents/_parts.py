@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import signature
-from types import UnionType
+from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage
@@ -201,7 +201,7 @@ def split_tools(box: Toolbox, tools: Any) -> tuple[Toolbox, Any]:
     """Return an agent's tools: the toolbox with those that are `ToolMessage` classes, and the executor or its tools."""
     if isinstance(tools, ActionExecutor):
         return box, tools
-    given = list(list_actions(tools))
-    if own := [each for each in given if is_class(each, ToolMessage)]:
+    given = list(tools if tools.__class__ is list else list_actions(tools))
+    if own := [each for each in given if each.__class__ is not FunctionType and is_class(each, ToolMessage)]:
         return box.with_own(own), [each for each in given if not is_class(each, ToolMessage)]
     return box, given

@@ -15,6 +15,8 @@ Parameters: TypeAlias = Mapping[str, Any]
 """Sampling parameters by name."""
 
 _TEXTS: Final = frozenset({str, NoneType})
+_MANY: Final = 32
+"""The messages of one call from which on it is cheaper to keep how they were written than to write them again."""
 
 
 def is_of_texts(message: ChatMessage) -> bool:
@@ -60,6 +62,11 @@ class LongHistory(list[dict[str, Any]]):
     written: dict[Hashable, Any]
     _ids: set[object]  # of calls in it, or in what was once sent behind it
     _seen: int  # messages whose calls are among them
+
+    @classmethod
+    def of(cls, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return messages as they are where they are few, or a long history already; else as one."""
+        return messages if len(messages) < _MANY or isinstance(messages, cls) else cls.begin(messages)
 
     @classmethod
     def begin(cls, messages: Iterable[dict[str, Any]]) -> LongHistory:

@@ -164,7 +164,7 @@ class Task(Module, RunAttributes, Generic[T]):
         self.default_return_type: Any = default_return_type or self.answer_type
         self.latest_run, self.max_stalled_steps = TaskRun(self), max_stalled_steps
 
-    callbacks: TaskCallbacks | Any = late_callbacks("TaskCallbacks")
+    callbacks: TaskCallbacks = late_callbacks("TaskCallbacks")
 
     def __getitem__(self, return_type: type[R]) -> Task[R]:
         """Return the same task with results of a type; it has the same agents and conversations."""
