@@ -205,14 +205,15 @@ def of_agents(**options: Any) -> Any:
 def test_a_session_belongs_to_the_user_who_began_it(serve: Any):
     tokens = {"ada": "a" * 20, "bob": "b" * 20}
     version, client = {"protocolVersion": "2025-06-18"}, {"name": "test", "version": "1"}
-    begin = {"method": "initialize", "params": {**version, "capabilities": {}, "clientInfo": client}}
-    listed, answer = {"method": "tools/list", "params": {}}, {"result": {"action": "accept"}}
+    begin: Any = {"method": "initialize", "params": {**version, "capabilities": {}, "clientInfo": client}}
+    listed: Any = {"method": "tools/list", "params": {}}
+    answer: Any = {"result": {"action": "accept"}}
     accept = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
     with serve(port=0, token=tokens) as server, httpx2.Client(base_url=server.url, headers=accept) as http:
 
         def asked(user: str, body: Any, method: str = "POST", **session: str) -> httpx2.Response:
             headers = {"authorization": f"Bearer {tokens[user]}", **session}
-            found = {} if body is None else {"json": {"jsonrpc": "2.0", "id": 1, **body}}
+            found: Any = {} if body is None else {"json": {"jsonrpc": "2.0", "id": 1, **body}}
             return http.request(method, "/mcp", headers=headers, **found)
 
         begun = asked("ada", begin)

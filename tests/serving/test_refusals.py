@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from distributed._helpers import AsyncSleeper
-from serving._protocols import A2A, AGUI, AISDK, MCP, Protocol, Responses, Runs
+from serving._protocols import A2A, AGUI, AISDK, MCP, Chat, Protocol, Responses, Runs
 from serving._served import GUARD, ask, make_shop, people
 from trivium.mcp import MCPEndpoint
 from trivium.serving import AgentServer, ConnectionLimits, OwnerLimits
@@ -29,14 +29,6 @@ class Lagents(Protocol):
 
     def begin(self, said: str) -> Any:
         return self.streamed("POST", "/chat_completion", json={"message": said})
-
-
-class Chat(Protocol):
-    """Chat completions."""
-
-    def begin(self, said: str) -> Any:
-        body = {"model": SLEEPER, "messages": [{"role": "user", "content": said}]}
-        return self.streamed("POST", "/v1/chat/completions", json=body)
 
 
 # ---- the forms of errors: each returns the message of a response that has the form

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from trivium.events import JSONObject
 from trivium.serving._agui_events import AGUIEvents
 from trivium.serving._agui_thread import messages_added, thread_messages
+from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._openai import attached, parse_conversation
@@ -111,7 +112,7 @@ class AGUIRoutes(Routes):
                 raise Failure(409, "InvalidDecision", 'the payload is {"approved": true} or {"approved": false}')
             decided[text_field(each, "interruptId")] = Verdict(approved is True, text_field(decision, "reason"))
         after = len(run.log.events)
-        await self._runs.decide(run, decided, {"agui": run_id}, label=run_id)
+        await decide_rest(self._runs, run, decided, {"agui": run_id}, run_id)
         return _Attempt(run, after, run_id, await self._messages_of(run))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
 from trivium.serving._ai_sdk_events import AISDKEvents
+from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._log import ENDS
@@ -51,19 +52,13 @@ class AISDKRoutes(Routes):
         if waiting is None and messages[-1].get("role") == "assistant":
             raise nothing_waits("chat")
         if waiting is not None:
-            after = len(waiting.log.events)
-            await self._decide(waiting, decided)
+            after = await decide_rest(self._runs, waiting, decided)  # those given before are repeated
             return cast("Response", Streamed(_sent(waiting, after), _HEADERS))
         new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
         said = parse_conversation([{"role": "user", "content": _content(each)} for each in new], "messages")
         name = request.path_params.get("name", "")
         run = await self._runs.start(owner, name, said, session=session, is_conversation=True)
         return cast("Response", Streamed(_sent(run, 0), _HEADERS))
-
-    async def _decide(self, run: ServedRun, decided: dict[str, Verdict]) -> None:
-        """Decide as a message says, which repeats the answers that were given before."""
-        waiting = {each.digest for each in await self._runs.pending(run)}
-        await self._runs.decide(run, {each: verdict for each, verdict in decided.items() if each in waiting})
 
     async def reconnect(self, request: Request) -> Response:
         """Stream the message that the run of a chat goes on with, from its beginning; 204 where none does."""

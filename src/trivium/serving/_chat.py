@@ -9,6 +9,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
+from trivium.serving._answers import decide_rest
 from trivium.serving._chat_approvals import Answers, approval_calls, can_be_asked
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import STOPS
@@ -102,7 +103,7 @@ class ChatRoutes(Routes):
             run = await self._runs.find(owner, answered.run_id)
             paused, is_decided = answered.asked_by(run)
             if not is_decided:
-                await self._runs.decide(run, answered.verdicts)
+                await decide_rest(self._runs, run, answered.verdicts)
             return _Part(run, paused["seq"], paused["usage"])
         said = [
             each for each in given if each.get("role") != "tool" and (each.get("content") or not each.get("tool_calls"))

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
+from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict
 from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
 from trivium.serving._log import STOPS
@@ -97,13 +98,12 @@ class ResponseRoutes(Routes):
             raise Failure(422, "InvalidRequest", "a run that has asked for approvals is stored: leave store out")
         if not all(isinstance(each.get("approve"), bool) for each in decisions):
             raise Failure(422, "InvalidRequest", "approve is true or false")
-        after = len(part.run.log.events)
         made = {
             text_field(each, "approval_request_id").removeprefix("mcpr_"):
                 Verdict(each["approve"], text_field(each, "reason"))
             for each in decisions
         }  # fmt: skip
-        await self._runs.decide(part.run, made, {"response": kept, "before": part.id})
+        after = await decide_rest(self._runs, part.run, made, {"response": kept, "before": part.id})
         return _Part(part.run, part.number + 1, after)
 
     async def compact(self, request: Request) -> Response:
