@@ -249,7 +249,7 @@ def _streamed(call: _Call, run: ServedRun, after: int, messages: int | None = No
     async def pieces() -> AsyncGenerator[bytes]:
         events = _events(run, after)
         yield server_event(call.wrap({"task": cut_task(events.task(), messages)}))
-        async for piece in follow_as(run.log, after, events.read, frame=lambda each: server_event(call.wrap(each))):
+        async for piece in follow_as(run, after, events.read, frame=lambda each: server_event(call.wrap(each))):
             yield piece
 
     return cast("Response", Streamed(pieces()))

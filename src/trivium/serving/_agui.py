@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -162,7 +162,7 @@ async def _sent(thread_id: str, attempt: _Attempt) -> AsyncGenerator[bytes]:
     at = request.created if not attempt.after else log.events[attempt.after - 1]["time"]
     for each in events.begin(at):
         yield server_event(each)
-    async for piece in follow_as(log, attempt.after, events.read):
+    async for piece in follow_as(attempt.run, attempt.after, events.read, tell=_told):
         yield piece
 
 
@@ -170,4 +170,9 @@ async def _refused(thread_id: str, run_id: str, failure: Failure) -> AsyncGenera
     """Yield the events of a run that cannot be."""
     for each in AGUIEvents(thread_id, run_id).begin(time.time()):
         yield server_event(each)
-    yield server_event({"type": "RUN_ERROR", "message": failure.message, "code": failure.kind})
+    for each in _told(failure):
+        yield server_event(each)
+
+
+def _told(failure: Failure) -> Iterator[JSONObject]:
+    yield {"type": "RUN_ERROR", "message": failure.message, "code": failure.kind}

@@ -11,11 +11,10 @@ from trivium.serving._ai_sdk_events import AISDKEvents
 from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
-from trivium.serving._log import ENDS
 from trivium.serving._openai import attached, parse_conversation
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
-from trivium.serving._served_run import ServedRun
+from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Streamed, server_event
 from trivium.serving._wire import Failure, parse_session
 
@@ -98,10 +97,13 @@ async def _sent(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
     chunks = AISDKEvents(run.id.replace("run_", "msg_"))
     for each in chunks.begin():
         yield server_event(each)
-    async for event in run.log.follow(after, ENDS):
-        is_last = event["kind"] == "paused" and event["seq"] == len(run.log.events)
-        for each in chunks.read(event, is_last):
-            yield server_event(each)
-        if is_last:
-            break
+    try:
+        async for event in followed(run, after):
+            is_last = event["kind"] == "paused" and event["seq"] == len(run.log.events)
+            for each in chunks.read(event, is_last):
+                yield server_event(each)
+            if is_last:
+                break
+    except Failure as failure:
+        yield server_event({"type": "error", "errorText": failure.message})
     yield b"data: [DONE]\n\n"

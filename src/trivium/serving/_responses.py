@@ -17,7 +17,7 @@ from trivium.serving._openai import check_format, parse_conversation
 from trivium.serving._response_events import ResponseEvents
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
-from trivium.serving._served_run import ServedRun
+from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
 from trivium.serving._wire import Failure
 
@@ -261,7 +261,7 @@ def _object(part: _Part) -> JSONObject:
 
 
 async def _whole(part: _Part) -> Response:
-    async for _ in part.run.log.follow(part.after, STOPS):
+    async for _ in followed(part.run, part.after, STOPS):
         pass
     return json_response(_object(part))
 
@@ -278,6 +278,8 @@ async def _sent(part: _Part, after: int) -> AsyncGenerator[bytes]:
 
     for each in lacking(events.begin()):
         yield frame(each)
-    async for piece in follow_as(part.run.log, part.after, lambda event: lacking(events.read(event)), frame=frame):
+    async for piece in follow_as(
+        part.run, part.after, lambda event: lacking(events.read(event)), frame=frame, tell=events.tell
+    ):
         yield piece
     yield b"data: [DONE]\n\n"

@@ -36,6 +36,8 @@ MAX_SOURCES: Final = 100
 """The sources by name that are read with a message: each answer of a session repeats them."""
 MAX_DEPTH: Final = 100
 """Levels of objects and lists in a body: what is remembered of it is written as JSON within more of them."""
+RUN_GOES_ON: Final = "RunGoesOn"
+"""The kind of the failure of a request whose run goes on: sent again it would begin another one."""
 _ROLES = frozenset(
     {"assistant", "model", "tool", *(str(entity).lower() for entity in Entity if entity is not Entity.USER)}
 )
