@@ -10,7 +10,13 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from trivium.exceptions import ConfigurationError, JournalDamagedError, JournalError, MissingExtraError
+from trivium.exceptions import (
+    ConfigurationError,
+    JournalDamagedError,
+    JournalError,
+    JournalNameError,
+    MissingExtraError,
+)
 from trivium.journal._store import no_text
 
 if TYPE_CHECKING:
@@ -134,6 +140,9 @@ class PostgresConnections:
         except psycopg.Error as error:
             said = self.said(error)
             state = error.sqlstate or ""
+            if isinstance(error, psycopg.DataError):  # by the server, or by psycopg before it asks
+                advice = "the ids of runs, and the names of modules and steps, are text without NUL characters"
+                raise JournalNameError(f"the journal {self.place} cannot hold it ({said}): {advice}", run_id) from error
             if state in _DAMAGED:
                 raise JournalDamagedError(
                     f"the journal {self.place} is damaged ({said}): restore it from a copy, or give another database",
@@ -217,7 +226,6 @@ _ADVICE: Final = {
     "25006": "it can only be read: give the URL of the primary server",
     "42501": "give this user the right to create tables and write them in the first schema of its search path",
     "57014": "it took too long: see what the server does, then resume the run",
-    "22": "the ids of runs, and the names of modules and steps, are text without NUL characters",
     "": "check the URL, see that it runs and has connections free, then resume the run",
 }
 
