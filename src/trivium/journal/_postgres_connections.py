@@ -62,17 +62,14 @@ class PostgresConnections:
     def __init__(
         self, url: str, prepare: Callable[[Connection[Any]], object], settings: Mapping[str, str] | None = None
     ) -> None:
-        self.parameters: dict[str, Any] = {**_DEFAULTS, **_parsed(url)}
+        self.parameters: dict[str, Any] = {**_DEFAULTS, **postgres_parameters(url)}
         self._prepare, self._settings = prepare, {**_SETTINGS, **(settings or {})}
         self._idle = _Idle()
 
     @property
     def place(self) -> str:
         """The URL of the database, without the password."""
-        given = self.parameters
-        user = f"{given['user']}@" if "user" in given else ""
-        port = f":{given['port']}" if "port" in given else ""
-        return f"postgresql://{user}{given.get('host', '')}{port}/{given.get('dbname', '')}"
+        return postgres_place(self.parameters)
 
     @contextmanager
     def use(self, run_id: str = "", *, is_kept: bool = False) -> Generator[Connection[Any]]:
@@ -230,19 +227,33 @@ _ADVICE: Final = {
 }
 
 
-def _parsed(url: str) -> dict[str, Any]:
-    """Return the parameters for libpq; an invalid URL is not in the error, because it may hold a password."""
+def postgres_parameters(url: str) -> dict[str, Any]:
+    """Return the parameters of a URL for libpq; an invalid one is not in the error, because it may hold a password.
+
+    Raises:
+        ConfigurationError: it is not valid, or part of its password would be taken for something else.
+        MissingExtraError: the extra `postgres` is missing.
+    """
     try:
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
         raise MissingExtraError("psycopg", "postgres") from None
+    authority, _, path = url.partition("://")[2].partition("/")
+    is_split = authority.count("@") > 1 or "@" in path.partition("?")[0]  # at a character of the password
     with suppress(ProgrammingError):
         found = cast("dict[str, Any]", conninfo_to_dict(url))
         ports = [each for each in str(found.get("port", "")).split(",") if each]  # libpq looks at them when it connects
-        if all(each.isdecimal() and 0 < int(each) < 1 << 16 for each in ports):
+        if not is_split and all(each.isdecimal() and 0 < int(each) < 1 << 16 for each in ports):
             return found
     raise ConfigurationError(
         "the URL of the database is not valid: give postgresql://user:password@host:5432/name, with special characters "
-        "of the password percent-encoded"
+        "of the password percent-encoded (@ as %40, / as %2F)"
     )
+
+
+def postgres_place(parameters: Mapping[str, Any]) -> str:
+    """Return the URL of a database without the password, by the parameters for libpq."""
+    user = f"{parameters['user']}@" if "user" in parameters else ""
+    port = f":{parameters['port']}" if "port" in parameters else ""
+    return f"postgresql://{user}{parameters.get('host', '')}{port}/{parameters.get('dbname', '')}"
