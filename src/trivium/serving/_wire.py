@@ -46,7 +46,7 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
     (DeadlineExceededError, 504, "the run took longer than the server allows"),
     (RunKilledError, 503, "the run was stopped"),
     (ModelError, 502, "the model behind the agent could not answer; the server's log says why"),
-    (JournalNameError, 422, "an id or a name of the request cannot be: it is text without NUL characters"),
+    (JournalNameError, 422, "an id or a name cannot be kept: give text without NUL characters"),
     (UnknownNodeError, 404, "the run has no such node, or none that can be edited: look at the run again"),
     (NoSuchRequestError, 409, "no such call waits: it was decided, or the run has gone on"),
     (AgentChangedError, 409, "the agent is not the one with which the run began any more: begin another run"),
