@@ -163,6 +163,16 @@ def test_what_cannot_be_served_is_one_line_and_status_2(agents: Command, argumen
     assert (ended.status, ended.out, ended.error) == (2, "", error)
 
 
+@pytest.mark.parametrize("why", ["", "no Python 4"])
+def test_a_module_that_ends_the_program_is_told(agents: Command, tmp_path: Path, why: str):
+    (tmp_path / "exits.py").write_text(f"raise SystemExit({why!r})")
+    ended = agents("serve", "exits:x")
+    assert (ended.status, ended.error) == (
+        2, f"importing exits ends the program ({why or 'SystemExit'}): let it do so only where it is run, below `if "
+        '__name__ == "__main__":`'
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("reference", "error"),
     [

@@ -288,6 +288,15 @@ def test_headers_that_arrive_at_once_have_it_too(before: bytes) -> None:
             assert answers.count(b"HTTP/1.1 ") == 1 + bool(before)
 
 
+def test_a_body_whose_length_is_said_in_two_ways_ends_its_connection() -> None:
+    body = b'{"message": "hi"}'
+    chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    with served(Echo()) as ask:
+        answers = said_by(connect(ask, head(len(body)).removesuffix(b"\r\n") + chunked + head(len(body)) + body))
+        assert answers.startswith(b"HTTP/1.1 400")
+        assert answers.count(b"HTTP/1.1 ") == 1
+
+
 @pytest.mark.parametrize("token", [TOKEN, "wrong"])
 def test_a_body_of_many_small_chunks_is_refused(token: str) -> None:
     head = f"POST /chat_completion HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"

@@ -17,7 +17,7 @@ import pytest
 from _disks import mounted
 from journal._places import sqlite_place
 from trivium import this_call
-from trivium.exceptions import JournalDamagedError, JournalError, JournalVersionError
+from trivium.exceptions import ConfigurationError, JournalDamagedError, JournalError, JournalVersionError
 from trivium.journal import Journal, _sqlite, step
 from trivium.journal.lowlevel import Appending, SQLiteRunStore
 
@@ -140,6 +140,23 @@ def test_what_was_changed_by_hand_is_noticed_or_does_no_harm(tmp_path: Path, cha
     except (JournalDamagedError, JournalVersionError):
         pass
     assert ran == [1]
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        (".", "is a folder"),
+        ("/", "is a folder"),
+        ("postgres:/ada:secret@host/runs", "not postgres:…"),
+        ("dbname=runs password=secret", "not dbname=…"),
+        ("postgresql://ada:first@secret@host/runs", "percent-encoded"),
+        ("postgresql://ada:1/secret@host/runs", "percent-encoded"),
+    ],
+)
+def test_what_is_no_place_is_refused_and_no_password_is_shown(place: str, says: str):
+    with pytest.raises(ConfigurationError, match=says) as refused:
+        Journal(place)
+    assert "secret" not in str(refused.value)
 
 
 def _killed_after_paying(path: Path, paid: list[int]) -> None:

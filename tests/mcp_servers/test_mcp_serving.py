@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from trivium import Agent, Message, Module, Task
 from trivium.actions import BaseAction, Tool, tool_api
 from trivium.agents import ChatAgent
 from trivium.exceptions import ConfigurationError
-from trivium.mcp import MCPServer, ToolServer, serve_mcp
+from trivium.mcp import MCPEndpoint, MCPServer, ToolServer, serve_mcp
 from trivium.memory import MemoryManager
+from trivium.serving import AgentServer
 from trivium.testing import ScriptedModel
 
 from ._helpers import GUARD, ROOT
@@ -193,6 +195,33 @@ def test_only_who_may_comes_in():
         assert server.token not in repr(server)
     with pytest.raises(ConfigurationError, match="token"):
         ToolServer(add, "0.0.0.0", port=0, token="")
+
+
+def of_agents(**options: Any) -> Any:
+    return AgentServer(Agent(ScriptedModel(["ok"]), name="echo"), endpoints=[MCPEndpoint()], **options)
+
+
+@pytest.mark.parametrize("serve", [partial(ToolServer, add), of_agents])
+def test_a_session_belongs_to_the_user_who_began_it(serve: Any):
+    tokens = {"ada": "a" * 20, "bob": "b" * 20}
+    version, client = {"protocolVersion": "2025-06-18"}, {"name": "test", "version": "1"}
+    begin: Any = {"method": "initialize", "params": {**version, "capabilities": {}, "clientInfo": client}}
+    listed: Any = {"method": "tools/list", "params": {}}
+    answer: Any = {"result": {"action": "accept"}}
+    accept = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+    with serve(port=0, token=tokens) as server, httpx2.Client(base_url=server.url, headers=accept) as http:
+
+        def asked(user: str, body: Any, method: str = "POST", **session: str) -> httpx2.Response:
+            headers = {"authorization": f"Bearer {tokens[user]}", **session}
+            found: Any = {} if body is None else {"json": {"jsonrpc": "2.0", "id": 1, **body}}
+            return http.request(method, "/mcp", headers=headers, **found)
+
+        begun = asked("ada", begin)
+        session = {"mcp-session-id": begun.headers["mcp-session-id"]}
+        for body, method in ((listed, "POST"), (answer, "POST"), (None, "GET"), (None, "DELETE")):
+            assert asked("bob", body, method, **session).status_code == 404
+        assert asked("ada", listed, **session).status_code == 200
+        assert asked("ada", None, "DELETE", **session).status_code == 200
 
 
 @pytest.mark.parametrize("what", [[], [add, add], 3, Module])

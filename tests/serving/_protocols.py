@@ -14,7 +14,7 @@ from serving._served import serving
 from trivium import Agent
 from trivium.mcp import MCPEndpoint
 
-__all__ = ["MCP", "PROTOCOLS", "Protocol"]
+__all__ = ["MCP", "PROTOCOLS", "Chat", "Protocol"]
 
 
 class Protocol:
@@ -131,6 +131,33 @@ class Responses(Protocol):
         return False
 
     id = ""
+
+
+class Chat(Protocol):
+    """Chat completions, by a client that can be asked for approvals."""
+
+    def _post(self) -> Any:
+        model = self.client.get("/v1/models").json()["data"][0]["id"]
+        tools = [{"type": "function", "function": {"name": "approve"}}]
+        body = {"model": model, "messages": self.messages, "tools": tools, "stream": True}
+        return self.streamed("POST", "/v1/chat/completions", json=body)
+
+    def begin(self, said: str) -> Any:
+        self.messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
+        return self._post()
+
+    def go_on(self, decided: Mapping[str, bool]) -> Any:
+        self.messages += [
+            {"role": "tool", "tool_call_id": each, "content": json.dumps({"approved": approved})}
+            for each, approved in decided.items()
+        ]
+        return self._post()
+
+    def note(self, line: str) -> bool:
+        event: Any = json.loads(line) if line != "[DONE]" else {"choices": []}
+        asked = [call["id"] for each in event["choices"] for call in each["delta"].get("tool_calls", ())]
+        self.asked = asked or self.asked
+        return line == "[DONE]"
 
 
 class AGUI(Protocol):

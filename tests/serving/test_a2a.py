@@ -17,10 +17,14 @@ from a2a.utils import errors
 from distributed._helpers import AsyncSleeper
 from serving._served import GUARD, make_shop, serving
 from trivium import Agent, ChatAgent
+from trivium.actions import tool
 from trivium.llms import Request
 from trivium.serving._a2a_events import A2AEvents
+from trivium.serving._log import STOPS
+from trivium.serving._runs import Runs
+from trivium.serving._served_run import ServedRun
 from trivium.tasks import Task
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 HEADERS = {"A2A-Version": "1.0"}
 
@@ -129,6 +133,38 @@ def test_an_approval_is_required_input():
 
     with serving() as http:
         asyncio.run(buy(http.base_url))
+
+
+def test_a_task_that_asks_again_at_once_is_told(monkeypatch: pytest.MonkeyPatch):
+    decide = Runs.decide
+
+    async def decide_late(self: Runs, run: ServedRun, *given: Any, **more: Any) -> None:
+        before = len(run.log.events)
+        await decide(self, run, *given, **more)
+        async for _ in run.log.follow(before, STOPS):  # as if the run were faster
+            pass
+
+    @tool(needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    def answer(request: Request) -> Any:
+        paid = sum(each["role"] == "tool" for each in request.messages)
+        return call_tool("pay", amount=paid) if paid < 2 else "All is paid."
+
+    async def pay_twice(url: Any) -> None:
+        async with client_of(url, streams=False) as client, client_of(url) as streaming:
+            again = await task_of(client, decided(await task_of(client, said("go"))))
+            assert again.status.state == a2a.TASK_STATE_INPUT_REQUIRED
+            done = await task_of(client, decided(again))
+            assert [done.status.state, texts(done)] == [a2a.TASK_STATE_COMPLETED, ["All is paid."]]
+            stream = await sent(streaming, decided(await task_of(client, said("go"))))
+            assert told(stream) == ["WORKING", "INPUT_REQUIRED"]
+
+    monkeypatch.setattr(Runs, "decide", decide_late)
+    with serving(Agent(ScriptedModel(answer), tools=[pay], name="twice")) as http:
+        asyncio.run(pay_twice(http.base_url))
 
 
 def test_a_task_is_taken_up_and_cancelled():

@@ -16,7 +16,6 @@ from serving._served import GUARD, events_of, follow, serving
 from trivium import Agent
 from trivium.actions import tool
 from trivium.commander import ThreadEvent, wait
-from trivium.journal import ask_later
 from trivium.llms import Delta, Request
 from trivium.testing import call_tool
 
@@ -196,63 +195,3 @@ def test_a_call_over_mcp_that_waits_outlives_its_server_and_counts_once(tmp_path
         assert shop.done == ["price", "pay"]
         (run,) = later.client.get("/runs").json()["runs"]
         assert run["state"] == "done"
-
-
-class Clerk:
-    """A model that pays what it is told to, and says what came of it."""
-
-    name = "clerk"
-
-    async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        last = request.messages[-1]
-        if last["role"] == "user":
-            yield call_tool("pay", amount=3)
-        else:
-            yield last["content"]
-
-
-class Boss:
-    """A model that has two clerks pay at once."""
-
-    name = "boss"
-
-    async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        if request.messages[-1]["role"] == "user":
-            yield call_tool("ann", message="pay")
-            yield call_tool("bob", 1, message="pay")
-        else:
-            yield " and ".join(each["content"] for each in request.messages if each["role"] == "tool")
-
-
-@pytest.mark.parametrize("order", [1, -1])
-@pytest.mark.parametrize("kind", [*BY_NAME, MCP])
-def test_equal_calls_of_agents_within_an_agent_are_decided_one_by_one(kind: type[Protocol], order: int):
-    done = list[str]()
-
-    @tool(needs_approval=True)
-    def pay(amount: int) -> str:
-        """Pay."""
-        done.append("pay")
-        return f"paid {amount}"
-
-    asked, have_both_asked = list[str](), ThreadEvent()
-
-    async def ask(request: Any) -> bool:
-        asked.append(request.name)
-        if len(asked) == 2:
-            have_both_asked.set()
-        await wait(event=have_both_asked)  # a pause ends the other branches where they are
-        return ask_later(request)
-
-    clerks = [Agent(Clerk(), name=each, tools=[pay], description="Pays.") for each in ("ann", "bob")]
-    with kind.serving(Agent(Boss(), name="talker", tools=clerks, parallel=True, approve=ask)) as protocol:
-        with protocol.begin("go") as lines:
-            for line in lines:
-                if protocol.note(line):
-                    break
-        assert len({*protocol.asked}) == 2
-        decided = dict(zip(protocol.asked, (True, False), strict=True))
-        with protocol.go_on(dict([*decided.items()][::order])) as lines:
-            told = "".join(lines)
-        assert "paid 3 and error: not approved" in told or "go on without it and paid 3" in told
-        assert done == ["pay"]

@@ -6,13 +6,18 @@ import json
 import signal
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
-from serving._served import GUARD, approve_all, ask, follow, outcome, own_process, said, start
+from distributed._helpers import AsyncSleeper
+from serving._protocols import AGUI, AISDK, Chat, Protocol, Responses
+from serving._served import GUARD, approve_all, ask, follow, make_shop, outcome, own_process, said, start
 from trivium import Agent
 from trivium.journal import Journal
 from trivium.serving import AgentServer
@@ -103,6 +108,64 @@ def test_a_run_that_is_the_end_of_its_server_each_time_is_given_up(tmp_path: Pat
     [info] = Journal(journal).runs()
     assert info.status == "failed"
     assert info.why.startswith(f"WorkerLostError: the run {run!r} was the end of its process 10 times, and got no")
+
+
+@contextmanager
+def ending(agent: Any) -> Generator[AgentServer]:
+    """A server that leaves the runs of its clients to the next one when it is closed."""
+    with AgentServer(agent, token="right-token", port=0, grace=0.0) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        (Responses, '{"type": "error", '), (Chat, '{"error": {'), (AGUI, '{"type": "RUN_ERROR", '),
+        (AISDK, '{"type": "error", '),
+    ],
+)  # fmt: skip
+def test_a_stream_that_ends_before_its_run_says_where_to_follow_it(kind: type[Protocol], form: str):
+    with ending(make_shop(waits=True)) as server, ask(server.url) as client, kind(client).begin("wait") as lines:
+        assert any("You " in each for each in lines)
+        (run,) = client.get("/runs").json()["runs"]
+        server.close()
+        *_, told = [each for each in lines if each != "[DONE]"]
+        assert told.startswith(form)
+        assert f"the run {run['id']} goes on: follow it by GET /runs/{run['id']}/events" in told
+
+
+def test_an_answer_that_ends_before_its_run_is_an_error_and_is_not_asked_for_again():
+    for is_response in (True, False):
+        sleeper = AsyncSleeper()
+        with ending(sleeper) as server, openai.OpenAI(base_url=f"{server.url}/v1", api_key="right-token") as client:
+
+            def create(llm: openai.OpenAI = client, is_response: bool = is_response) -> object:
+                if is_response:
+                    return llm.responses.create(model="AsyncSleeper", input="go")
+                return llm.chat.completions.create(model="AsyncSleeper", messages=[{"role": "user", "content": "go"}])
+
+            with ThreadPoolExecutor(1) as pool:
+                asked = pool.submit(create)
+                assert sleeper.began.acquire(timeout=GUARD)
+                server.close()
+                with pytest.raises(openai.InternalServerError, match="goes on: follow it") as failed:
+                    asked.result(GUARD)
+        assert [failed.value.code, failed.value.response.headers["x-should-retry"]] == ["RunGoesOn", "false"]
+
+
+def test_a_stream_of_lagents_that_waits_for_its_turn_is_told_that_the_server_ends():
+    body = {"message": "wait", "stream": True}
+    with (
+        ending(make_shop(waits=True)) as server,
+        ask(server.url) as client,
+        client.stream("POST", "/chat_completion", json=body) as first,
+    ):
+        lines = first.iter_lines()  # kept, for the run ends with its stream
+        assert any("You " in each for each in lines)
+        with client.stream("POST", "/chat_completion", json=body) as second:
+            server.close()
+            told, last = [each[6:] for each in second.iter_lines() if each.startswith("data: ")]
+    assert [json.loads(told)["error"]["type"], last] == ["ShuttingDown", "[DONE]"]
 
 
 def test_clients_that_read_nothing_do_not_hold_up_the_end(

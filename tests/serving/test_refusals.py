@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
+from _postgres import postgres_server
 from distributed._helpers import AsyncSleeper
-from serving._protocols import A2A, AGUI, AISDK, MCP, Protocol, Responses, Runs
-from serving._served import GUARD, ask, make_shop, people
+from journal._places import postgres_place
+from serving._protocols import A2A, AGUI, AISDK, MCP, Chat, Protocol, Responses, Runs
+from serving._served import GUARD, ask, make_shop, people, serving
 from trivium.mcp import MCPEndpoint
 from trivium.serving import AgentServer, ConnectionLimits, OwnerLimits
 
@@ -29,14 +31,6 @@ class Lagents(Protocol):
 
     def begin(self, said: str) -> Any:
         return self.streamed("POST", "/chat_completion", json={"message": said})
-
-
-class Chat(Protocol):
-    """Chat completions."""
-
-    def begin(self, said: str) -> Any:
-        body = {"model": SLEEPER, "messages": [{"role": "user", "content": said}]}
-        return self.streamed("POST", "/v1/chat/completions", json=body)
 
 
 # ---- the forms of errors: each returns the message of a response that has the form
@@ -359,3 +353,18 @@ def test_what_is_not_there_is_unknown(
     assert refused.status_code == status, refused.text
     assert says in form(refused)
     assert ("allow" in refused.headers) == (status == 405)
+
+
+def test_an_id_with_nul_is_no_fault_of_the_database():
+    task: Any = {**TASK, "params": {"id": "a\0", "contextId": "a\0"}}
+    requests: list[tuple[str, str, Any]] = [
+        ("GET", "/runs/a%00", None), ("POST", "/runs", {"message": "hi", "previous_run_id": "a\0"}),
+        ("GET", "/v1/responses/resp_a%00", None), ("POST", "/ag-ui", {"threadId": "\0", **OF_AGUI}),
+        ("GET", "/ui/run?id=a%00", None), ("GET", "/ui/runs?session=a%00", None),
+        *(("POST", "/a2a", {**task, "method": each}) for each in ("GetTask", "ListTasks")),
+    ]  # fmt: skip
+    with postgres_server() as database, serving(journal=postgres_place(database.get_uri(), "nul").name) as client:
+        for method, path, body in requests:
+            refused = client.request(method, path, json=body, headers={"a2a-version": "1.0"})
+            assert refused.status_code in (400, 422), refused.text
+            assert "text without NUL" in refused.text

@@ -56,7 +56,7 @@ def import_agent(reference: str) -> Module:
     if not isinstance(found, Module) and callable(found):
         try:
             found = found()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ConfigurationError(f"{reference}() failed: {type(error).__name__}: {one_line(error)}") from error
     if not isinstance(found, Module):
         raise ConfigurationError(
@@ -95,6 +95,11 @@ def _import(path: str) -> ModuleType:
     sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: the command itself is in another folder
     try:
         return import_module(path)
+    except SystemExit as error:
+        raise ConfigurationError(
+            f"importing {path} ends the program ({one_line(error) or 'SystemExit'}): let it do so only where it is run,"
+            ' below `if __name__ == "__main__":`'
+        ) from error
     except Exception as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{path}.".startswith(f"{missing}."):

@@ -119,6 +119,7 @@
     ├── CacheError                              a cache cannot be reached or used
     ├── JournalError                            a journal, or a run in it, cannot be used
     │   ├── JournalVersionError                 a newer version made it
+    │   ├── JournalNameError (ValueError)       an id or a name is no text that it can hold
     │   ├── JournalDamagedError                 a record is damaged, or was changed by somebody else
     │   ├── UnknownRunError (KeyError)          there is no run of that id
     │   ├── RunInputError (ValueError)          the run began with another input
@@ -160,6 +161,7 @@ from trivium.exceptions._journal import (
     DivergedError,
     JournalDamagedError,
     JournalError,
+    JournalNameError,
     JournalVersionError,
     NestedRunError,
     NoSuchRequestError,
@@ -353,6 +355,7 @@ __all__ = [
     "InvalidSourcesError",
     "JournalDamagedError",
     "JournalError",
+    "JournalNameError",
     "JournalVersionError",
     "KillChannelError",
     "KnowledgeError",

@@ -21,6 +21,10 @@ class JournalDamagedError(JournalError):
     """A record of the journal is damaged, or was changed by somebody else."""
 
 
+class JournalNameError(JournalError, ValueError):
+    """The id of a run, or the name of an agent or a step, is no text that a journal can hold."""
+
+
 class UnknownRunError(JournalError, KeyError):
     """The journal has no run of this id."""
 

@@ -34,6 +34,7 @@ from trivium.journal._digests import Digests
 from trivium.journal._fingerprints import Changes
 from trivium.journal._forks import has_added_fork
 from trivium.journal._outline import RunOutline, outline_of
+from trivium.journal._places import run_store_at
 from trivium.journal._queues import (
     QueueInfo,
     WaitingRun,
@@ -45,7 +46,6 @@ from trivium.journal._queues import (
 )
 from trivium.journal._run import DurableRun
 from trivium.journal._seals import Decided, Seal
-from trivium.journal._sqlite import SQLiteRunStore
 from trivium.journal._store import Entry, RunInfo, Store, Writing
 from trivium.journal._views import RunView
 
@@ -106,7 +106,7 @@ class Journal:
         self._types, self._codec, self._digests = types, Codec(*types), Digests()
         self._changes: Changes = "check"
         self._queue: RunQueue | None = None
-        self._store = _store_at(place, Seal(key, approvers))
+        self._store = run_store_at(place, Seal(key, approvers))
 
     def __repr__(self) -> str:
         return f"Journal({self._store.place!r})"
@@ -467,22 +467,6 @@ def queue_of(journal: Journal) -> RunQueue:
         ConfigurationError: the journal is no PostgreSQL database.
     """
     return journal._queued()  # pyright: ignore[reportPrivateUsage] - the same file
-
-
-def _store_at(place: str | PathLike[str] | Store, seal: Seal) -> Store:
-    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
-        from trivium.journal._postgres import PostgresRunStore
-
-        return PostgresRunStore(place, seal)
-    if not isinstance(place, str | PathLike):
-        if hasattr(place, "append_all"):
-            return place
-    elif "://" not in str(place):
-        return SQLiteRunStore(place, seal)
-    given = f"{place.partition('://')[0]}://…" if isinstance(place, str) else repr(place)  # it may have a password
-    raise ConfigurationError(
-        f"a journal is an SQLite file, as 'runs.db', or a PostgreSQL database, as 'postgresql://…', not {given}"
-    )
 
 
 def attempt_of(journal: Journal | None, run_id: str | None) -> DurableRun:

@@ -10,7 +10,13 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from trivium.exceptions import ConfigurationError, JournalDamagedError, JournalError, MissingExtraError
+from trivium.exceptions import (
+    ConfigurationError,
+    JournalDamagedError,
+    JournalError,
+    JournalNameError,
+    MissingExtraError,
+)
 from trivium.journal._store import no_text
 
 if TYPE_CHECKING:
@@ -56,17 +62,14 @@ class PostgresConnections:
     def __init__(
         self, url: str, prepare: Callable[[Connection[Any]], object], settings: Mapping[str, str] | None = None
     ) -> None:
-        self.parameters: dict[str, Any] = {**_DEFAULTS, **_parsed(url)}
+        self.parameters: dict[str, Any] = {**_DEFAULTS, **postgres_parameters(url)}
         self._prepare, self._settings = prepare, {**_SETTINGS, **(settings or {})}
         self._idle = _Idle()
 
     @property
     def place(self) -> str:
         """The URL of the database, without the password."""
-        given = self.parameters
-        user = f"{given['user']}@" if "user" in given else ""
-        port = f":{given['port']}" if "port" in given else ""
-        return f"postgresql://{user}{given.get('host', '')}{port}/{given.get('dbname', '')}"
+        return postgres_place(self.parameters)
 
     @contextmanager
     def use(self, run_id: str = "", *, is_kept: bool = False) -> Generator[Connection[Any]]:
@@ -134,6 +137,9 @@ class PostgresConnections:
         except psycopg.Error as error:
             said = self.said(error)
             state = error.sqlstate or ""
+            if isinstance(error, psycopg.DataError):  # by the server, or by psycopg before it asks
+                advice = "the ids of runs, and the names of modules and steps, are text without NUL characters"
+                raise JournalNameError(f"the journal {self.place} cannot hold it ({said}): {advice}", run_id) from error
             if state in _DAMAGED:
                 raise JournalDamagedError(
                     f"the journal {self.place} is damaged ({said}): restore it from a copy, or give another database",
@@ -217,24 +223,37 @@ _ADVICE: Final = {
     "25006": "it can only be read: give the URL of the primary server",
     "42501": "give this user the right to create tables and write them in the first schema of its search path",
     "57014": "it took too long: see what the server does, then resume the run",
-    "22": "the ids of runs, and the names of modules and steps, are text without NUL characters",
     "": "check the URL, see that it runs and has connections free, then resume the run",
 }
 
 
-def _parsed(url: str) -> dict[str, Any]:
-    """Return the parameters for libpq; an invalid URL is not in the error, because it may hold a password."""
+def postgres_parameters(url: str) -> dict[str, Any]:
+    """Return the parameters of a URL for libpq; an invalid one is not in the error, because it may hold a password.
+
+    Raises:
+        ConfigurationError: it is not valid, or part of its password would be taken for something else.
+        MissingExtraError: the extra `postgres` is missing.
+    """
     try:
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
     except ImportError:
         raise MissingExtraError("psycopg", "postgres") from None
+    authority, _, path = url.partition("://")[2].partition("/")
+    is_split = authority.count("@") > 1 or "@" in path.partition("?")[0]  # at a character of the password
     with suppress(ProgrammingError):
         found = cast("dict[str, Any]", conninfo_to_dict(url))
         ports = [each for each in str(found.get("port", "")).split(",") if each]  # libpq looks at them when it connects
-        if all(each.isdecimal() and 0 < int(each) < 1 << 16 for each in ports):
+        if not is_split and all(each.isdecimal() and 0 < int(each) < 1 << 16 for each in ports):
             return found
     raise ConfigurationError(
         "the URL of the database is not valid: give postgresql://user:password@host:5432/name, with special characters "
-        "of the password percent-encoded"
+        "of the password percent-encoded (@ as %40, / as %2F)"
     )
+
+
+def postgres_place(parameters: Mapping[str, Any]) -> str:
+    """Return the URL of a database without the password, by the parameters for libpq."""
+    user = f"{parameters['user']}@" if "user" in parameters else ""
+    port = f":{parameters['port']}" if "port" in parameters else ""
+    return f"postgresql://{user}{parameters.get('host', '')}{port}/{parameters.get('dbname', '')}"

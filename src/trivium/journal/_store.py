@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Typ
 
 from trivium.exceptions import (
     JournalDamagedError,
-    JournalError,
+    JournalNameError,
     JournalVersionError,
     RunInputError,
     RunTakenOverError,
@@ -382,9 +382,9 @@ def newer_version(version: int) -> JournalVersionError:
     )
 
 
-def no_text(error: UnicodeEncodeError, run_id: str) -> JournalError:
+def no_text(error: UnicodeEncodeError, run_id: str) -> JournalNameError:
     """Return the error of a name with half of a character (a lone surrogate), which no store can hold."""
-    return JournalError(f"{error.object!r} is no valid text: give the run, agent or step another name", run_id)
+    return JournalNameError(f"{error.object!r} is no valid text: give the run, agent or step another name", run_id)
 
 
 def check_text(run_id: str, *names: str) -> None:

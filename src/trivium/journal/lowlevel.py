@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trivium.journal._held_back import ATTEMPTS, hold_back
     from trivium.journal._journal import attempt_of, queue_of
     from trivium.journal._postgres import PostgresRunStore
-    from trivium.journal._postgres_connections import PostgresConnections
+    from trivium.journal._postgres_connections import PostgresConnections, postgres_parameters, postgres_place
     from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, check_queue, quiet_log
     from trivium.journal._reads import recorded_read
     from trivium.journal._sqlite import SQLiteRunStore
@@ -37,6 +37,8 @@ __all__ = [
     "digest_of",
     "fingerprint_chain",
     "hold_back",
+    "postgres_parameters",
+    "postgres_place",
     "queue_of",
     "quiet_log",
     "recorded_read",
@@ -51,6 +53,8 @@ _HOMES = {
     "SCHEDULED": "_queue",
     "RunQueue": "_queue",
     "fingerprint_chain": "_fingerprints",
+    "postgres_parameters": "_postgres_connections",
+    "postgres_place": "_postgres_connections",
     "queue_of": "_journal",
     "quiet_log": "_queue",
     "Appending": "_store",

@@ -9,6 +9,7 @@ from typing import Any
 from trivium.commander import ThreadEvent, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.exceptions import MissingExtraError
+from trivium.mcp._http import http_app
 from trivium.mcp._offers import Offers
 from trivium.serving.lowlevel import Background, Failure, Runs
 
@@ -72,14 +73,8 @@ class MCPEndpoint:
             self._is_open.set()
 
     def _make(self) -> Any:
-        from mcp.server.transport_security import TransportSecuritySettings
-
         server = self._offers.server(self._name)
-        # The guard before it looks at Host and Origin, and at the token.
-        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        self._app = server.streamable_http_app(
-            streamable_http_path=self.path, transport_security=security, max_request_body_size=self._max_bytes
-        )
+        self._app = http_app(server, self.path, self._max_bytes)
         return server
 
     async def close(self) -> None:

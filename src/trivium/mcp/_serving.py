@@ -14,6 +14,7 @@ from trivium.actions import Tool
 from trivium.commander import ThreadEvent, wait
 from trivium.commander.lowlevel import run_on_loop, submit
 from trivium.exceptions import ConfigurationError
+from trivium.mcp._http import http_app
 from trivium.mcp._materials import ResourceValue
 from trivium.mcp._offers import Offers
 from trivium.schema.lowlevel import checked, positive
@@ -138,16 +139,10 @@ class _Service:
 
     def sessions(self) -> Any:
         """The SDK's sessions, which last as long as the block; each time the server runs has its own."""
-        from mcp.server.transport_security import TransportSecuritySettings
         from starlette.middleware.cors import CORSMiddleware
 
         server = self._offers.server(self._name)
-        # The guard before it looks at Host and Origin, and at the token.
-        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        app: Any = server.streamable_http_app(
-            streamable_http_path=_PATH, transport_security=security, max_request_body_size=self._max_bytes
-        )
-        app = self._guard(app)
+        app: Any = self._guard(http_app(server, _PATH, self._max_bytes))
         if self._origins:
             given: dict[str, Any] = {"allow_methods": ["GET", "POST", "DELETE"], "allow_headers": ["*"]}
             app = CORSMiddleware(app, allow_origins=self._origins, expose_headers=["mcp-session-id"], **given)

@@ -20,6 +20,7 @@ from trivium.serving._a2a_messages import (
     parse_message,
     spoken,
 )
+from trivium.serving._answers import decide_rest
 from trivium.serving._http import json_response, owner_of, page_after, read_value
 from trivium.serving._log import STOPS
 from trivium.serving._openai import parse_conversation
@@ -162,8 +163,9 @@ class A2ARoutes(Routes):
         message = parse_message(call.params)
         if task_id := message["taskId"]:
             run = await self._find(call, task_id)
-            await self._decide(run, message)
-            return run, len(run.log.events)
+            paused = await self._decide(run, message)
+            later = (each["seq"] for each in run.log.events[paused:] if each["kind"] == "resumed")
+            return run, next(later, paused)
         session = str(parse_session(message["contextId"], "contextId")) if message["contextId"] else ""
         said = parse_conversation([{"role": "user", "content": spoken(message)}], "message")
         run = await self._runs.start(
@@ -171,14 +173,14 @@ class A2ARoutes(Routes):
         )
         return run, 1
 
-    async def _decide(self, run: ServedRun, message: JSONObject) -> None:
+    async def _decide(self, run: ServedRun, message: JSONObject) -> int:
         request = run.request
         if message["contextId"] not in ("", request.session):
             raise Failure(422, "InvalidParams", "contextId is not that of the task: leave it out")
         if request.state != "paused":
             text = f"the task is {request.state}, and takes no message: begin another one with its contextId"
             raise Failure(409, "UnsupportedOperation", text)
-        await self._runs.decide(run, parse_decisions(message), {"a2a": message})
+        return await decide_rest(self._runs, run, parse_decisions(message), {"a2a": message})
 
     # ---- tasks
     async def _get(self, call: _Call) -> JSONObject:
@@ -247,7 +249,7 @@ def _streamed(call: _Call, run: ServedRun, after: int, messages: int | None = No
     async def pieces() -> AsyncGenerator[bytes]:
         events = _events(run, after)
         yield server_event(call.wrap({"task": cut_task(events.task(), messages)}))
-        async for piece in follow_as(run.log, after, events.read, frame=lambda each: server_event(call.wrap(each))):
+        async for piece in follow_as(run, after, events.read, frame=lambda each: server_event(call.wrap(each))):
             yield piece
 
     return cast("Response", Streamed(pieces()))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._agui_events import AGUIEvents
 from trivium.serving._agui_thread import messages_added, thread_messages
+from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
 from trivium.serving._openai import attached, parse_conversation
@@ -111,7 +112,7 @@ class AGUIRoutes(Routes):
                 raise Failure(409, "InvalidDecision", 'the payload is {"approved": true} or {"approved": false}')
             decided[text_field(each, "interruptId")] = Verdict(approved is True, text_field(decision, "reason"))
         after = len(run.log.events)
-        await self._runs.decide(run, decided, {"agui": run_id}, label=run_id)
+        await decide_rest(self._runs, run, decided, {"agui": run_id}, run_id)
         return _Attempt(run, after, run_id, await self._messages_of(run))
 
 
@@ -161,7 +162,7 @@ async def _sent(thread_id: str, attempt: _Attempt) -> AsyncGenerator[bytes]:
     at = request.created if not attempt.after else log.events[attempt.after - 1]["time"]
     for each in events.begin(at):
         yield server_event(each)
-    async for piece in follow_as(log, attempt.after, events.read):
+    async for piece in follow_as(attempt.run, attempt.after, events.read, tell=_told):
         yield piece
 
 
@@ -169,4 +170,9 @@ async def _refused(thread_id: str, run_id: str, failure: Failure) -> AsyncGenera
     """Yield the events of a run that cannot be."""
     for each in AGUIEvents(thread_id, run_id).begin(time.time()):
         yield server_event(each)
-    yield server_event({"type": "RUN_ERROR", "message": failure.message, "code": failure.kind})
+    for each in _told(failure):
+        yield server_event(each)
+
+
+def _told(failure: Failure) -> Iterator[JSONObject]:
+    yield {"type": "RUN_ERROR", "message": failure.message, "code": failure.kind}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
 from trivium.serving._ai_sdk_events import AISDKEvents
+from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object
-from trivium.serving._log import ENDS
 from trivium.serving._openai import attached, parse_conversation
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
-from trivium.serving._served_run import ServedRun
+from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Streamed, server_event
 from trivium.serving._wire import Failure, parse_session
 
@@ -51,19 +51,13 @@ class AISDKRoutes(Routes):
         if waiting is None and messages[-1].get("role") == "assistant":
             raise nothing_waits("chat")
         if waiting is not None:
-            after = len(waiting.log.events)
-            await self._decide(waiting, decided)
+            after = await decide_rest(self._runs, waiting, decided)  # those given before are repeated
             return cast("Response", Streamed(_sent(waiting, after), _HEADERS))
         new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
         said = parse_conversation([{"role": "user", "content": _content(each)} for each in new], "messages")
         name = request.path_params.get("name", "")
         run = await self._runs.start(owner, name, said, session=session, is_conversation=True)
         return cast("Response", Streamed(_sent(run, 0), _HEADERS))
-
-    async def _decide(self, run: ServedRun, decided: dict[str, Verdict]) -> None:
-        """Decide as a message says, which repeats the answers that were given before."""
-        waiting = {each.digest for each in await self._runs.pending(run)}
-        await self._runs.decide(run, {each: verdict for each, verdict in decided.items() if each in waiting})
 
     async def reconnect(self, request: Request) -> Response:
         """Stream the message that the run of a chat goes on with, from its beginning; 204 where none does."""
@@ -103,10 +97,13 @@ async def _sent(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
     chunks = AISDKEvents(run.id.replace("run_", "msg_"))
     for each in chunks.begin():
         yield server_event(each)
-    async for event in run.log.follow(after, ENDS):
-        is_last = event["kind"] == "paused" and event["seq"] == len(run.log.events)
-        for each in chunks.read(event, is_last):
-            yield server_event(each)
-        if is_last:
-            break
+    try:
+        async for event in followed(run, after):
+            is_last = event["kind"] == "paused" and event["seq"] == len(run.log.events)
+            for each in chunks.read(event, is_last):
+                yield server_event(each)
+            if is_last:
+                break
+    except Failure as failure:
+        yield server_event({"type": "error", "errorText": failure.message})
     yield b"data: [DONE]\n\n"

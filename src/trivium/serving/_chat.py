@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from time import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
+from trivium.serving._answers import decide_rest
 from trivium.serving._chat_approvals import Answers, approval_calls, can_be_asked
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import STOPS
@@ -16,7 +17,7 @@ from trivium.serving._openai import check_format, content_text, is_answer, model
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun, done, ended
-from trivium.serving._streams import Awaited, Streamed, server_event
+from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
 from trivium.serving._wire import Failure
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class ChatRoutes(Routes):
             run = await self._runs.find(owner, answered.run_id)
             paused, is_decided = answered.asked_by(run)
             if not is_decided:
-                await self._runs.decide(run, answered.verdicts)
+                await decide_rest(self._runs, run, answered.verdicts)
             return _Part(run, paused["seq"], paused["usage"])
         said = [
             each for each in given if each.get("role") != "tool" and (each.get("content") or not each.get("tool_calls"))
@@ -131,27 +132,29 @@ async def _chunks(part: _Part, with_usage: bool) -> AsyncGenerator[bytes]:
     head = _head(part.run, "chat.completion.chunk")
     parts = ChatText()
 
-    def chunk(delta: JSONObject, reason: str | None = None) -> bytes:
+    def chunk(delta: JSONObject, reason: str | None = None) -> JSONObject:
         choices = [{"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}]
-        return server_event({**head, "choices": choices, **({"usage": None} if with_usage else {})})
+        return {**head, "choices": choices, **({"usage": None} if with_usage else {})}
 
-    yield chunk({"role": "assistant", "content": "", "refusal": None})
-    async for event in part.run.log.follow(part.after, STOPS):
+    def read(event: JSONObject) -> Iterator[JSONObject]:
         if text := parts.read(event):
             yield chunk({"content": text})
         if event["kind"] in STOPS:
-            try:
-                used = part.usage(done(event))
-            except Failure as failure:
-                told = failure.body()["error"]
-                yield server_event({"error": {**told, "code": failure.kind, "type": "server_error", "param": None}})
-                return
+            used = part.usage(done(event))
             calls = approval_calls(part.run, event) if event["kind"] == "paused" else []
             if calls:
                 yield chunk({"tool_calls": [{"index": at, **each} for at, each in enumerate(calls)]})
             yield chunk({}, "tool_calls" if calls else "stop")
             if with_usage:
-                yield server_event({**head, "choices": [], "usage": used})
+                yield {**head, "choices": [], "usage": used}
+
+    def tell(failure: Failure) -> Iterator[JSONObject]:
+        told = failure.body()["error"]
+        yield {"error": {**told, "code": failure.kind, "type": "server_error", "param": None}}
+
+    yield server_event(chunk({"role": "assistant", "content": "", "refusal": None}))
+    async for piece in follow_as(part.run, part.after, read, tell=tell):
+        yield piece
     yield b"data: [DONE]\n\n"
 
 

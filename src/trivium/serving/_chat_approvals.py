@@ -79,7 +79,7 @@ class Answers(NamedTuple):
         """
         events = run.log.events
         for event in reversed(events):
-            if event["kind"] == "paused" and {*self.verdicts} == {each["digest"] for each in event["approvals"]}:
+            if event["kind"] == "paused" and {*self.verdicts} <= {each["digest"] for each in event["approvals"]}:
                 decided = {
                     each["digest"]: each["approved"]
                     for each in events[event["seq"] :] if each["kind"] == "decided" and each["digest"] in self.verdicts

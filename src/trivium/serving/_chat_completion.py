@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, cast
 
+from trivium.events import JSONObject
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import ENDS
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun, done, ended
-from trivium.serving._streams import Awaited, Streamed, server_event
+from trivium.serving._streams import Awaited, Streamed, follow_as
 from trivium.serving._wire import Failure, parse_session
 
 if TYPE_CHECKING:
@@ -81,16 +82,19 @@ async def _outcome(run: ServedRun) -> Response:
 
 
 async def _events(run: ServedRun) -> AsyncGenerator[bytes]:
-    async for event in run.log.follow():
-        if event["kind"] in ENDS:
-            try:
-                yield server_event({"type": "message", "message": done(event)["message"]})
-            except Failure as failure:
-                yield server_event({"type": "error", "status": failure.status, **failure.body()})
-        elif event["kind"] in ("delta", "reasoning"):
-            yield server_event({"type": event["kind"], **event, "kind": "delta", "node": "model"})
-        elif "path" in event and event["kind"] != "answered":
-            yield server_event(
-                {"type": event["kind"], **event, "node": event["path"].rpartition("/")[2].partition("#")[0]}
-            )
+    async for piece in follow_as(run, 0, _read, ENDS, tell=_told):
+        yield piece
     yield b"data: [DONE]\n\n"
+
+
+def _read(event: JSONObject) -> Iterator[JSONObject]:
+    if event["kind"] in ENDS:
+        yield {"type": "message", "message": done(event)["message"]}
+    elif event["kind"] in ("delta", "reasoning"):
+        yield {"type": event["kind"], **event, "kind": "delta", "node": "model"}
+    elif "path" in event and event["kind"] != "answered":
+        yield {"type": event["kind"], **event, "node": event["path"].rpartition("/")[2].partition("#")[0]}
+
+
+def _told(failure: Failure) -> Iterator[JSONObject]:
+    yield {"type": "error", "status": failure.status, **failure.body()}

@@ -8,17 +8,18 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from trivium.events import JSONObject
-from trivium.serving._wire import Failure
+from trivium.serving._wire import RUN_GOES_ON, Failure
 
 _OPENAI: Final = "/v1/"
 _JSON_RPC = re.compile(r"/mcp|/a2a(/(?!.*\.json$).*)?")
 _OPENAI_TYPES: Final = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
 }  # fmt: skip
-_HEADERS: Final[Mapping[int, Mapping[str, str]]] = {
+_HEADERS: Final[Mapping[int | str, Mapping[str, str]]] = {
     401: {"www-authenticate": "Bearer"},
     429: {"retry-after": "1"},
     503: {"retry-after": "1"},
+    RUN_GOES_ON: {"x-should-retry": "false"},  # as OpenAI's clients read it, which send again by themselves
 }
 
 
@@ -55,6 +56,6 @@ def error_response(path: str, failure: Failure) -> ErrorResponse:
         told = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": failure.message, "data": error}}
     headers = {
         "content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff",
-        **_HEADERS.get(status, {}),
+        **(_HEADERS.get(failure.kind) or _HEADERS.get(status, {})),
     }  # fmt: skip
     return ErrorResponse(status, headers, json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"))

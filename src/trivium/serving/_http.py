@@ -111,9 +111,10 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
 
 async def refuse(request: Request, error: Exception) -> Response:
     """Answer with an error, as the clients of the route know errors."""
-    if isinstance(error, JournalError):
+    failure = to_failure(error)
+    if isinstance(error, JournalError) and failure.status >= 500:
         _log.error("a request cannot be answered: %s", error)
-    return _refused(request, to_failure(error))
+    return _refused(request, failure)
 
 
 async def refuse_route(request: Request, error: HTTPException) -> Response:

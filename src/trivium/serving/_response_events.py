@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from trivium.events import JSONObject
 from trivium.serving._openai import content_text, is_answer
+from trivium.serving._wire import Failure
 
 LABEL: Final = "trivium"
 """The `server_label` of tools: they run here, as those of an MCP server do for OpenAI."""
@@ -69,6 +70,11 @@ class ResponseEvents:
                 yield from self._end(event)
             case _:
                 pass
+
+    def tell(self, failure: Failure) -> Iterator[JSONObject]:
+        """Yield what says that nothing more is sent; it has the number of the last event, after which more may come."""
+        told = {"code": failure.kind, "message": failure.message, "param": None}
+        yield {"type": "error", "sequence_number": self._number - 1, **told}
 
     def _event(self, kind: str, **fields: Any) -> JSONObject:
         event = {"type": kind, "sequence_number": self._number, **fields}

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
+from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict
 from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
 from trivium.serving._log import STOPS
@@ -16,7 +17,7 @@ from trivium.serving._openai import check_format, parse_conversation
 from trivium.serving._response_events import ResponseEvents
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._run_routes import text_field
-from trivium.serving._served_run import ServedRun
+from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
 from trivium.serving._wire import Failure
 
@@ -97,13 +98,12 @@ class ResponseRoutes(Routes):
             raise Failure(422, "InvalidRequest", "a run that has asked for approvals is stored: leave store out")
         if not all(isinstance(each.get("approve"), bool) for each in decisions):
             raise Failure(422, "InvalidRequest", "approve is true or false")
-        after = len(part.run.log.events)
         made = {
             text_field(each, "approval_request_id").removeprefix("mcpr_"):
                 Verdict(each["approve"], text_field(each, "reason"))
             for each in decisions
         }  # fmt: skip
-        await self._runs.decide(part.run, made, {"response": kept, "before": part.id})
+        after = await decide_rest(self._runs, part.run, made, {"response": kept, "before": part.id})
         return _Part(part.run, part.number + 1, after)
 
     async def compact(self, request: Request) -> Response:
@@ -261,7 +261,7 @@ def _object(part: _Part) -> JSONObject:
 
 
 async def _whole(part: _Part) -> Response:
-    async for _ in part.run.log.follow(part.after, STOPS):
+    async for _ in followed(part.run, part.after, STOPS):
         pass
     return json_response(_object(part))
 
@@ -278,6 +278,8 @@ async def _sent(part: _Part, after: int) -> AsyncGenerator[bytes]:
 
     for each in lacking(events.begin()):
         yield frame(each)
-    async for piece in follow_as(part.run.log, part.after, lambda event: lacking(events.read(event)), frame=frame):
+    async for piece in follow_as(
+        part.run, part.after, lambda event: lacking(events.read(event)), frame=frame, tell=events.tell
+    ):
         yield piece
     yield b"data: [DONE]\n\n"

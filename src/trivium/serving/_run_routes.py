@@ -155,9 +155,7 @@ def _head(request: RunRequest) -> JSONObject:
 
 
 def _lines(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
-    return follow_as(
-        run.log, after, lambda event: (event,), ENDS, lambda event: server_event(event, number=event["seq"])
-    )
+    return follow_as(run, after, lambda event: (event,), ENDS, lambda event: server_event(event, number=event["seq"]))
 
 
 def text_field(body: Mapping[str, Any], name: str, most: float = 10_000) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 
 from trivium.commander import TaskNode
 from trivium.commander.lowlevel import node_name
@@ -12,7 +12,7 @@ from trivium.schema import Usage
 from trivium.serving._log import ENDS, EventLog
 from trivium.serving._store import RunRequest
 from trivium.serving._tasks import Background
-from trivium.serving._wire import Failure, to_failure
+from trivium.serving._wire import RUN_GOES_ON, Failure, to_failure
 
 
 class ServedRun:
@@ -70,10 +70,22 @@ async def ended(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS) -
     Raises:
         Failure: it has failed or was cancelled, or the server shuts down.
     """
+    return done([event async for event in followed(run, after, until)][-1])
+
+
+async def followed(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS) -> AsyncGenerator[JSONObject]:
+    """Yield the events of a run after the one of a number, up to one of the kinds that end it.
+
+    Raises:
+        Failure: none of these has come, for the server shuts down: status 503, with what becomes of the run.
+    """
     async for event in run.log.follow(after, until):
+        yield event
         if event["kind"] in until:
-            return done(event)
-    text = "the server is shutting down: try again in a moment"
-    if not run.request.body["of_client"]:
-        text = f"the server is shutting down, and the run {run.id} goes on: follow it by GET /runs/{run.id}/events"
-    raise Failure(503, "ShuttingDown", text)
+            return
+    if run.log.is_over:  # its client knew its end
+        return
+    if run.request.body["of_client"]:
+        raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+    text = f"the server is shutting down, and the run {run.id} goes on: follow it by GET /runs/{run.id}/events"
+    raise Failure(503, RUN_GOES_ON, text)

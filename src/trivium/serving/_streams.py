@@ -7,8 +7,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.events import JSONObject
-from trivium.serving._log import STOPS, EventLog
+from trivium.serving._log import STOPS
+from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._tasks import while_connected, with_signs
+from trivium.serving._wire import Failure
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -39,23 +41,30 @@ def server_event(data: object, *, number: int | None = None, kind: str = "") -> 
 
 
 async def follow_as(
-    log: EventLog,
+    run: ServedRun,
     after: int,
     read: Callable[[JSONObject], Iterable[JSONObject]],
     until: tuple[str, ...] = STOPS,
     frame: Callable[[JSONObject], bytes] = server_event,
+    tell: Callable[[Failure], Iterable[JSONObject]] = lambda failure: (),
 ) -> AsyncGenerator[bytes]:
-    """Yield what the events of a log are to a client.
+    """Yield what the events of a run are to a client.
 
     Args:
-        log: the log.
+        run: the run.
         after: the number of the last event that is known.
         read: returns what an event is to the client.
         until: the kinds of events that are the last one.
         frame: writes one of these.
+        tell: returns what a failure of `read` is to the client, or that the server shuts down; default: nothing, for a
+            protocol in which a stream that ends before its run is taken up again.
     """
-    async for event in log.follow(after, until):
-        for each in read(event):
+    try:
+        async for event in followed(run, after, until):
+            for each in read(event):
+                yield frame(each)
+    except Failure as failure:
+        for each in tell(failure):
             yield frame(each)
 
 

@@ -36,6 +36,7 @@ _FREE_PIECES: Final = 16
 _SMALL_BYTES: Final = 1 << 10
 _REST_SECONDS: Final = 0.5
 """After so many pieces of a request, what comes after a smaller one is read after so many seconds, all at once."""
+_FRAMINGS: Final = {b"content-length", b"transfer-encoding"}
 _PARTS: Final = {h11.IDLE: "headers", h11.SEND_BODY: "body"}
 
 
@@ -89,6 +90,8 @@ class Wire(h11.Connection):
             size = len(event.target) + sum(len(name) + len(value) + 4 for name, value in event.headers.raw_items())
             if size > self._limits.header_bytes:
                 raise h11.RemoteProtocolError(f"the headers have more than {self._limits.header_bytes} bytes")
+            if {name for name, _ in event.headers} >= _FRAMINGS:  # which of them others go by nobody knows (RFC 9112)
+                raise h11.RemoteProtocolError("the request has both Content-Length and Transfer-Encoding: send one")
         return event
 
 

@@ -19,6 +19,7 @@ from trivium.exceptions import (
     DeadlineExceededError,
     InvalidSourcesError,
     JournalError,
+    JournalNameError,
     LimitExceededError,
     ModelError,
     NoSuchRequestError,
@@ -36,6 +37,8 @@ MAX_SOURCES: Final = 100
 """The sources by name that are read with a message: each answer of a session repeats them."""
 MAX_DEPTH: Final = 100
 """Levels of objects and lists in a body: what is remembered of it is written as JSON within more of them."""
+RUN_GOES_ON: Final = "RunGoesOn"
+"""The kind of the failure of a request whose run goes on: sent again it would begin another one."""
 _ROLES = frozenset(
     {"assistant", "model", "tool", *(str(entity).lower() for entity in Entity if entity is not Entity.USER)}
 )
@@ -43,6 +46,7 @@ _FAILURES: tuple[tuple[type[Exception], int, str], ...] = (
     (DeadlineExceededError, 504, "the run took longer than the server allows"),
     (RunKilledError, 503, "the run was stopped"),
     (ModelError, 502, "the model behind the agent could not answer; the server's log says why"),
+    (JournalNameError, 422, "an id or a name cannot be kept: give text without NUL characters"),
     (UnknownNodeError, 404, "the run has no such node, or none that can be edited: look at the run again"),
     (NoSuchRequestError, 409, "no such call waits: it was decided, or the run has gone on"),
     (AgentChangedError, 409, "the agent is not the one with which the run began any more: begin another run"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid4
@@ -14,11 +14,10 @@ from pydantic import Field
 
 from trivium.exceptions import (
     CollectionNotFoundError,
-    ConfigurationError,
     IncompleteSourceError,
-    MissingExtraError,
     StoreConnectionError,
 )
+from trivium.journal.lowlevel import postgres_parameters, postgres_place
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._filters import Filter, matches_filter
 from trivium.knowledge.stores._postgres_pool import Pool
@@ -112,7 +111,7 @@ class PostgresStore(VectorStore):
         self._pool: Pool | None = None
         self._making = Lock()
         self._parameters = _parameters(self.config)
-        self._place = _place(self._parameters)
+        self._place = postgres_place(self._parameters)
         self._known: dict[str, PostgresTables] = {}
 
     def __repr__(self) -> str:
@@ -358,20 +357,7 @@ def _keys(cursor: Any) -> set[UUID]:
 
 
 def _parameters(config: PostgresStoreConfig) -> dict[str, Any]:
-    """Return the parameters for libpq; an invalid URL is not in the error, because it may hold a password."""
-    try:
-        from psycopg import ProgrammingError
-        from psycopg.conninfo import conninfo_to_dict
-    except ImportError:
-        raise MissingExtraError("psycopg", "postgres") from None
-    made: dict[str, Any] | None = None
-    with suppress(ProgrammingError):
-        made = {**conninfo_to_dict(config.url)}
-    if made is None:  # not while that error is handled: its text holds the URL
-        raise ConfigurationError(
-            "the url of a PostgresStoreConfig is not valid: give postgresql://user:password@host:5432/name, with "
-            "special characters of the password percent-encoded"
-        )
+    made = postgres_parameters(config.url)
     given = {"host": config.host, "port": config.port, "user": config.user, "password": config.password}
     made |= {name: value for name, value in {**given, "dbname": config.database}.items() if value}
     made.setdefault("application_name", "trivium")
@@ -379,10 +365,3 @@ def _parameters(config: PostgresStoreConfig) -> dict[str, Any]:
     limit = f"-c statement_timeout={round(config.timeout * 1000)}"
     made["options"] = f"{made.get('options', '')} {limit}".strip()
     return made
-
-
-def _place(parameters: dict[str, object]) -> str:
-    """Return the URL of the server without the password."""
-    user = f"{parameters['user']}@" if "user" in parameters else ""
-    port = f":{parameters['port']}" if "port" in parameters else ""
-    return f"postgresql://{user}{parameters.get('host', '')}{port}/{parameters.get('dbname', '')}"
