@@ -41,6 +41,11 @@ class ServedRun:
         """The id of the run."""
         return self.request.id
 
+    @property
+    def ends_with_client(self) -> bool:
+        """Whether it ends with its client: as long as nobody was asked for an approval, who may answer elsewhere."""
+        return self.request.body["of_client"] and all(each["kind"] != "paused" for each in self.log.events)
+
     def place(self) -> str:
         """Return where it is at work, for a log: the names from its root to a node that has none below it."""
         names, node = list[str](), self.node
@@ -74,6 +79,6 @@ async def ended(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS) -
         if event["kind"] in until:
             return done(event)
     text = "the server is shutting down: try again in a moment"
-    if not run.request.body["of_client"]:
+    if not run.ends_with_client:
         text = f"the server is shutting down, and the run {run.id} goes on: follow it by GET /runs/{run.id}/events"
     raise Failure(503, "ShuttingDown", text)
