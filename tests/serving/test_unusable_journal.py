@@ -101,6 +101,17 @@ def test_a_run_outlives_a_journal_that_becomes_one_of_a_newer_version(tmp_path: 
         assert outcome(client, run) == "Done 1."
 
 
+def test_a_run_whose_records_are_deleted_does_not_begin_anew(tmp_path: Path):
+    slow, place = Slow(), sqlite_place(tmp_path / "runs.db")
+    with serving(slow.agent, journal=place.name) as client:
+        run = start(client, "go")
+        follow(client, run, until='"tool_call"')
+        place.journal().forget(run)
+        slow.may_end.set()
+        assert outcome(client, run)["kind"] == "failed"
+    assert slow.begun == [""]
+
+
 def test_runs_go_on_when_a_file_can_be_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for each in ("trivium.journal._sqlite", "trivium.serving._database"):
         monkeypatch.setattr(f"{each}.BUSY_SECONDS", 0.05)

@@ -185,7 +185,7 @@ class Work:
     async def _attempts(self, run: ServedRun) -> None:
         """Try a run in its turn, until an attempt is over that did not end by an error of the journal itself."""
         assert run.work is not None
-        module, has_turn = self.module(run.request.name), False
+        module, has_turn, is_taken = self.module(run.request.name), False, False
         async with AsyncExitStack() as turn:  # which it keeps: a later run of its conversation would not know of it
             for pause in pauses(_LEAST_RETRY, _MOST_RETRY):
                 run.kill = run.work.cancel
@@ -193,10 +193,13 @@ class Work:
                     if not has_turn:
                         await turn.enter_async_context(self.memories.turn_of_run(module, run.request))
                         has_turn = True
+                    if is_taken:
+                        await run_in_worker(partial(self._journal.info, run.id))  # raises where it was deleted
                     return await self._attempt(run, module)
                 except JournalError as error:
                     if type(error) not in _OF_JOURNAL or run.is_lost:
                         raise
+                    is_taken = isinstance(error, RunTakenOverError)
                     _log.error("the run %s goes on when the journal can be used again: %s", run.id, error)
                 if run.log.is_over or self.is_draining:
                     return None
