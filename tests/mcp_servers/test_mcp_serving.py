@@ -326,3 +326,16 @@ def test_a_port_that_is_taken_is_said():
             other.serve()
         with pytest.raises(ConfigurationError, match=str(port)), other:
             pass
+
+
+def test_the_conversations_of_a_server_without_a_journal_are_deleted_with_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    writer = Agent(ScriptedModel(["It rains."]), name="writer")
+    with ToolServer(writer, port=0, token="t") as server:
+        with MCPServer(server.endpoint, headers=server.headers) as client:
+            assert client({"message": "Begin."}, "writer").format_result() == "It rains."
+        assert [each.name for each in tmp_path.glob("trivium-mcp-*/*.db")] == ["runs.db"]
+    assert [*tmp_path.glob("trivium-*")] == []  # as long as the server's object is there, too
+    assert server.name == "trivium"

@@ -216,11 +216,10 @@ def approve_all(client: httpx2.Client, run_id: str) -> None:
 def own_process(
     journal: str | Path, *arguments: str, marks: Path | None = None, made_by: str = "make_shop"
 ) -> Generator[tuple[Any, httpx2.Client]]:
-    """A server in a process of its own, by the command line."""
+    """A server in a process of its own, by the command line; without a journal where that is ""."""
     command = [
         sys.executable, "-c", "from trivium.cli import main; main()", "serve", f"serving._served:{made_by}",
-        "--port", "0",
-        "--journal", str(journal), *arguments,
+        "--port", "0", *(("--journal", str(journal)) if journal else ()), *arguments,
     ]  # fmt: skip
     paths = os.pathsep.join((str(TESTS), *sys.path))
     environment = {**os.environ, "PYTHONPATH": paths, "TRIVIUM_SERVE_TOKEN": "right-token"}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from serving._protocols import MCP, PROTOCOLS, Protocol
-from serving._served import GUARD, events_of, follow, serving
+from serving._served import GUARD, approve_all, events_of, follow, serving
 from trivium import Agent
 from trivium.actions import tool
 from trivium.commander import ThreadEvent, wait
@@ -195,3 +195,26 @@ def test_a_call_over_mcp_that_waits_outlives_its_server_and_counts_once(tmp_path
         assert shop.done == ["price", "pay"]
         (run,) = later.client.get("/runs").json()["runs"]
         assert run["state"] == "done"
+
+
+def test_a_call_over_mcp_that_is_approved_elsewhere_goes_on_without_its_client(tmp_path: Path):
+    shop, journal = Shop(), tmp_path / "runs.db"
+    calls = list[tuple[str, str]]()
+    with MCP.serving(shop.agent, journal=journal, grace=0.1) as protocol:
+        for _ in range(2):
+            with protocol.begin("buy") as lines:
+                waiting = [*lines][-1]
+            calls.append((protocol.client.get("/runs").json()["runs"][0]["id"], waiting))
+        approve_all(protocol.client, calls[0][0])
+        follow(protocol.client, calls[0][0], until=LAST)  # it is at work as its server ends
+    with serving({"another": Shop().agent}, journal=journal) as client:
+        approve_all(client, calls[1][0])
+    shop.may_end.set()
+    with MCP.serving(shop.agent, journal=journal) as later:
+        for run, waiting in calls:
+            protocol = MCP(later.client)
+            assert protocol.note(waiting)
+            with protocol.go_on(dict.fromkeys(protocol.asked, True)) as lines:  # the call is repeated as it was
+                assert LAST in [*lines][-1]
+            assert later.client.get(f"/runs/{run}").json()["state"] == "done"
+        assert shop.done == ["price", "price", "pay", "pay"]

@@ -17,10 +17,24 @@ import pytest
 
 from distributed._helpers import AsyncSleeper
 from serving._protocols import AGUI, AISDK, Chat, Protocol, Responses
-from serving._served import GUARD, approve_all, ask, follow, make_shop, outcome, own_process, said, start
+from serving._served import (
+    GUARD,
+    approve_all,
+    ask,
+    follow,
+    make_shop,
+    make_waiting_shop,
+    outcome,
+    own_process,
+    said,
+    serving,
+    start,
+)
 from trivium import Agent
+from trivium.exceptions import ConfigurationError, JournalError
 from trivium.journal import Journal
 from trivium.serving import AgentServer
+from trivium.serving.lowlevel import RunStore
 from trivium.testing import ScriptedModel
 
 
@@ -180,3 +194,46 @@ def test_clients_that_read_nothing_do_not_hold_up_the_end(
         assert response.status_code == 200
         server.close()
     assert [each.getMessage() for each in caplog.records if each.name == "uvicorn.error"] == []
+
+
+def test_no_run_begins_at_a_server_that_cannot_listen(tmp_path: Path):
+    journal = tmp_path / "runs.db"
+    with serving(make_waiting_shop(), journal=journal, grace=0.1) as client:
+        run = start(client, "wait")
+        follow(client, run, until='"You "')
+        port = client.base_url.port
+        with pytest.raises(ConfigurationError, match="cannot listen"), serving(journal=journal, port=port):
+            pass  # it does not even look whether the file has a server
+    with serving(journal=journal) as client:
+        assert outcome(client, run) == "You said 1."
+        assert [json.loads(data)["kind"] for _, data in follow(client, run)].count("resumed") == 1
+
+
+def test_a_server_that_cannot_begin_ends_the_work_that_it_has_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    journal = tmp_path / "runs.db"
+    with serving(make_waiting_shop(), journal=journal, grace=0.1) as client:
+        run = start(client, "wait")
+        follow(client, run, until='"You "')
+
+    def broken(*given: Any) -> Any:
+        raise JournalError("the disk is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunStore, "paused", broken)  # which is read after runs were taken up
+        with pytest.raises(JournalError, match="the disk is gone"), serving(make_waiting_shop(), journal=journal):
+            pass
+    with serving(journal=journal) as client:
+        assert outcome(client, run) == "You said 1."
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_conversations_without_a_journal_are_gone_when_their_server_is(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with own_process("") as (server, client):
+        assert said(client, "hi") == "You said 1."
+        assert [each.name for each in tmp_path.glob("*/*.db")] == ["runs.db"]
+        server.send_signal(number)
+        server.wait(GUARD)
+    assert [*tmp_path.glob("trivium-*")] == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -16,7 +15,7 @@ from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, can_ask_l
 from trivium.mcp._blocks import DeclaredOutput, failure
 from trivium.module import Module
 from trivium.serving import OwnerLimits
-from trivium.serving.lowlevel import ENDS, STOPS, Failure, Runs, RunStore, ServedRun, Verdict, place_for
+from trivium.serving.lowlevel import ENDS, STOPS, Failure, Runs, RunStore, ServedRun, Verdict
 
 if TYPE_CHECKING:
     from mcp import MCPError, types
@@ -28,7 +27,6 @@ _REFUSED: Final = "the user has refused it; go on without it"
 
 def own_runs(
     served: Mapping[str, Module],
-    holder: object,
     timeout: float | None,
     journal: str | Path = "",
     owner_limits: OwnerLimits | None = None,
@@ -38,18 +36,21 @@ def own_runs(
 
     Args:
         served: the modules by their names.
-        holder: the object with which a file is deleted that is the server's own.
         timeout: seconds that a run may take; None: no limit.
-        journal: where runs are written down; "": a file of the server's own.
+        journal: where runs are written down; "": a file of the server's own, which is deleted with its end.
         owner_limits: what each user may have and spend; None: no limit.
         max_runs: runs at once.
     """
-    place = place_for(journal, holder, "trivium-mcp-")
-    return partial(
-        Runs, served, Journal(place), RunStore(place),
-        timeout=timeout, most=max_runs, owner_limits=owner_limits, max_sessions=_MOST_SESSIONS,
-        approval_seconds=STATE_SECONDS,
-    )  # fmt: skip
+
+    def make() -> Runs:
+        store = RunStore(journal, "trivium-mcp-")
+        return Runs(
+            served, Journal(store.place), store,
+            timeout=timeout, most=max_runs, owner_limits=owner_limits, max_sessions=_MOST_SESSIONS,
+            approval_seconds=STATE_SECONDS,
+        )  # fmt: skip
+
+    return make
 
 
 class AgentCalls:
@@ -74,6 +75,7 @@ class AgentCalls:
 
     async def begin(self) -> None:
         """Begin to serve; runs of a server before this one have ended with their clients."""
+        self._runs.close()  # those before, or those that nobody used
         self._runs = self._make()
         await self._runs.recover()
 

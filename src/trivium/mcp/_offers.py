@@ -93,7 +93,7 @@ class Offers:
         if not self.found and not self._resources and not self._prompts:
             raise ConfigurationError("there is nothing to serve: give a tool, an agent or a task")
         served = {names[legal]: each for legal, each in self.found.items() if isinstance(each, Module)}
-        make = own_runs(served, self, timeout, **options) if runs is None and served else lambda: cast("Runs", runs)
+        make = own_runs(served, timeout, **options) if runs is None and served else lambda: cast("Runs", runs)
         self._agents = AgentCalls(make, names, self._outputs, forgets=runs is None) if served else None
 
     async def begin(self) -> None:

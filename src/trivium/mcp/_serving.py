@@ -116,12 +116,9 @@ class ToolServer(HTTPServing):
         failed: Exception | None = None
         async with self._mcp.sessions():
             try:
-                await self._mcp.begin()
                 await super()._serve(ready, last_resort)
             except Exception as error:  # the SDK's task group would wrap it
                 failed = error
-            finally:
-                await self._mcp.close()
         if failed is not None:
             raise failed
 

@@ -27,7 +27,7 @@ from trivium.serving._responses import ResponseRoutes
 from trivium.serving._routes import Endpoint
 from trivium.serving._run_routes import RunRoutes
 from trivium.serving._runs import Runs
-from trivium.serving._store import RunStore, place_for
+from trivium.serving._store import RunStore
 from trivium.serving._ui import UIRoutes
 from trivium.serving._wire import Failure
 
@@ -57,7 +57,7 @@ class ServeOptions(TypedDict, total=False):
         timeout: seconds that a run may take; default None: no limit.
         limits: what each run may spend; default None: no limit.
         owner_limits: what each user may have and spend; default None: no limit.
-        max_runs: runs at once; further requests are answered 429. Default 100.
+        max_runs: runs at once; further requests are answered 429, but decided runs go on. Default 100.
         max_bytes: the largest body of a request in bytes; default 1 MiB.
         max_sessions: sessions that one user may have; more are answered 429 until some are forgotten by
             `DELETE /memory/{session}`. Default 10,000.
@@ -166,15 +166,14 @@ class Service:
         if unknown:
             raise ConfigurationError(f"there is no option {unknown[0]!r}; there are {', '.join(known)}")
         chosen = self.options = Chosen(**options)
-        given, prefix = chosen.journal, "trivium-runs-"
+        given = chosen.journal
         if isinstance(given, Journal):  # whose address, of a database, has no password
-            journal, place = given, place_for("" if "://" in given.place else given.place, self, prefix)
+            journal, store = given, RunStore("" if "://" in given.place else given.place)
         else:
-            place = place_for(given, self, prefix)
-            journal = Journal(place)
+            store = RunStore(given)
+            journal = Journal(store.place)
         self.runs = Runs(
-            agent if isinstance(agent, Mapping) else {agent.name: agent}, journal,
-            RunStore(place),
+            agent if isinstance(agent, Mapping) else {agent.name: agent}, journal, store,
             limits=chosen.limits, timeout=chosen.timeout, most=chosen.max_runs, owner_limits=chosen.owner_limits,
             max_sessions=chosen.max_sessions, structured=chosen.structured,
             approval_seconds=chosen.approval_seconds, keep_days=chosen.keep_days,
@@ -221,17 +220,19 @@ class Service:
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncGenerator[None]:
-        await self.begin()
-        yield
-        await self.runs.drain(0.0, LAST_SECONDS)
-        await self.close()
+        try:
+            await self.begin()
+            yield
+        finally:
+            await self.end_runs(0.0, LAST_SECONDS)
+            await self.close()
 
     async def begin(self) -> None:
         """Go on with the runs that a server before this one has left."""
         await self.runs.recover()
 
     async def close(self) -> None:
-        """End what endpoints have open, and close the files and connections of the runs; their next use opens them."""
+        """End what endpoints have open, and close the files and connections of the runs."""
         for each in self.options.endpoints:
             await each.close()
         self.runs.close()

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
 
 from trivium.commander import wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.serving._database import Database
 from trivium.serving._tasks import Turns
 
-_LEAST_PAUSE: Final = 0.01
-_MOST_PAUSE: Final = 0.1
 
-
-def pauses() -> Iterator[float]:
-    """Yield the seconds between attempts to get what another server has, or what an earlier run is to have first."""
-    pause = _LEAST_PAUSE
+def pauses(least: float = 0.01, most: float = 0.1) -> Iterator[float]:
+    """Yield the seconds between attempts; by default to get what another server has, or an earlier run first."""
+    pause = least
     while True:
         yield pause
-        pause = min(pause * 2, _MOST_PAUSE)
+        pause = min(pause * 2, most)
 
 
 class RunClaims:

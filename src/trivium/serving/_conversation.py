@@ -12,6 +12,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.module import Module
 from trivium.policies import Source, Sources
 from trivium.schema import FileAttachment, Message
+from trivium.serving._store import RunRequest
 from trivium.serving._wire import Failure, parse_messages, parse_session
 from trivium.tasks import Task
 
@@ -76,6 +77,14 @@ def check_unattended(module: Module) -> None:
 def session_id_of(owner: str, session: str) -> Hashable:
     """Return the session inside the server: each owner has separate ones."""
     return f"{owner}:{session}" if owner else parse_session(session) or "0"  # of 0 a journal keeps nothing
+
+
+def not_done(run: RunRequest) -> Failure:
+    """Return the failure of a request that goes on from the end of a run that has none, or a bad one."""
+    advice = "go on when it is done" if run.is_active else "go on from the run before it, or begin anew"
+    if run.state == "paused":
+        advice = "decide on the calls that it asks about, or cancel it"
+    return Failure(409, "RunNotDone", f"the run {run.id} is {run.state}: {advice}")
 
 
 def unknown_session() -> Failure:

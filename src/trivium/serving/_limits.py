@@ -12,7 +12,7 @@ class OwnerLimits:
     """The most that one owner may have and spend; None: no limit.
 
     Args:
-        runs: runs at once, those that wait for an approval not counted.
+        runs: runs at once, those that wait for an approval not counted; once they are decided they go on all the same.
         tokens_per_day: input and output tokens of runs that have not ended, or did in the last 24 hours.
         usd_per_day: US dollars of these runs.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from trivium.commander import wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
-from trivium.exceptions import JournalError, RunKilledError, RunPausedError, ToolNotApprovedError
+from trivium.exceptions import JournalError, RunKilledError, ToolNotApprovedError
 from trivium.serving._store import RunRequest, RunStore
 from trivium.serving._tasks import Background, News
 
@@ -166,8 +166,8 @@ class EventLog:
             self._writer.write(self, None, request)
 
     async def written(self) -> None:
-        """Wait until everything is written, or another server has taken the run up."""
-        while self._readable < len(self.events):
+        """Wait until everything is written, another server has taken the run up, or the log is closed."""
+        while self._readable < len(self.events) and not self._is_closed:
             await self._news.wait()
 
     # ---- what other servers write
@@ -233,8 +233,8 @@ def first_event(request: RunRequest) -> JSONObject:
 
 
 def _has_failed(error: object) -> TypeGuard[Exception]:
-    """Return whether a tool has failed by an error; one that waits, or whose run is stopped, has not."""
-    return isinstance(error, Exception) and not isinstance(error, RunPausedError | RunKilledError)
+    """Return whether a tool has failed by an error; none does that waits, is stopped, or cannot be written down."""
+    return isinstance(error, Exception) and not isinstance(error, JournalError | RunKilledError)
 
 
 def _json(event: JSONObject) -> str:

@@ -14,17 +14,17 @@ from uuid import uuid4
 from trivium.commander import Limits, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject, to_json_value
-from trivium.exceptions import JournalError
+from trivium.exceptions import JournalError, UnknownRunError
 from trivium.journal import Journal, PendingApproval
 from trivium.module import Module
 from trivium.serving._admission import Admission
 from trivium.serving._approvals import Approvals, Verdict
 from trivium.serving._claims import RunClaims
-from trivium.serving._conversation import check_unattended, client_messages, session_id_of, unknown_session
+from trivium.serving._conversation import check_unattended, client_messages, not_done, session_id_of, unknown_session
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._log import STOPS, first_event
 from trivium.serving._served_run import ServedRun
-from trivium.serving._store import ACTIVE, DAY_SECONDS, RunRequest, RunState, RunStore, TaskFilter
+from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore, TaskFilter
 from trivium.serving._tasks import Background, by_itself
 from trivium.serving._wire import Failure
 from trivium.serving._work import Work
@@ -35,13 +35,6 @@ LOOK_SECONDS: Final = 0.5
 DECIDED_SECONDS: Final = 2.0
 """How often it looks whether others have decided on runs that wait, where these are few."""
 _log = logging.getLogger("trivium.serve")
-
-
-def _advice(state: RunState) -> str:
-    """Return what to do where a conversation cannot go on from a run of this state."""
-    if state == "paused":
-        return "decide on the calls that it asks about, or cancel it"
-    return "go on when it is done" if state in ACTIVE else "go on from the run before it, or begin anew"
 
 
 class Runs:
@@ -92,6 +85,8 @@ class Runs:
         )  # fmt: skip
         self._memories, self._watch = self._work.memories, self._work.watch
         self._upkeep: list[Background] = []
+        self._abandoned = set[str]()
+        """The runs that no server was at work on when this one looked last."""
 
     @property
     def retention(self) -> str:
@@ -147,7 +142,7 @@ class Runs:
         try:
             last = (await self.find(owner, before)).request if before else None
             if last is not None and last.state != "done":
-                raise Failure(409, "RunNotDone", f"the run {before} is {last.state}: {_advice(last.state)}")
+                raise not_done(last)
             name = name or (next(iter(self.served), "") if last is None else last.name)
             if not fork:
                 client_messages(self.module(name), messages, is_conversation, self._structured)
@@ -393,9 +388,12 @@ class Runs:
 
         Raises:
             ConfigurationError: another server has the file of the runs.
+            JournalError: the journal cannot be used, as one of a newer version.
         """
         loops = [self._sweep, self._watch.watch]
         if self.served:
+            with suppress(UnknownRunError):
+                await run_in_worker(partial(self.journal.info, ""))
             await run_in_worker(self.store.database.join)
             await self._take_up_abandoned()
             await self._take_up_decided()
@@ -407,14 +405,17 @@ class Runs:
         """Go on with runs that no server is at work on: with all of them, or with this server's part."""
         servers = max(1, await run_in_worker(self.store.database.servers))
         found = await run_in_worker(self.store.abandoned)
-        mine = [each for each in found if each.name in self.served or each.cancelled or each.body["of_client"]]
+        before, self._abandoned = self._abandoned, {each.id for each in found}
+        mine = [each for each in found if each.name in self.served or each.cancelled]
         for request in mine[: -(-len(mine) // servers)]:
+            if request.body["of_client"] and self.store.database.is_shared and request.id not in before:
+                continue  # the server of its client has it again in a moment, if it was cut off from the database
             run = self._work.at_work.get(request.id) or self._watch.find(request.id)
             run = run or ServedRun(request, self._work.log_of(request))
             self._watch.add(run)  # so that who asks for it meanwhile follows the same one
             if not await self._work.take_up(run):
                 continue
-            if run.cancelled or request.body["of_client"]:
+            if run.cancelled or run.ends_with_client:
                 why = run.cancelled or "the server has ended, and its client with it"
                 await self._work.end(run, "cancelled", why=why)
                 await self._claims.give_back(run.id)
@@ -494,6 +495,6 @@ class Runs:
         return self._work.left()
 
     def close(self) -> None:
-        """Close the files and connections; the next use opens them again."""
-        self.store.close()
+        """Close the files and connections, and delete a file of the server's own."""
         self.journal.close()
+        self.store.close()

@@ -41,6 +41,11 @@ class ServedRun:
         """The id of the run."""
         return self.request.id
 
+    @property
+    def ends_with_client(self) -> bool:
+        """Whether it ends with its client: as long as nobody was asked for an approval, who may answer elsewhere."""
+        return self.request.body["of_client"] and all(each["kind"] != "paused" for each in self.log.events)
+
     def place(self) -> str:
         """Return where it is at work, for a log: the names from its root to a node that has none below it."""
         names, node = list[str](), self.node
@@ -85,7 +90,7 @@ async def followed(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS
             return
     if run.log.is_over:  # its client knew its end
         return
-    if run.request.body["of_client"]:
+    if run.ends_with_client:
         raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
     text = f"the server is shutting down, and the run {run.id} goes on: follow it by GET /runs/{run.id}/events"
     raise Failure(503, RUN_GOES_ON, text)

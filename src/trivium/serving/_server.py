@@ -20,7 +20,7 @@ from trivium.serving._connections import (
     bounded_log,
 )
 from trivium.serving._guard import LOOPBACK, is_loopback
-from trivium.serving._last_resort import LastResort
+from trivium.serving._last_resort import LAST_SECONDS, LastResort
 
 
 class Served(Protocol):
@@ -31,6 +31,10 @@ class Served(Protocol):
         """The application."""
         ...
 
+    async def begin(self) -> None:
+        """Begin, when the address is there: go on with the runs that a server before this one has left."""
+        ...
+
     async def end_runs(self, grace: float, last: float | None) -> None:
         """Stop the runs that have not ended after `grace` seconds, and wait for their end, at most `last` seconds."""
 
@@ -39,7 +43,7 @@ class Served(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close what the service has open; its next use opens it again."""
+        """Close what the service has open."""
 
 
 class HTTPServing:
@@ -115,8 +119,13 @@ class HTTPServing:
         with listener, bounded_log():
             self.port = listener.getsockname()[1]
             self._server = UvicornServer(self._service, self.grace, self.connections, ready, last_resort)
-            if not self._stopped:
-                await self._server.serve(sockets=[listener])
+            try:
+                await self._service.begin()
+                if not self._stopped:
+                    await self._server.serve(sockets=[listener])
+            finally:
+                await self._service.end_runs(0.0, LAST_SECONDS)  # which it has not done where it did not get to serve
+                await self._service.close()
 
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
@@ -233,13 +242,6 @@ class AgentServer(HTTPServing):
         super().__init__(host, port, token, grace, connections)
         self.agent = agent
         self._service = self._runs = Service(agent, self._chosen, self._hosts, options)
-
-    async def _serve(self, ready: Callable[[], object], last_resort: LastResort) -> None:
-        await self._runs.begin()  # goes on with the runs of a server before this one
-        try:
-            await super()._serve(ready, last_resort)
-        finally:
-            await self._runs.close()
 
     def __repr__(self) -> str:
         return f"AgentServer({', '.join(self._runs.runs.served)}, {self.url!r})"

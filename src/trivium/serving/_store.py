@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from hashlib import sha256
 from math import inf
@@ -132,37 +132,32 @@ _SENT: Final = "INSERT INTO trivium_sent VALUES (?, ?, ?)"
 _ADD: Final = f"INSERT INTO trivium_served ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 
 
-def place_for(given: str | Path, holder: object, prefix: str) -> str | Path:
-    """Return where runs are kept: what is given, or a file of its own that is deleted with an object.
-
-    Args:
-        given: an SQLite file or a URL; "": none.
-        holder: the object.
-        prefix: the beginning of the name of the file's folder.
-    """
-    if given:
-        return given
-    folder = tempfile.mkdtemp(prefix=prefix)
-    finalize(holder, shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder, "runs.db")
-
-
 class RunStore:
     """The runs of a server and the events that it sends of them.
 
     Args:
-        place: an SQLite file, or the URL of a PostgreSQL database: that of the journal.
+        place: an SQLite file, or the URL of a PostgreSQL database: that of the journal. "": a file of its own, which is
+            deleted when the store is closed.
+        prefix: the beginning of the name of the folder of such a file.
+
+    Attributes:
+        place: the file or the URL.
 
     Raises:
         MissingExtraError: the place is in PostgreSQL, and the extra `postgres` is missing.
     """
 
-    def __init__(self, place: str | Path) -> None:
-        self.database = database_at(place, _TABLES, _SERVED)
+    def __init__(self, place: str | Path = "", prefix: str = "trivium-runs-") -> None:
+        self._delete: Callable[[], object] = bool
+        if not place:
+            folder = tempfile.mkdtemp(prefix=prefix)
+            self._delete, place = finalize(self, shutil.rmtree, folder, ignore_errors=True), Path(folder, "runs.db")
+        self.place, self.database = place, database_at(place, _TABLES, _SERVED)
 
     def close(self) -> None:
-        """Close the connections; the next use opens one again."""
+        """Close the connections, of which the next use opens one again, and delete a file of its own."""
         self.database.close()
+        self._delete()
 
     def add(self, request: RunRequest, label: str = "", *events: JSONObject) -> None:
         """Add a run before its client hears of it.

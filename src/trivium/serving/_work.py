@@ -7,15 +7,22 @@ import time
 from asyncio import CancelledError
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from trivium.commander import gather, wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import to_json_value
-from trivium.exceptions import JournalError, RunKilledError, RunPausedError, RunTakenOverError, UnknownRunError
+from trivium.exceptions import (
+    JournalError,
+    JournalVersionError,
+    RunKilledError,
+    RunPausedError,
+    RunTakenOverError,
+    UnknownRunError,
+)
 from trivium.journal import Journal, ask_later
 from trivium.journal.lowlevel import hold_back
 from trivium.module import Module
@@ -33,6 +40,9 @@ from trivium.serving._tasks import Background
 from trivium.serving._watch import Watch
 from trivium.serving._wire import Failure, to_failure
 
+_OF_JOURNAL: Final = (JournalError, JournalVersionError, RunTakenOverError)
+"""The errors of the journal itself; those of its other kinds are about what a run did."""
+_LEAST_RETRY, _MOST_RETRY = 1.0, 60.0
 _log = logging.getLogger("trivium.serve")
 
 
@@ -102,9 +112,12 @@ class Work:
 
     def go_on(self, run: ServedRun, **fields: Any) -> None:
         """Go on with a run that was taken up."""
+        self._resume(run, **fields)
+        self.begin(run)
+
+    def _resume(self, run: ServedRun, **fields: Any) -> None:
         run.request = replace(run.request, state="queued")
         run.log.resume(time.time(), run.request, **fields)
-        self.begin(run)
 
     async def go_on_decided(self, run: ServedRun, **fields: Any) -> None:
         """Go on with a run of which all is decided, once the server where it paused has given it back."""
@@ -143,21 +156,9 @@ class Work:
     async def _work(self, run: ServedRun) -> None:
         """Work on a run until it ends, pauses, or the server shuts down."""
         request = run.request
-        assert run.work is not None
         try:
-            module = self.module(request.name)
-            run.kill = run.work.cancel
-            async with self.memories.turn_of_run(module, request):
-                if request.epoch:  # taken up from another server, or from the one before
-                    await hold_back(self._journal, run.id)
-                if run.is_lost:
-                    return
-                run.kill = str
-                try:
-                    await self._attempt(run, module)
-                except RunPausedError:
-                    await (self.end(run, "cancelled", why=run.cancelled) if run.cancelled else self._pause(run))
-        except CancelledError:  # as it waited for its turn
+            await self._attempts(run)
+        except CancelledError:  # as it waited for its turn, or for the journal
             if run.cancelled:
                 await self.end(run, "cancelled", why=run.cancelled)
         except Exception as error:
@@ -166,9 +167,7 @@ class Work:
                 await self.end(run, "cancelled", why=run.cancelled)
             elif run.is_lost:
                 pass
-            elif type(error) in (JournalError, RunTakenOverError) and self._store.database.is_shared:
-                _log.error("the run %s goes on when the database is back: %s", run.id, error)
-            elif not (is_killed and self.is_draining) or request.body["of_client"]:  # else it goes on after the restart
+            elif not (is_killed and self.is_draining) or run.ends_with_client:  # else it goes on after the restart
                 failure = self._admission.budgets.failure(error) or to_failure(error)
                 if failure.status in (500, 502):
                     _log.error("the run %s failed", run.id, exc_info=error)
@@ -183,7 +182,44 @@ class Work:
             if not run.log.is_over:
                 self.watch.add(run)
 
+    async def _attempts(self, run: ServedRun) -> None:
+        """Try a run in its turn, until an attempt is over that did not end by an error of the journal itself."""
+        assert run.work is not None
+        module, has_turn, is_taken = self.module(run.request.name), False, False
+        async with AsyncExitStack() as turn:  # which it keeps: a later run of its conversation would not know of it
+            for pause in pauses(_LEAST_RETRY, _MOST_RETRY):
+                run.kill = run.work.cancel
+                try:
+                    if not has_turn:
+                        await turn.enter_async_context(self.memories.turn_of_run(module, run.request))
+                        has_turn = True
+                    if is_taken:
+                        await run_in_worker(partial(self._journal.info, run.id))  # raises where it was deleted
+                    return await self._attempt(run, module)
+                except JournalError as error:
+                    if type(error) not in _OF_JOURNAL or run.is_lost:
+                        raise
+                    is_taken = isinstance(error, RunTakenOverError)
+                    _log.error("the run %s goes on when the journal can be used again: %s", run.id, error)
+                if run.log.is_over or self.is_draining:
+                    return None
+                await wait(pause)
+                self._resume(run)
+                await run.log.written()  # which is when the database is back
+
     async def _attempt(self, run: ServedRun, module: Module) -> None:
+        """Try a run once, up to its end or a pause."""
+        if run.request.epoch:  # taken up from another server, or from the one before
+            await hold_back(self._journal, run.id)
+        if run.is_lost:
+            return
+        run.kill = str
+        try:
+            await self._call(run, module)
+        except RunPausedError:
+            await (self.end(run, "cancelled", why=run.cancelled) if run.cancelled else self._pause(run))
+
+    async def _call(self, run: ServedRun, module: Module) -> None:
         request, body = run.request, run.request.body
         session_id = session_id_of(request.owner, request.session)
         if run.cancelled or self.is_draining:

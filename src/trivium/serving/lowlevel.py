@@ -12,7 +12,7 @@ from trivium.serving._routes import Endpoint
 from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun
 from trivium.serving._server import HTTPServing, Served
-from trivium.serving._store import RunStore, place_for
+from trivium.serving._store import RunStore
 from trivium.serving._tasks import Background
 from trivium.serving._wire import Failure, forward_event, parse_answer, to_failure
 
@@ -35,6 +35,5 @@ __all__ = [
     "forward_event",
     "is_loopback",
     "parse_answer",
-    "place_for",
     "to_failure",
 ]
