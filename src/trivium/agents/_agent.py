@@ -236,7 +236,8 @@ class Agent(AgentNames, Generic[T_co]):
         return answer if not self.answer_format or answer.tool_calls else self.answer_format.with_value(answer, text)
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
-        memory = (self._memory.get(session_id) if self._memory else Memory.of(message)) or Memory()
+        memory = self._memory.get(session_id) if self._memory else Memory.of(message)
+        memory = Memory() if memory is None else memory
         return self._aggregator.aggregate(memory, self.name, self.answer_parser, self.instruction())
 
     def extra_repr(self) -> str:
@@ -360,19 +361,17 @@ class Agent(AgentNames, Generic[T_co]):
             """
             for name in unknown:
                 check_name(name, ("message", "msg"), f"{self.name}.llm_response takes no")
-            return await self._responded(msg if message is None else message)
+            given = msg if message is None else message
+            given = given if given is None or isinstance(given, Message) else as_message(given)
+            if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):
+                return None
+            new = () if given is None else handling.new_messages(self, given, self.current_memory())
+            choice = "auto" if given is None else given.__pydantic_extra__.get("tool_choice", "auto")
+            extra = {} if choice == "auto" else {"tool_choice": choice}
+            said = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
+            return handling.keep_tool_ids(given, handling.link_to_memory(self, said, given))
 
     llm_response = sync_method(llm_response_async)
-
-    async def _responded(self, message: Message | str | None) -> Answer[T_co] | None:
-        given = message if message is None or isinstance(message, Message) else as_message(message)
-        if not self.llm_can_respond(given) or (is_empty(given) if given is not None else not self._begins()):
-            return None
-        new = () if given is None else handling.new_messages(self, given, self.current_memory())
-        choice = "auto" if given is None else given.__pydantic_extra__.get("tool_choice", "auto")
-        extra = {} if choice == "auto" else {"tool_choice": choice}
-        said = handling.addressed(self, (await self.acall(*new, **extra)).replace(entity=_LLM))
-        return cast("Answer[T_co]", handling.keep_tool_ids(given, handling.link_to_memory(self, said, given)))
 
     def _begins(self) -> bool:
         """Return whether the model speaks without a message: one that remembers does."""
@@ -383,7 +382,9 @@ class Agent(AgentNames, Generic[T_co]):
     async def agent_response_async(self, msg: Message | str | None = None) -> Message | None:
         """Run the tool messages that the model sent; without any, return what `handle_message_fallback` says."""
         found = None if msg is None else await invoke(self.handle_message, msg)
-        answer = handling.keep_tool_ids(msg, None if found is None else self.to_ChatDocument(found))
+        answer = None if found is None else self.to_ChatDocument(found)
+        if isinstance(msg, Message) and "metadata" in msg.__pydantic_extra__:
+            handling.keep_tool_ids(msg, answer)
         if answer is not None and self.own_callbacks is not None:
             from trivium.agents._callbacks import show_agent  # most agents have none
 

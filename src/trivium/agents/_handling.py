@@ -299,7 +299,7 @@ def new_messages(agent: AgentNames, message: Message, memory: Memory | None) -> 
     if results is None and "tool_call_id" not in extra:
         return (message,)
     plain = message.replace(tool_results=None)
-    latest = reversed(memory.messages if memory else ())
+    latest = reversed(() if memory is None else memory.messages)
     calling = next((each for each in latest if "tool_calls" in each.__pydantic_extra__), None)
     called = set[str]() if calling is None else {call.id for call in calling.tool_calls}
     if called.isdisjoint((*(results or ()), message.tool_call_id)):  # the task above has made the call
@@ -315,7 +315,7 @@ def link_to_memory(agent: AgentNames, answer: Message, asked: Message | None) ->
     links["agent_id"] = agent.id
     if memory is not None:
         links["index"] = len(memory.messages)
-    for kept, given in zip(reversed(memory.messages if memory else ()), (answer, asked), strict=False):
+    for kept, given in zip(reversed(() if memory is None else memory.messages), (answer, asked), strict=False):
         if given is not None:
             (kept.__pydantic_private__ or linked(kept))["same"] = ref(given)
     return answer

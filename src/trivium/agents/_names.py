@@ -27,7 +27,7 @@ from trivium.commander.lowlevel import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.module import Module
 from trivium.schema import ChatDocMetaData, Entity, Message, ObjectRegistry, Origin, ToolCall, Usage
-from trivium.schema.lowlevel import attribute, check_name
+from trivium.schema.lowlevel import attribute, check_name, message_of
 from trivium.schema.signals import NO_ANSWER
 
 if TYPE_CHECKING:
@@ -449,7 +449,7 @@ class AgentNames(Module):
         if author_entity is Entity.AGENT and reading.overrides(self, "create_agent_response"):
             return self.create_agent_response(content, **({} if isinstance(msg, str) else {"content_any": msg}))
         name = "user" if author_entity is Entity.USER else self.name
-        made = Message(content=content, sender=name, entity=author_entity)
+        made = message_of(content, name, None, {"entity": author_entity})
         if not isinstance(msg, str):
             made = made.replace(attachments=(msg,))
         if author_entity is not Entity.LLM:

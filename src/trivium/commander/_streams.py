@@ -44,9 +44,8 @@ class _Pipe:
     def took(self) -> None:
         self._taken += 1
         if self._waiting and self._given - self._taken <= self.most_behind // 2:
-            waiting, self._waiting = self._waiting, []
-            for drained in waiting:
-                drained.set()
+            while self._waiting:
+                self._waiting.pop().set()
 
     async def drained(self) -> None:
         """Wait until the consumer has caught up; never if it could not run meanwhile."""
@@ -153,8 +152,7 @@ class AsyncStream(Generic[T, E_co]):
         self._queue: asyncio.Queue[Any] = asyncio.Queue()
         self._task: asyncio.Task[T] | None = None
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.node!r})"
+    __repr__ = Stream.__repr__  # type: ignore[assignment]
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()

@@ -48,16 +48,15 @@ class DefaultAggregator:
         """
         found = self.aggregate_system_intruction(system_instruction)
         memory: Memory | None = messages
-        append = self.append
         told: Sequence[Message] = ()
         if type(memory) is not Memory or memory.recent_n is not None:
             told = () if memory is None else memory.get_memory()
         elif len(memory) < SHORT or type(self).append is not DefaultAggregator.append:
             told = memory.messages
         else:
-            found = rendered(found, memory, name, append, self.separator)
+            found = rendered(found, memory, name, self.append, self.separator)
         for message in told:
-            append(found, message, name)
+            self.append(found, message, name)
         if found and found[-1]["role"] != "user":
             _close_calls(found)
         return found
@@ -142,7 +141,8 @@ def chat_message(message: Message, name: str) -> dict[str, Any]:
     extra = message.__pydantic_extra__
     if (call_id := extra.get("tool_call_id")) is not None:
         return {"role": "tool", "tool_call_id": call_id, "content": text}
-    entity = message.entity
+    entity = extra.get("entity")
+    entity = message.entity if entity.__class__ is str else entity
     if entity is _SYSTEM:
         return {"role": "system", "content": text}
     if entity is _LLM or (entity is None and message.sender == name):
