@@ -153,3 +153,19 @@ def test_an_answer_that_was_forgotten_takes_no_id_from_the_next() -> None:
     agent("one more")
     assert sum(model.seen[-1].values()) == 15
     assert set(model.seen[-1].values()) == {1}
+
+
+class Window(SameId):
+    """The same, which sends no more than the end of the history, and cuts it in place."""
+
+    def stream(self, request: Request) -> Generator[Delta]:
+        messages = cast("list[object]", request.messages)
+        while len(messages) > 40:
+            del messages[1:3]
+        return super().stream(request)
+
+
+def test_calls_have_ids_of_their_own_where_the_history_is_cut_in_place():
+    model = Window([60], ["a"])
+    Agent(model, tools=[look], max_rounds=99)("go")
+    assert {number for each in model.seen for number in each.values()} == {1}

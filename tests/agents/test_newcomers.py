@@ -243,3 +243,14 @@ def test_an_executor_given_as_tools_keeps_its_class_and_its_hooks():
     assert other("1 + 2?").content == "3"
     assert (executor.count, other.executor) == (2, executor)
     assert Agent(ScriptedModel([]), tools=Counting([add]), on_tool_error="raise").on_tool_error == "raise"
+
+
+def test_agents_that_share_an_executor_change_nothing_of_each_other():
+    executor = ActionExecutor([add])
+    ann, bob = (Agent(ScriptedModel(["ok"]), tools=executor, read_more=True) for _ in range(2))
+    guest = Agent(ScriptedModel(["ok"]), tools=executor)
+    strict = Agent(ScriptedModel(["ok"]), tools=executor, on_tool_error="raise")
+    assert ann.executor.actions["read_more"] is not bob.executor.actions["read_more"]
+    assert guest.executor is executor
+    assert [*executor.actions] == ["add"]
+    assert [each.on_tool_error for each in (strict, guest, ann)] == ["raise", "answer", "answer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +15,13 @@ import pytest
 
 from _postgres import postgres_server
 from journal._places import postgres_place
-from serving._served import events_of, follow, outcome, said, serving, start
+from serving._served import approve_all, events_of, follow, outcome, said, serving, start
+from trivium import Agent
+from trivium.actions import tool
 from trivium.journal import Journal
+from trivium.serving._approvals import Approvals
 from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore
+from trivium.testing import ScriptedModel, call_tool
 
 _numbers = count()
 
@@ -88,8 +93,8 @@ def test_what_is_approved_too_late_in_the_journal_is_not_done(journal: str, is_l
 
 def made_run(number: int, **given: Any) -> RunRequest:
     now = time.time()
-    given = {"created": now, "ended": now, "state": "done", "tokens": 10, **given}
-    return RunRequest(id=f"run_{number}", owner="ada", name="shop", session="s", **given)
+    given = {"owner": "ada", "name": "shop", "created": now, "ended": now, "state": "done", "tokens": 10, **given}
+    return RunRequest(id=f"run_{number}", session="s", **given)
 
 
 def test_a_run_that_is_deleted_twice_at_once_has_spent_once(journal: str):
@@ -109,3 +114,36 @@ def test_what_is_spent_counts_for_a_day_from_when_a_run_was_at_work(journal: str
         for run in ("run_1", "run_2", ""):
             assert store.spent_since("ada", time.time() - DAY_SECONDS) == (320, 0.0)
             store.forget(run)
+
+
+def test_a_run_of_a_client_that_has_gone_ends_though_nobody_serves_its_object_any_more(journal: str):
+    body = {"of_client": True, "is_kept": True, "asks": False}
+    with closing(RunStore(journal)) as store:
+        store.add(made_run(1, owner="", name="old", ended=0.0, state="running", body=body))
+    with serving(journal=journal) as client:
+        assert outcome(client, "run_1")["why"] == "the server has ended, and its client with it"
+
+
+def make_asking_twice() -> Agent:
+    @tool(needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    model = ScriptedModel([call_tool("pay", amount=1), call_tool("pay", amount=2), "done"])
+    return Agent(model, name="shop", tools=[pay])
+
+
+def test_a_decision_on_a_call_that_is_done_is_not_too_late_for_the_next(tmp_path: Path):
+    place = str(tmp_path / "runs.db")
+    with serving(make_asking_twice(), journal=place) as client:
+        run = paused(client)
+        time.sleep(1.0)  # what is measured is time
+        approve_all(client, run)
+        follow(client, run, len(follow(client, run, until='"paused"')), until='"paused"')
+    with closing(Journal(place)) as other:
+        [waiting] = other.pending(run)
+        other.approve(run, waiting.digest, by="ada")
+        took = other.entries(run)[-1].at - waiting.asked_at
+        approvals = Approvals(other, took + 0.1)
+        assert asyncio.run(approvals.settled(run)) == ""

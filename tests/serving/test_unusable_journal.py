@@ -19,8 +19,9 @@ from trivium import Agent
 from trivium.actions import tool
 from trivium.commander import ThreadEvent, wait
 from trivium.exceptions import JournalVersionError
+from trivium.journal import Journal
 from trivium.llms import Delta, Request
-from trivium.testing import call_tool
+from trivium.testing import ScriptedModel, call_tool
 
 
 class Slow:
@@ -158,3 +159,18 @@ def test_runs_of_clients_that_wait_outlive_a_restart_of_their_database():
                 each["kind"] for run in first.get("/runs").json()["runs"] for each in events_of(first, run["id"])
             }
             assert "tool_failed" not in told_of
+
+
+def test_a_tool_whose_own_journal_cannot_be_used_ends_its_run_and_is_called_once(tmp_path: Path):
+    calls = list[str]()
+
+    @tool
+    def look() -> str:
+        """Look into another journal."""
+        calls.append("")
+        return str(Journal("/proc/nowhere/notes.db").runs())
+
+    model = ScriptedModel([call_tool("look"), "done"])
+    with serving(Agent(model, name="looks", tools=[look]), journal=tmp_path / "runs.db") as client:
+        assert outcome(client, start(client, "hi"))["kind"] == "failed"
+    assert len(calls) == 1

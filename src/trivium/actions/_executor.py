@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from json import loads
@@ -121,18 +122,23 @@ class ActionExecutor(Module):
             self.add(self.finish_action)
 
     @staticmethod
-    def of(given: Any, on_tool_error: OnToolError) -> ActionExecutor:
+    def of(given: Any, on_tool_error: OnToolError, grows: bool = False) -> ActionExecutor:
         """Return the executor that an argument means: itself, or a new one of actions, tools and functions.
 
         Args:
-            given: an executor, which stays as it is but for an `on_tool_error` that is not the default; or actions.
-            on_tool_error: as of the class.
+            given: an executor, or actions. Where an executor would be changed, a copy with its hooks is.
+            on_tool_error: as of the class; that of an executor stays where this is the default.
+            grows: whether actions will be added.
         """
         if not isinstance(given, ActionExecutor):
             return ActionExecutor(given, on_tool_error=on_tool_error)
+        if on_tool_error == "answer" and not grows:
+            return given
+        own = copy(given)
+        own.actions, own.tools = {**given.actions}, {**given.tools}
         if on_tool_error != "answer":
-            given.on_tool_error = on_tool_error
-        return given
+            own.on_tool_error = on_tool_error
+        return own
 
     def _set_on_tool_error(self, effect: OnToolError) -> None:
         if effect not in ("answer", "raise"):  # type: ignore[unnecessary] - users pass anything

@@ -167,7 +167,7 @@ class Agent(AgentNames, Generic[T_co]):
         if tools:
             self._toolbox, tools = parts.split_tools(self._toolbox, tools)
         if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
-            self.executor = ActionExecutor.of(tools, on_tool_error)
+            self.executor = ActionExecutor.of(tools, on_tool_error, read_more)
         if read_more and self.memory:
             self.executor.add(read_more_of(self.memory))
         if output_format is not None or self.answer_type is not None:
@@ -382,9 +382,7 @@ class Agent(AgentNames, Generic[T_co]):
     async def agent_response_async(self, msg: Message | str | None = None) -> Message | None:
         """Run the tool messages that the model sent; without any, return what `handle_message_fallback` says."""
         found = None if msg is None else await invoke(self.handle_message, msg)
-        answer = None if found is None else self.to_ChatDocument(found)
-        if isinstance(msg, Message) and "metadata" in msg.__pydantic_extra__:
-            handling.keep_tool_ids(msg, answer)
+        answer = handling.keep_tool_ids(msg, None if found is None else self.to_ChatDocument(found))
         if answer is not None and self.own_callbacks is not None:
             from trivium.agents._callbacks import show_agent  # most agents have none
 

@@ -6,11 +6,14 @@ from trivium.exceptions._root import TriviumError
 
 
 class JournalError(TriviumError):
-    """A journal cannot be used, or a run in it cannot go on. `run_id` is "" where no run is concerned."""
+    """A journal cannot be used, or a run in it cannot go on.
 
-    def __init__(self, message: str, run_id: str = "") -> None:
+    `run_id` is "" where no run is concerned, and `place` where it is not the journal at that place that cannot be used.
+    """
+
+    def __init__(self, message: str, run_id: str = "", place: str = "") -> None:
         super().__init__(message)
-        self.run_id = run_id
+        self.run_id, self.place = run_id, place
 
 
 class JournalVersionError(JournalError):

@@ -146,7 +146,8 @@ class PostgresConnections:
                     run_id,
                 ) from error
             advice = next((each for start, each in _ADVICE.items() if state.startswith(start)), _ADVICE[""])
-            raise JournalError(f"the journal {self.place} cannot be used ({said}): {advice}", run_id) from error
+            text = f"the journal {self.place} cannot be used ({said}): {advice}"
+            raise JournalError(text, run_id, self.place) from error
 
 
 def is_lost(error: JournalError) -> bool:

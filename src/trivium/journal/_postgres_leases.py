@@ -72,6 +72,7 @@ class PostgresLeases:
                     f"the run {lease.run_id!r} has lost its connection to {self._connections.place}: see that the "
                     "server runs and can be reached, then resume the run",
                     lease.run_id,
+                    self._connections.place,
                 )
 
     def lose(self, lease: Lease) -> None:

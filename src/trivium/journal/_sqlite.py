@@ -359,10 +359,10 @@ def _typed_errors(path: Path, run_id: str) -> Generator[None]:
                 f"{path} is damaged, or no journal ({error}): restore it from a copy, or give another file", run_id
             ) from error
         advice = _ADVICE.get(code, "resume the run when this is mended")
-        raise JournalError(f"the journal {path} cannot be used ({error}): {advice}", run_id) from error
+        raise JournalError(f"the journal {path} cannot be used ({error}): {advice}", run_id, str(path)) from error
     except OSError as error:
         raise JournalError(
-            f"the journal {path} cannot be opened ({error}): give a path that this user can write", run_id
+            f"the journal {path} cannot be opened ({error}): give a path that this user can write", run_id, str(path)
         ) from error
 
 

@@ -175,14 +175,14 @@ class _Answer:
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""
-        before, found = call_ids(request.messages), dict[str, ToolCall]()
+        before, found = call_ids(request.messages), list[ToolCall]()
         for index, call in sorted(self._calls.items()):
             call_id = call.id or f"call_{index}"
-            if call_id in before or call_id in found:
-                made = map("call_{}".format, count(len(before) + len(found)))
-                call_id = next(each for each in made if each not in before and each not in found)
-            found[call_id] = ToolCall(call_id, (call.name or "").strip(), "".join(call.arguments))
-        return tuple(found.values())
+            if call_id in before:
+                call_id = next(each for each in map("call_{}".format, count(len(before))) if each not in before)
+            before.add(call_id)
+            found.append(ToolCall(call_id, (call.name or "").strip(), "".join(call.arguments)))
+        return tuple(found)
 
 
 def is_cut_off(arguments: str) -> bool:

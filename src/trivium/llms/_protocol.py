@@ -58,10 +58,11 @@ class LongHistory(list[dict[str, Any]]):
             which nothing else reads.
     """
 
-    __slots__ = ("_ids", "_seen", "written")
+    __slots__ = ("_ids", "_last", "_seen", "written")
     written: dict[Hashable, Any]
     _ids: set[object]  # of calls in it, or in what was once sent behind it
-    _seen: int  # messages whose calls are among them
+    _seen: int  # messages whose calls are among them, the last of which is `_last`
+    _last: object
 
     @classmethod
     def of(cls, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -72,13 +73,13 @@ class LongHistory(list[dict[str, Any]]):
     def begin(cls, messages: Iterable[dict[str, Any]]) -> LongHistory:
         """Begin a history with copies of messages; nothing of it was written."""
         begun = cls({**each} for each in messages)
-        begun.written, begun._ids, begun._seen = {}, set(), 0
+        begun.written, begun._ids, begun._seen, begun._last = {}, set(), 0, None
         return begun
 
     def continued(self, fresh: int = 0) -> LongHistory:
         """Return the same history as a list of its own; its first `fresh` messages are copies."""
         found = LongHistory(self)
-        found.written, found._ids, found._seen = self.written, self.call_ids(), self._seen
+        found.written, found._ids, found._seen, found._last = self.written, self.call_ids(), self._seen, self._last
         found[:fresh] = [{**each} for each in self[:fresh]]
         return found
 
@@ -91,9 +92,10 @@ class LongHistory(list[dict[str, Any]]):
                 kept.written = self.written
 
     def call_ids(self) -> set[object]:
-        """Return the ids of the calls in it; only messages that are new are looked at."""
-        self._ids |= call_ids(self[self._seen :])
-        self._seen = len(self)
+        """Return the ids of the calls in it; only messages that are new are looked at, unless some were taken away."""
+        is_longer = 0 < self._seen <= len(self) and self[self._seen - 1] == self._last
+        self._ids |= call_ids(self[self._seen if is_longer else 0 :])
+        self._seen, self._last = len(self), self[-1] if self else None
         return self._ids
 
     def __reduce__(self) -> tuple[Callable[[list[dict[str, Any]]], LongHistory], tuple[list[dict[str, Any]]]]:

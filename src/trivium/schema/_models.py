@@ -40,8 +40,9 @@ class BuiltLate(BaseModel):
             try:
                 self.__pydantic_validator__.validate_python(data, self_instance=self)
             except ValidationError as error:
-                known, unknown = (*type(self).model_fields, *self.further_names), ("extra_forbidden", "literal_error")
-                for place in [each["loc"] for each in error.errors() if each["type"] in unknown]:
+                fields, unknown = type(self).model_fields, "literal_error" if self.further_names else "extra_forbidden"
+                known = [*fields, *self.further_names, *(each.alias for each in fields.values() if each.alias)]
+                for place in [each["loc"] for each in error.errors() if each["type"] == unknown and each["loc"]]:
                     check_name(str(place[0]), known, f"{type(self).__name__} takes no")
                 raise
 

@@ -87,7 +87,9 @@ class Approvals:
         except UnknownRunError:
             return "its records were deleted from the journal"
         asked_at = {each.node: each.at for each in entries if each.kind == "intent"}
-        decisions = (each for each in entries if each.kind == "decision" and json.loads(each.body)["approved"])
+        done = {each.node for each in entries if each.kind in ("outcome", "error")}  # of what was decided before
+        decisions = (each for each in entries if each.kind == "decision" and each.parent not in done)
+        decisions = (each for each in decisions if json.loads(each.body)["approved"])
         return self._late((each.at, asked_at[each.node]) for each in decisions)
 
     async def decide(

@@ -175,7 +175,7 @@ class _SQLite:
 
     def _unusable(self, error: Exception) -> JournalError:
         text = f"{self._path} cannot be used ({error}): free the disk or mend the file, then start the server again"
-        return JournalError(text)
+        return JournalError(text, place=str(self._path))
 
     def close(self) -> None:
         joined, self._joined = self._joined, None

@@ -406,7 +406,7 @@ class Runs:
         servers = max(1, await run_in_worker(self.store.database.servers))
         found = await run_in_worker(self.store.abandoned)
         before, self._abandoned = self._abandoned, {each.id for each in found}
-        mine = [each for each in found if each.name in self.served or each.cancelled]
+        mine = [each for each in found if each.name in self.served or each.cancelled or await self._work.is_left(each)]
         for request in mine[: -(-len(mine) // servers)]:
             if request.body["of_client"] and self.store.database.is_shared and request.id not in before:
                 continue  # the server of its client has it again in a moment, if it was cut off from the database

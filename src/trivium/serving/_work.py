@@ -40,8 +40,8 @@ from trivium.serving._tasks import Background
 from trivium.serving._watch import Watch
 from trivium.serving._wire import Failure, to_failure
 
-_OF_JOURNAL: Final = (JournalError, JournalVersionError, RunTakenOverError)
-"""The errors of the journal itself; those of its other kinds are about what a run did."""
+_OF_JOURNAL: Final = (JournalVersionError, RunTakenOverError)
+"""The errors of the journal itself, beside that it cannot be used; its other ones are about what a run did."""
 _LEAST_RETRY, _MOST_RETRY = 1.0, 60.0
 _log = logging.getLogger("trivium.serve")
 
@@ -137,6 +137,13 @@ class Work:
         run.log.note(run.request)
         await self._writer.flush()
 
+    async def is_left(self, request: RunRequest) -> bool:
+        """Return whether a run is that of a client that has gone: nobody was asked, who may answer elsewhere."""
+        if not request.body["of_client"]:
+            return False
+        events = await run_in_worker(partial(self._store.events, request.id))
+        return all(each["kind"] != "paused" for each in events)
+
     def begin(self, run: ServedRun, is_reserved: bool = False) -> None:
         """Begin to work on a run that this server has claimed."""
         self.watch.remove(run)
@@ -197,15 +204,24 @@ class Work:
                         await run_in_worker(partial(self._journal.info, run.id))  # raises where it was deleted
                     return await self._attempt(run, module)
                 except JournalError as error:
-                    if type(error) not in _OF_JOURNAL or run.is_lost:
+                    if not self._is_of_journal(error, run) or run.is_lost:
                         raise
                     is_taken = isinstance(error, RunTakenOverError)
                     _log.error("the run %s goes on when the journal can be used again: %s", run.id, error)
                 if run.log.is_over or self.is_draining:
                     return None
+                run.kill = run.work.cancel
+                if run.cancelled:
+                    return await self.end(run, "cancelled", why=run.cancelled)
                 await wait(pause)
                 self._resume(run)
                 await run.log.written()  # which is when the database is back
+
+    def _is_of_journal(self, error: JournalError, run: ServedRun) -> bool:
+        """Return whether the journal of the runs cannot be used; a tool may read another one."""
+        if type(error) is JournalError:
+            return error.place == self._journal.place
+        return type(error) in _OF_JOURNAL and error.run_id in ("", run.id)
 
     async def _attempt(self, run: ServedRun, module: Module) -> None:
         """Try a run once, up to its end or a pause."""
