@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import closing, contextmanager
-from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from _postgres import postgres_server
-from journal._places import postgres_place
 from serving._served import approve_all, follow, make_shop, outcome, said, serving, start
 from trivium import Agent
 from trivium.commander import ThreadEvent, wait
@@ -22,21 +18,6 @@ from trivium.llms import Delta, Request
 from trivium.serving._claims import RunClaims
 from trivium.serving._store import RunStore
 from trivium.testing import ScriptedModel
-
-_numbers = count()
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    with postgres_server() as server:
-        yield server.get_uri()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def journal(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "runs.db")
-    return postgres_place(request.getfixturevalue("database"), f"order{next(_numbers)}").name
 
 
 class Counts:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from _postgres import postgres_server
-from journal._places import postgres_place
 from serving._served import approve_all, events_of, follow, outcome, said, serving, start
 from trivium import Agent
 from trivium.actions import tool
@@ -22,21 +18,6 @@ from trivium.journal import Journal
 from trivium.serving._approvals import Approvals
 from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore
 from trivium.testing import ScriptedModel, call_tool
-
-_numbers = count()
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    with postgres_server() as server:
-        yield server.get_uri()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def journal(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "runs.db")
-    return postgres_place(request.getfixturevalue("database"), f"forgotten{next(_numbers)}").name
 
 
 def paused(client: Any, **body: Any) -> str:

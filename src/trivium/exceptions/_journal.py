@@ -8,7 +8,7 @@ from trivium.exceptions._root import TriviumError
 class JournalError(TriviumError):
     """A journal cannot be used, or a run in it cannot go on.
 
-    `run_id` is "" where no run is concerned, and `place` where it is not the journal at that place that cannot be used.
+    `run_id` is the run that is concerned, and `place` the journal that cannot be used; "" where there is none.
     """
 
     def __init__(self, message: str, run_id: str = "", place: str = "") -> None:

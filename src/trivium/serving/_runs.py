@@ -392,7 +392,7 @@ class Runs:
         """
         loops = [self._sweep, self._watch.watch]
         if self.served:
-            with suppress(UnknownRunError):
+            with suppress(UnknownRunError):  # there is none of this id, but the journal is opened
                 await run_in_worker(partial(self.journal.info, ""))
             await run_in_worker(self.store.database.join)
             await self._take_up_abandoned()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from trivium.commander import TaskNode
 from trivium.commander.lowlevel import node_name
@@ -44,7 +44,7 @@ class ServedRun:
     @property
     def ends_with_client(self) -> bool:
         """Whether it ends with its client: as long as nobody was asked for an approval, who may answer elsewhere."""
-        return self.request.body["of_client"] and all(each["kind"] != "paused" for each in self.log.events)
+        return ends_with_client(self.request, self.log.events)
 
     def place(self) -> str:
         """Return where it is at work, for a log: the names from its root to a node that has none below it."""
@@ -76,6 +76,11 @@ async def ended(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS) -
         Failure: it has failed or was cancelled, or the server shuts down.
     """
     return done([event async for event in followed(run, after, until)][-1])
+
+
+def ends_with_client(request: RunRequest, events: Sequence[JSONObject]) -> bool:
+    """Return whether a run with these events ends with its client; see `ServedRun.ends_with_client`."""
+    return request.body["of_client"] and all(each["kind"] != "paused" for each in events)
 
 
 async def followed(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS) -> AsyncGenerator[JSONObject]:

@@ -34,7 +34,7 @@ from trivium.serving._conversation import client_messages, session_id_of
 from trivium.serving._log import EventLog, EventWriter
 from trivium.serving._memories import Memories
 from trivium.serving._metrics import Metrics
-from trivium.serving._served_run import ServedRun
+from trivium.serving._served_run import ServedRun, ends_with_client
 from trivium.serving._store import CLOCK_STEP, RunRequest, RunState, RunStore
 from trivium.serving._tasks import Background
 from trivium.serving._watch import Watch
@@ -139,10 +139,8 @@ class Work:
 
     async def is_left(self, request: RunRequest) -> bool:
         """Return whether a run is that of a client that has gone: nobody was asked, who may answer elsewhere."""
-        if not request.body["of_client"]:
-            return False
-        events = await run_in_worker(partial(self._store.events, request.id))
-        return all(each["kind"] != "paused" for each in events)
+        is_of_client = request.body["of_client"]  # few are: of others no event is read
+        return is_of_client and ends_with_client(request, await run_in_worker(partial(self._store.events, request.id)))
 
     def begin(self, run: ServedRun, is_reserved: bool = False) -> None:
         """Begin to work on a run that this server has claimed."""
