@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 
 from trivium.exceptions import ConfigurationError, NoModelError
@@ -62,8 +63,18 @@ def resolve(model: ModelProtocol | str | None = None, base_url: str | None = Non
         return OpenAIModel(model, base_url=base_url)
     if model in (store := ModelStore()):
         return LocalModel(model)
-    hint = f"did you mean {near!r}? Else " if (near := store.nearest(model)) else ""
+    hint = f"did you mean {near!r}? Else " if (near := _meant(model, store)) else ""
     raise ConfigurationError(f"{model!r} names no model: {hint}give {FORMS}")
+
+
+def _meant(model: str, store: ModelStore) -> str:
+    """Return the name that was probably meant: of a misspelt provider, or of the one that makes such models."""
+    provider, _, name = model.partition(":")
+    if name and (near := difflib.get_close_matches(provider.lower(), PROFILES, n=1, cutoff=0.85)):
+        return f"{near[0]}:{name}"
+    makers = {profile.default.partition("-")[0]: profile.name for profile in PROFILES.values() if profile.default}
+    maker = makers.get(model.partition("-")[0])
+    return f"{maker}:{model}" if maker and not name else store.nearest(model)
 
 
 def _of_provider(profile: Profile, name: str, base_url: str | None) -> ModelProtocol:
