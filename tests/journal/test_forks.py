@@ -11,7 +11,7 @@ import pytest
 from journal._places import Place
 from trivium import Agent
 from trivium.exceptions import RunInputError
-from trivium.journal import Journal
+from trivium.journal import Journal, RunInfo
 from trivium.testing import ScriptedModel
 
 
@@ -33,3 +33,14 @@ def test_forks_that_are_made_at_once_have_names_of_their_own(place: Place):
         assert [answer for _, answer in made] == [f"answer {number}" for number in range(4)]
         with pytest.raises(RunInputError, match="already"):
             journal.view("a").fork("a-fork-1")
+
+
+def test_a_fork_of_the_next_name_that_was_made_meanwhile_stays_as_it_is(place: Place, monkeypatch: pytest.MonkeyPatch):
+    with closing(Journal(place.name)) as journal:
+        Agent(ScriptedModel(["hello"]))("hi", run_id="a", journal=journal)
+        journal.view("a").fork(at="Agent/model", edit="first").resume(Agent(ScriptedModel([])))
+        before = journal.view("a-fork-1").info
+        with monkeypatch.context() as patch:
+            patch.setattr(journal, "runs", list[RunInfo])  # as they were seen before it was made
+            assert journal.view("a").fork(at="Agent/model", edit="second").id == "a-fork-2"
+        assert journal.view("a-fork-1").info == before

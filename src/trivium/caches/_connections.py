@@ -31,7 +31,7 @@ class SQLiteConnections:
     def __init__(self, path: Path, busy_seconds: float, prepare: Callable[[Connection], None]) -> None:
         self.path, self._busy_seconds, self._prepare = path, busy_seconds, prepare
         self._idle = _Idle()
-        finalize(self, self._idle.close).atexit = False
+        finalize(self, self._idle.close)
 
     @contextmanager
     def use(self) -> Generator[Connection]:

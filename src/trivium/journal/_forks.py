@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, cast
 
 from trivium.exceptions import UnknownNodeError
 from trivium.journal._codec import Codec, notes_in, with_notes
-from trivium.journal._owners import Caller
-from trivium.journal._store import Entry, RunInfo, Store, Writing
+from trivium.journal._store import Entry
 from trivium.journal._tree import RunNode
 from trivium.schema import ToolCall
 from trivium.schema.lowlevel import EDITED
@@ -142,30 +140,3 @@ def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
-
-
-def has_added_fork(
-    store: Store, own: str, origin: RunInfo, digest: str, begun: Mapping[str, Any], entries: Sequence[Entry]
-) -> bool:
-    """Add a run that goes on from records of another one, and return True; False: there is a run of its id.
-
-    Args:
-        store: the store of both.
-        own: its id.
-        origin: the other run.
-        digest: the digest of the input.
-        begun: what it begins with.
-        entries: its records.
-    """
-    root = origin.root
-    epoch, _ = store.begin(own, root, digest, Caller.here())
-    try:
-        if is_new := epoch == 1:
-            first = Entry(0, "begin", root, "", root, "", json.dumps(begun, ensure_ascii=False), time.time())
-            kept = [first, *(each for each in entries if each.kind != "begin")]
-            store.append(own, epoch, Writing(store.seal.link(own, kept, None)), is_durable=True)
-            store.share(own, origin.id)
-        store.end(own, epoch, "stopped")
-    finally:
-        store.leave(own, epoch)
-    return is_new

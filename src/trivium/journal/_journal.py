@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
@@ -21,9 +22,7 @@ from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
     NestedRunError,
-    RunAliveError,
     RunInputError,
-    RunTakenOverError,
     UnknownNodeError,
 )
 from trivium.journal._approvals import PendingApproval, decisions_on, pending_in
@@ -32,7 +31,6 @@ from trivium.journal._codec import Codec
 from trivium.journal._detail import MOST_BEFORE, describe_node, read_input
 from trivium.journal._digests import Digests
 from trivium.journal._fingerprints import Changes
-from trivium.journal._forks import has_added_fork
 from trivium.journal._outline import RunOutline, outline_of
 from trivium.journal._places import run_store_at
 from trivium.journal._queues import (
@@ -317,15 +315,13 @@ class Journal:
         Raises:
             RunInputError: there is a run of that id.
         """
+        first = Entry(0, "begin", origin.root, "", origin.root, "", json.dumps(begun, ensure_ascii=False), time.time())
+        records, seal = [first, *(each for each in entries if each.kind != "begin")], self._store.seal
         taken = {each.id for each in self.runs()}
         numbered = (name for at in count(1) if (name := f"{origin.id}-fork-{at}") not in taken)
         for own in numbered if run_id is None else [run_id]:
-            try:
-                if own not in taken and has_added_fork(self._store, own, origin, digest, begun, entries):
-                    return self.view(own)
-            except (RunAliveError, RunTakenOverError):  # another fork has begun by this name at the same moment
-                if run_id is not None:
-                    raise
+            if own not in taken and self._store.add_fork(own, origin, digest, seal.link(own, records, None)):
+                return self.view(own)
         raise RunInputError(f"there is a run {run_id!r} already: give the fork an id of its own", run_id or "")
 
     def forget(self, run_id: str | None = None, *, session_id: Hashable = None) -> int:

@@ -278,11 +278,17 @@ class PostgresRunStore:
         with self.connections.use("") as connection:
             return checked_parts([*map(Part._make, connection.execute(_PARTS, (digest,)))], digest)
 
-    def share(self, run_id: str, other: str) -> None:
-        """Have a run refer to all that another one refers to."""
-        with self.connections.use(run_id) as connection:
-            query = "INSERT INTO trivium_head SELECT %s, part FROM trivium_head WHERE run = %s ON CONFLICT DO NOTHING"
-            connection.execute(query, (run_id, other))
+    def add_fork(self, run_id: str, origin: RunInfo, digest: str, entries: Sequence[Entry]) -> bool:
+        """Add a run that has stopped, at once and whole; see `Store.add_fork`."""
+        now, owner = time.time(), own_process(self._token, Caller.here())
+        values = (run_id, origin.root, digest, owner, now, now)
+        added = "INSERT INTO trivium_run VALUES (%s, %s, %s, 'stopped', 1, %s, %s, %s, '', '') ON CONFLICT DO NOTHING"
+        shared = "INSERT INTO trivium_head SELECT %s, part FROM trivium_head WHERE run = %s ON CONFLICT DO NOTHING"
+        with self.connections.use(run_id) as connection, connection.transaction():
+            if is_new := connection.execute(added, values).rowcount == 1:
+                self._append(connection, run_id, 1, Writing(entries), True)
+                connection.execute(shared, (run_id, origin.id))
+        return is_new
 
     def forget(self, run_id: str) -> bool:
         """Delete a run and its records, and the parts that no other run refers to; see `Store.forget`."""

@@ -88,8 +88,9 @@ class _ReplayStore:
         """Return the records of a node, of the one above it, and those before it."""
         return entries_near(self._kept, node, most)
 
-    def share(self, run_id: str, other: str) -> None:
-        """Do nothing."""
+    def add_fork(self, run_id: str, origin: RunInfo, digest: str, entries: Sequence[Entry]) -> bool:
+        """Add nothing."""
+        return False
 
     def forget(self, run_id: str) -> bool:
         """Delete nothing."""

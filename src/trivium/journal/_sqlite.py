@@ -282,10 +282,19 @@ class SQLiteRunStore:
         with _typed_errors(self.path, ""), self._connections.use() as database:
             return checked_parts([*map(Part._make, database.execute(_PARTS, (digest,)))], digest)
 
-    def share(self, run_id: str, other: str) -> None:
-        """Have a run refer to all that another one refers to."""
-        with self._writing(run_id) as database:
-            database.execute("INSERT OR IGNORE INTO head SELECT ?, part FROM head WHERE run = ?", (run_id, other))
+    def add_fork(self, run_id: str, origin: RunInfo, digest: str, entries: Sequence[Entry]) -> bool:
+        """Add a run that has stopped, at once and whole; see `Store.add_fork`."""
+        now, owner = time.time(), own_process(self._token, Caller.here())
+        values = (run_id, origin.root, digest, "stopped", 1, owner, now, now, "", "")
+        with self._writing(run_id, is_durable=True) as database:
+            added = "INSERT OR IGNORE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            if is_new := database.execute(added, values).rowcount == 1:
+                self._append(database, Appending(run_id, 1, Writing(entries), is_durable=True))
+                shared = "INSERT OR IGNORE INTO head SELECT ?, part FROM head WHERE run = ?"
+                database.execute(shared, (run_id, origin.id))
+        if is_new:
+            self._note(run_id, entries[-1])
+        return is_new
 
     def forget(self, run_id: str) -> bool:
         """Delete a run and its records, and the parts that no other run refers to; see `Store.forget`."""

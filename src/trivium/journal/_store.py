@@ -314,8 +314,15 @@ class Store(Protocol):
         """
         ...
 
-    def share(self, run_id: str, other: str) -> None:
-        """Have a run refer to all that another one refers to."""
+    def add_fork(self, run_id: str, origin: RunInfo, digest: str, entries: Sequence[Entry]) -> bool:
+        """Add a run that has stopped and begins as another one did, at once and whole; False: there is one of its id.
+
+        Args:
+            run_id: its id.
+            origin: the other one, to whose parts it refers too.
+            digest: the digest of the input.
+            entries: its records.
+        """
         ...
 
     def forget(self, run_id: str) -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
+from weakref import finalize
 
 from pydantic import Field
 
@@ -377,6 +378,7 @@ class _Memory:
         with self._lock:
             if self._connection is None:
                 self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+                finalize(self, self._connection.close)
                 self._prepare(self._connection)
             yield self._connection
 
