@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from weakref import finalize
 
 from trivium.exceptions import StoreBusyError, StoreError
 
@@ -61,6 +62,7 @@ class FolderLock:
                 self._folder,
             ) from None
         self._held = held
+        finalize(self, _close, held, self._pid).atexit = False  # what was opened under it may still be open then
 
     def release(self) -> None:
         """Release the lock."""
@@ -72,3 +74,8 @@ class FolderLock:
         return StoreError(
             f"the store {self._folder} cannot be used ({error}): give a folder that can be written", self._folder
         )
+
+
+def _close(held: Connection, pid: int) -> None:
+    if pid == os.getpid():
+        held.close()
