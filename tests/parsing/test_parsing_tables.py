@@ -82,6 +82,7 @@ def test_whatever_a_table_is_its_letters_and_lines_are_kept(text: str) -> None:
         ("\n\na;b\n1;2;3\n", "a | b\na: 1 | b: 2 | 3\n"),
         ('a,b\n"open,1\nc,2\n', 'a | b\na: "open | b: 1\na: c | b: 2\n'),
         ('a,b\n5" disk,1\n', 'a | b\na: 5" disk | b: 1\n'),
+        ("sep=;\na;b,c\n1;2,3\n", "a | b,c\na: 1 | b,c: 2,3\n"),
         ('"a, b",c\n1,2\n', "a, b | c\na, b: 1 | c: 2\n"),
         ("a\x0bb,c\n1\u2028,2\n", "a b | c\na b: 1 | c: 2\n"),
     ],

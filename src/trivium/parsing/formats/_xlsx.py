@@ -12,7 +12,7 @@ from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._lines import split_line_marks, with_line_mark
-from trivium.parsing.formats._packages import read_properties, reading_package
+from trivium.parsing.formats._packages import open_workbook, read_properties, reading_package
 from trivium.parsing.formats._rows import column_names, row_line
 
 _BYTES_A_CELL = 4  # size of a cell for the limit: a few bytes can stand for thousands of empty ones
@@ -31,13 +31,13 @@ def parse_xlsx(original: Original) -> Parsed:
         MissingExtraError: openpyxl is not installed.
     """
     try:
-        import openpyxl
+        import openpyxl as _  # noqa: F401
     except ImportError:
         raise MissingExtraError("openpyxl", "documents") from None
     parts: list[str] = []
     pages: list[int] = []
     with reading_package(original, "XLSX"):
-        book: Any = openpyxl.load_workbook(BytesIO(original.data), read_only=True, data_only=True)
+        book = open_workbook(BytesIO(original.data))
         size = 0
         for sheet in book.worksheets:
             pages.append(size)
