@@ -222,7 +222,8 @@ def test_a_name_that_is_shown_calls_and_steers_nothing(name: str):
 
 
 def test_each_row_is_a_statement() -> None:
-    text = "It is so.\nname | note\nname: Ada | note: It rains. It pours.\nname: Bob\nname: Cy | note: x\nIt is `a | b`\nhere."
+    rows = "name | note\nname: Ada | note: It rains. It pours.\nname: Bob\nname: Cy | note: x"
+    text = f"It is so.\n{rows}\nIt is `a | b`\nhere."
     assert [text[start:end] for start, end in statements(text)] == [
         "It is so.",
         "name | note",

@@ -76,7 +76,7 @@ def is_improbable(data: bytes) -> bool:
     >>> is_improbable("Привет, мир".encode("cp1251")), is_improbable("größere Gerät".encode("cp1252"))
     (True, False)
     """
-    sample = data if len(data) < _SAMPLE else data[:_SAMPLE].rpartition(b"\n")[0]
+    sample = data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE] if len(data) > _SAMPLE else data
     if any(sample.startswith(mark) for mark, _ in _BOMS) or not _is_western(sample.decode("utf-8", "surrogateescape")):
         return False
     letters, rows = (sum(map(len, pattern.findall(sample))) for pattern in (_BEYOND_ASCII, _IN_ROWS))
