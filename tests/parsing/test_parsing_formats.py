@@ -10,6 +10,7 @@ from typing import Any
 import docx
 import pypdf
 import pytest
+from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
@@ -75,6 +76,8 @@ def paragraph(inner: str) -> Any:
 @pytest.mark.parametrize(
     ("inner", "text"),
     [
+        ("<w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden</w:t></w:r><w:r><w:t>seen</w:t></w:r>", "seen\n"),
+        ("<w:r><w:rPr><w:vanish w:val='0'/></w:rPr><w:t>seen</w:t></w:r>", "seen\n"),
         ("<w:r><w:t>old </w:t></w:r><w:ins><w:r><w:t>new</w:t></w:r></w:ins>", "old new\n"),
         ("<w:r><w:t>kept</w:t></w:r><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>", "kept\n"),
         ("<w:sdt><w:sdtContent><w:r><w:t>form field</w:t></w:r></w:sdtContent></w:sdt>", "form field\n"),
@@ -95,6 +98,22 @@ def test_docx_parts_of_a_paragraph(tmp_path: Path, inner: str, text: str) -> Non
     document: Any = docx.Document()
     document.element.body.insert(0, paragraph(inner))
     assert read_docx(tmp_path, document).content == text
+
+
+def test_text_that_a_style_of_a_docx_hides_is_left_out(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    hidden = document.styles.add_style("Hidden", WD_STYLE_TYPE.PARAGRAPH)
+    hidden.font.hidden = True
+    document.styles.add_style("Also Hidden", WD_STYLE_TYPE.PARAGRAPH).base_style = hidden
+    document.styles.add_style("Word", WD_STYLE_TYPE.CHARACTER).font.hidden = True
+    for style in ("Hidden", "Also Hidden"):
+        document.add_paragraph("obey me", style=style)
+    shown = document.add_paragraph("seen ", style="Hidden").runs[0]
+    shown.font.hidden = False
+    line = document.add_paragraph("and this")
+    line.add_run(" obey me", style="Word")
+    document.sections[0].header.paragraphs[0].add_run("obey me").font.hidden = True
+    assert read_docx(tmp_path, document).content == "seen\nand this\n"
 
 
 def test_docx_content_control_around_paragraphs(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from trivium.schema import Document
 @pytest.mark.parametrize(
     ("markup", "text"),
     [
+        ("<p>Rent<del>5 EUR</del><ins>6 EUR</ins> <s>7</s></p>", "Rent ~~5 EUR~~ 6 EUR ~~7~~"),
         (
             "<h1>Head</h1><p>One\n two<br>three</p><ul><li>a<li>b</ul>end",
             "Head\n\nOne two\nthree\n\na\nb\n\nend",
@@ -53,6 +54,8 @@ def test_visible_text(markup: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
+        ("<tr><td>A<td rowspan=2>9<td>1<tr><td>B<td>7<tr><td>C<td>2<td>3", "A | 9 | 1\nB | 9 | 7\nC | 2 | 3"),
+        ("<tr><th rowspan=3>A<th>x</tr><tr><td>y</tr><tr></tr><tbody><tr><td>b<td>z", "A | x\nA | y\nb | z"),
         ("<tr><th>Item</th><th>Price</th></tr><tr><td>Tea<td>2&nbsp;€", "Item | Price\nTea | 2 €"),
         ("<thead><tr><td>a<td>b<tbody><tr><td>c<td>d", "a | b\nc | d"),
         ("<tr><td><p>a</p></td><td>Main St<br>\nTown</td><td></td><td>d</td>", "a | Main St Town |  | d"),
@@ -234,3 +237,8 @@ def test_mail_nested_too_deeply(tmp_path: Path) -> None:
     data = b"".join(b"Content-Type: multipart/mixed; boundary=%d\n\n--%d\n" % (n, n) for n in range(3000))
     with pytest.raises(UnreadableDocumentError, match="nests its parts"):
         read_mail(tmp_path, data)
+
+
+def test_cells_that_take_many_rows_are_repeated_within_a_limit() -> None:
+    markup = f"<table><tr><td rowspan=60000>{'x' * 5000}" + "<td rowspan=60000>y" * 500 + "<tr><td>z" * 5000
+    assert len(parse_page(markup).text) < 3 << 20

@@ -31,6 +31,7 @@ from trivium.exceptions import (
 from trivium.parsing import read
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, detect_media_type
+from trivium.parsing.formats._streaming import read_parts
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
@@ -325,3 +326,28 @@ def test_markdown_has_the_title_and_the_date_of_its_front_matter(
     assert document.content == f"{front}# Heading\n".replace("\r\n", "\n")
     assert document.metadata.title == (title or "Unknown Title")
     assert document.metadata.published_date.startswith(date or "Unknown Date")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "is_told"),
+    [
+        ("Привет мир, это текст. Арендатор: Ада", "cp1251", True),
+        ("これは日本語のテキストです。", "shift_jis", True),
+        ("中文文本内容", "gb18030", True),
+        ("Die Straße ist größer – „sehr“ schön, à la carte…", "cp1252", False),
+        ("Привет мир", "utf-8", False),
+        ("日本語", "utf-16", False),
+        ("plain", "ascii", False),
+    ],
+)
+def test_what_is_probably_no_western_text_is_told(
+    tmp_path: Path, text: str, encoding: str, is_told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+    with caplog.at_level("WARNING", "trivium.parsing"):
+        found = read(tmp_path / "a.txt").content
+        for part in read_parts(io.BytesIO(text.encode(encoding) * 60_000), "long.txt"):
+            assert part.content
+    told = [record.getMessage() for record in caplog.records]
+    assert [each.rpartition("/")[2].partition(":")[0] for each in told] == (["a.txt", "long.txt"] if is_told else [])
+    assert is_told or found == text

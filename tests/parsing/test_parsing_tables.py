@@ -8,6 +8,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from trivium.exceptions import DocumentTooLargeError, EmptyDocumentError, Unread
 from trivium.parsing import Locator, read
 from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._json_text import decode_escapes
+from trivium.parsing.formats._number_format import number_text
 from trivium.parsing.formats._reading import read_original
 from trivium.schema import Document
 
@@ -82,6 +84,7 @@ def test_whatever_a_table_is_its_letters_and_lines_are_kept(text: str) -> None:
         ("\n\na;b\n1;2;3\n", "a | b\na: 1 | b: 2 | 3\n"),
         ('a,b\n"open,1\nc,2\n', 'a | b\na: "open | b: 1\na: c | b: 2\n'),
         ('a,b\n5" disk,1\n', 'a | b\na: 5" disk | b: 1\n'),
+        ("sep=;\na;b,c\n1;2,3\n", "a | b,c\na: 1 | b,c: 2,3\n"),
         ('"a, b",c\n1,2\n', "a, b | c\na, b: 1 | c: 2\n"),
         ("a\x0bb,c\n1\u2028,2\n", "a b | c\na b: 1 | c: 2\n"),
     ],
@@ -261,3 +264,45 @@ def test_damaged_and_empty_workbooks() -> None:
     assert sheet(workbook(hide)).content == "other\ny\n"
     with pytest.raises(EmptyDocumentError):
         sheet(workbook(lambda book: book.create_sheet("empty")))
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "text"),
+    [
+        (1234.5, '#,##0.00\\ "€"', "1,234.50 €"),
+        (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"),
+        (1234567.891, "[$EUR] #,##0.00", "EUR 1,234,567.89"),
+        (-1234.5, "$#,##0.00_);[Red]($#,##0.00)", "($1,234.50)"),
+        (-5, '0.00 "EUR";[Red]0.00 "EUR"', "-5.00 EUR"),
+        (0.125, "0.0%", "12.5%"),
+        (0.005, "0.##%", "0.5%"),
+        (1234, "00000", "01234"),
+        (-7, "000", "-007"),
+        (datetime.timedelta(days=1, hours=12), "[h]:mm", "36:00"),
+        (1234.5, "#,##0.00", "1234.5"),
+        (5, "0.00E+00", "5"),
+        (5, "# ?/?", "5"),
+        (5, "General", "5"),
+        (5, '0 "kg"', "5"),
+        (1e300, "0%", "1e+300"),
+    ],
+)
+def test_numbers_are_read_as_excel_shows_them(value: Any, number_format: str, text: str) -> None:
+    def change(book: Any) -> None:
+        book.active["A1"] = value
+        book.active["A1"].number_format = number_format
+
+    assert sheet(workbook(change)).content == f"Sheet\n{text}\n"
+
+
+@given(st.floats() | st.integers(), st.text('0#?,.%;-_*\\"[]$€ EAd/@()', max_size=20) | st.text(max_size=10))
+def test_any_number_format_gives_a_number_or_nothing(value: float, number_format: str) -> None:
+    text = number_text(value, number_format)
+    assert text is None or text == text.strip()
+
+
+@given(st.decimals(-(10**9), 10**9, places=2))
+def test_an_amount_keeps_its_value(amount: Decimal) -> None:
+    text = number_text(float(amount), "#,##0.00 [$€-407]")
+    assert text is not None
+    assert Decimal(text.removesuffix(" €").replace(",", "")) == amount

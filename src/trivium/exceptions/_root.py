@@ -87,7 +87,7 @@ class ArgumentTypeError(ConfigurationError, TypeError):
         known, last = list(known), name.rpartition("_")[2]  # as the "turns" of "max_turns"
         near = get_close_matches(name, known, 1, 0.8) or [each for each in known if each == last]
         near = near or get_close_matches(name, known, 1, 0.5)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}."
         return cls(f"{text} {name}: {hint} {advice}".rstrip(), name)
 
 

@@ -12,6 +12,8 @@ _LONGEST: Final = 400
 MAIL_HEADER: Final = r"(?:From|To|Cc|Date|Subject): "
 """Pattern of the beginning of an e-mail header."""
 # Before a list item, a row, a heading, a header; and at the ellipsis of a narrowed passage.
+_ROW: Final = re.compile(r"(?m)^[^`\n]*? \| .*$")
+"""A line that is a row of a table, as the readers write it."""
 _BORDER: Final = re.compile(rf"(?m:^…\n)|\n(?=[ \t]*(?:[-*•+|#>]|\d+[.)]|\.\.)\s|{MAIL_HEADER})")
 
 
@@ -22,12 +24,22 @@ def statements(text: str) -> Iterator[tuple[int, int]]:
     >>> [text[start:end] for start, end in statements(text)]
     ['It is cold.', 'Put on a hat:', '- red', '- blue']
     """
-    for sentence in sentences(text):
-        start = sentence.start
-        for border in _BORDER.finditer(text, sentence.start, sentence.end):
+    done = 0
+    for row in _ROW.finditer(text):
+        yield from _sentences(text, done, row.start())
+        yield from _pieces(text, *row.span())
+        done = row.end()
+    yield from _sentences(text, done, len(text))
+
+
+def _sentences(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Return the spans of sentences and list items of a part without rows."""
+    for sentence in sentences(text[first:last]):
+        start, end = first + sentence.start, first + sentence.end
+        for border in _BORDER.finditer(text, start, end):
             yield from _pieces(text, start, border.start())
             start = border.end()
-        yield from _pieces(text, start, sentence.end)
+        yield from _pieces(text, start, end)
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trivium.parsing.formats._parsers import parse_original
     from trivium.parsing.formats._pictures import page_pictures
     from trivium.parsing.formats._reading import opening_error, read_original
+    from trivium.parsing.formats._records import declared_separator
     from trivium.parsing.formats._sheets import SheetOrder, sheet_rows
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Tag",
     "check_documents",
     "declared_charset",
+    "declared_separator",
     "decode",
     "escape_unprintable",
     "from_string",
@@ -70,6 +72,7 @@ _HOMES = {
     "Tag": "formats._markup",
     "check_documents": "_chunk",
     "declared_charset": "formats._html",
+    "declared_separator": "formats._records",
     "decode": "formats._decoding",
     "escape_unprintable": "formats._formats",
     "from_string": "_typed_values",

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
+from typing import Any
 
+import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,3 +130,18 @@ def test_the_headers_of_a_mail_are_cited_by_their_own_lines_and_their_names_say_
     assert reading.citation(span, 1).place.endswith(":4")
     assert not reading.supporting_spans("The date is unknown.", [4])
     assert not reading.supporting_spans("It has a subject.", [3])
+
+
+def test_a_row_of_a_table_is_cited_by_itself(tmp_path: Path):
+    rows = [(f"Person{at}", at * 7) for at in range(60)]
+    (tmp_path / "p.csv").write_text("name,amount\n" + "".join(f"{name},{amount}\n" for name, amount in rows))
+    book: Any = openpyxl.Workbook()
+    for row in [("name", "amount"), *rows]:
+        book.active.append(row)
+    book.save(tmp_path / "p.xlsx")
+    for name in ("p.csv", "p.xlsx"):
+        chunk = next(each for each in chunks_of(tmp_path / name) if "Person33" in each.content)
+        reading = Reading("How much has Person33?", [chunk], 10**6)
+        at = next(at for at, each in enumerate(reading.sentences, 1) if "Person33" in each.text)
+        cited = reading.citation((at, at), 1)
+        assert (cited.quote, cited.line, cited.end_line) == ("name: Person33 | amount: 231", 35, 35)

@@ -13,7 +13,7 @@ import pytest
 from trivium import Task
 from trivium.agents.special.sql import RunQueryTool, SQLChatAgent, SQLChatAgentConfig
 from trivium.agents.special.table import TableChatAgent, TableChatAgentConfig
-from trivium.exceptions import ConfigurationError, DatabaseConnectionError, EmptyDocumentError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, DatabaseConnectionError, EmptyDocumentError
 from trivium.llms import LocalModel, ModelStore, Request
 from trivium.testing import ScriptedModel, call_tool
 
@@ -212,3 +212,40 @@ def test_the_small_model_asks_a_database(shop: str, small: LocalModel) -> None:
 def test_the_small_model_asks_a_table(small: LocalModel) -> None:
     agent = TableChatAgent(TableChatAgentConfig(llm=small, data=ROWS))
     assert "127" in agent("What is the sum of total over all rows?").content
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"allowed_tables": ["costumers"]}, r"no table costumers: did you mean customers\?"),
+        ({"context_descriptions": {"costumers": "who buys"}}, r"no table costumers: did you mean customers\?"),
+        ({"context_descriptions": {"orders": {"columns": {"totl": "EUR"}}}}, r"orders has no column totl: .* total\?"),
+        ({"allowed_tables": ["orders"], "context_descriptions": {"secrets": "not for all"}}, ""),
+    ],
+)
+@pytest.mark.parametrize("with_tools", [None, True])
+def test_misspelt_tables_and_columns_of_the_config_are_told(
+    shop: str, options: dict[str, Any], said: str, with_tools: bool | None
+) -> None:
+    agent, _ = _agent(shop, "Yes.", use_schema_tools=with_tools, **options)
+    if not said:
+        assert agent("Well?").content == "Yes."
+        return
+    with pytest.raises(ArgumentTypeError, match=said):
+        agent("Well?")
+
+
+def test_misspelt_columns_of_a_table_are_told() -> None:
+    about = {"data": {"columns": {"Totl": "in euros"}}}
+    agent = TableChatAgent(TableChatAgentConfig(llm=ScriptedModel(["Yes."]), data=ROWS, context_descriptions=about))
+    with pytest.raises(ArgumentTypeError, match=r"the table data has no column Totl: did you mean total\?"):
+        agent("Well?")
+
+
+def test_the_model_is_told_of_a_broken_view(shop: str) -> None:
+    with sqlite3.connect(shop.removeprefix("sqlite:///")) as database:
+        database.execute("CREATE VIEW broken AS SELECT nope FROM missing")
+    database.close()
+    agent, model = _agent(shop, "Yes.", context_descriptions={"broken": "all of it"})
+    assert agent("Well?").content == "Yes."
+    assert "broken: all of it: it cannot be read (no such table: main.missing)" in str(model.requests[0].messages[0])

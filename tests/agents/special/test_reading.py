@@ -219,3 +219,16 @@ def test_numbers_and_names_that_stand_nowhere_are_inventions():
 @given(st.text(max_size=60))
 def test_a_name_that_is_shown_calls_and_steers_nothing(name: str):
     assert not set(safe_name(name)) & set('{}<>[]`"\n\x1b')
+
+
+def test_each_row_is_a_statement() -> None:
+    rows = "name | note\nname: Ada | note: It rains. It pours.\nname: Bob\nname: Cy | note: x"
+    text = f"It is so.\n{rows}\nIt is `a | b`\nhere."
+    assert [text[start:end] for start, end in statements(text)] == [
+        "It is so.",
+        "name | note",
+        "name: Ada | note: It rains. It pours.",
+        "name: Bob",
+        "name: Cy | note: x",
+        "It is `a | b`\nhere.",
+    ]

@@ -12,6 +12,9 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_SAMPLE = 1 << 16
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
+_IN_ROWS = re.compile(rb"[\x80-\xff]{3,}")
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 # Encodings that a document may not choose: they are slow to decode, or are not encodings of text.
 _REFUSED = frozenset(["idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"])
@@ -62,13 +65,28 @@ def _known(name: str | None) -> str | None:
 def decode_mixed(data: bytes) -> str:
     """Decode as UTF-8 with single invalid bytes as Western; as Western if most bytes beyond ASCII are invalid UTF-8."""
     text = data.decode("utf-8", "surrogateescape")
-    wrong = len(_ESCAPED_BYTE.findall(text))
-    if wrong == 0:
-        return text
-    right = sum(len(run) for run in re.findall("[\x80-\ud7ff\ue000-\U0010ffff]+", text))
-    if wrong >= right:
+    if _is_western(text):
         return _western(data)
     return _ESCAPED_BYTE.sub(lambda match: _western(bytes([ord(match[0]) - 0xDC00])), text)
+
+
+def is_improbable(data: bytes) -> bool:
+    """Tell a text that is decoded as Western, though most of its letters beyond ASCII stand side by side.
+
+    >>> is_improbable("Привет, мир".encode("cp1251")), is_improbable("größere Gerät".encode("cp1252"))
+    (True, False)
+    """
+    sample = data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE] if len(data) > _SAMPLE else data
+    if any(sample.startswith(mark) for mark, _ in _BOMS) or not _is_western(sample.decode("utf-8", "surrogateescape")):
+        return False
+    letters, rows = (sum(map(len, pattern.findall(sample))) for pattern in (_BEYOND_ASCII, _IN_ROWS))
+    return 2 * rows > letters
+
+
+def _is_western(text: str) -> bool:
+    """Tell a text that is not UTF-8, in which the bytes that are not are escaped."""
+    wrong = len(_ESCAPED_BYTE.findall(text))
+    return wrong > 0 and wrong >= sum(map(len, re.findall("[\x80-\ud7ff\ue000-\U0010ffff]+", text)))
 
 
 def _western(data: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from io import BytesIO
 from itertools import chain
 from typing import Any, Protocol, cast
@@ -17,6 +17,7 @@ _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _RELATION_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 # Deleted text, the old place of moved text, settings, and the second rendering of a drawing.
 _UNSEEN = frozenset(["del", "moveFrom", "pPr", "rPr", "tblPr", "tcPr", "sectPr", "Fallback"])
+_FALSE = ("0", "false", "off")
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
@@ -47,15 +48,20 @@ def parse_docx(original: Original) -> Parsed:
     with reading_package(original, "DOCX"):
         document: Any = docx.Document(BytesIO(original.data))
         body, part = cast("_Element", document.element.body), document.part
+        hidden = _hidden_styles(document.styles.element)
+        _drop_hidden(body, hidden)
         kinds = ["default", *(["even"] if document.settings.odd_and_even_pages_header_footer else [])]
         sections = list(body.iter(f"{_WORD}sectPr"))  # a section's settings stand at its end
         headers, footers = (
-            (_block_lines_of(part, ids) for ids in dict.fromkeys(_repeated(each, what, kinds) for each in sections))
+            (
+                _block_lines_of(part, ids, hidden)
+                for ids in dict.fromkeys(_repeated(each, what, kinds) for each in sections)
+            )
             for what in ("header", "footer")
         )
         lines: list[str] = []
         length = 0
-        for line in chain(_once(headers), _block_lines(body), _notes(part), _once(footers)):
+        for line in chain(_once(headers), _block_lines(body), _notes(part, hidden), _once(footers)):
             lines.append(line)
             length += len(line)
             if length > original.limit:
@@ -92,17 +98,57 @@ def _repeated(section: _Element, what: str, kinds: list[str]) -> tuple[str, ...]
     return tuple(each.get(_RELATION_ID) or "" for each in references if each.get(f"{_WORD}type") in shown)
 
 
-def _block_lines_of(part: Any, ids: Iterable[str]) -> list[str]:
-    return [line for each in ids for line in _block_lines(part.related_parts[each].element)]
+def _block_lines_of(part: Any, ids: Iterable[str], hidden: Collection[str]) -> list[str]:
+    elements = [part.related_parts[each].element for each in ids]
+    for element in elements:
+        _drop_hidden(element, hidden)
+    return [line for element in elements for line in _block_lines(element)]
 
 
-def _notes(part: Any) -> Iterator[str]:
+def _notes(part: Any, hidden: Collection[str]) -> Iterator[str]:
     from docx.oxml import parse_xml
 
     for relation in part.rels.values():
         if str(relation.reltype).endswith(("/footnotes", "/endnotes")):
-            notes = list(_block_lines(cast("_Element", parse_xml(relation.target_part.blob))))
+            element: Any = parse_xml(relation.target_part.blob)
+            _drop_hidden(element, hidden)
+            notes = list(_block_lines(element))
             yield from ("", *(line for line in notes if line.strip()), "")
+
+
+def _is_hidden(owner: Any) -> bool | None:
+    """Tell whether a run or a style hides its text; None if it says nothing of it."""
+    vanish = owner.find(f"{_WORD}rPr/{_WORD}vanish")
+    return None if vanish is None else vanish.get(f"{_WORD}val") not in _FALSE
+
+
+def _hidden_styles(styles: Any) -> frozenset[str]:
+    """Return the ids of the styles that hide their text, by themselves or by the style that they are based on."""
+    known = {each.get(f"{_WORD}styleId"): each for each in styles.iter(f"{_WORD}style")}
+    hidden = {name for name, style in known.items() if _is_hidden(style)}
+    while based := {
+        name
+        for name, style in known.items()
+        if name not in hidden and _is_hidden(style) is None and _value(style, "basedOn") in hidden
+    }:
+        hidden |= based
+    return frozenset(hidden)
+
+
+def _value(owner: Any, path: str) -> str:
+    found = None if owner is None else owner.find("/".join(_WORD + each for each in path.split("/")))
+    return "" if found is None else str(found.get(f"{_WORD}val"))
+
+
+def _drop_hidden(root: Any, hidden: Collection[str]) -> None:
+    """Remove the runs that Word does not display."""
+    for run in list(root.iter(f"{_WORD}r")):
+        own = _is_hidden(run)
+        if own is None and hidden:
+            paragraph = next(run.iterancestors(f"{_WORD}p"), None)
+            own = _value(run, "rPr/rStyle") in hidden or _value(paragraph, "pPr/pStyle") in hidden
+        if own:
+            run.getparent().remove(run)
 
 
 def _name(element: _Element) -> str:

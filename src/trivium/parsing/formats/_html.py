@@ -47,6 +47,7 @@ _CONTAINERS = frozenset([
 ])
 # fmt: on
 _HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
+_STRUCK = frozenset(["del", "s", "strike"])
 _CELLS = frozenset(["td", "th"])
 _DATED = frozenset(["meta", "time"])
 _DATES = frozenset([
@@ -54,6 +55,7 @@ _DATES = frozenset([
     "dcterms.created", "dcterms.date", "dcterms.issued", "og:published_time", "pubdate", "publish-date",
     "publish_date", "published_time",
 ])  # fmt: skip
+_MOST_REPEATED = 1 << 20  # characters of cells that take several rows
 _DEEPEST_TABLE = 40  # each level copies its text once more
 
 
@@ -131,7 +133,11 @@ class _Table:
     """A table being read: the cells of its open row; `is_layout` if the table only lays out the page."""
 
     def __init__(self) -> None:
-        self.cells: list[str] = []
+        self.cells: list[tuple[str, int]] = []
+        """The texts of the cells, and the number of rows that each takes."""
+        self.spans: dict[int, tuple[str, int]] = {}
+        """The cells of the rows above that reach into this one, by their columns, and how many rows they still take."""
+        self.rows = 1
         self.in_cell = False
         self.is_layout = False
 
@@ -166,6 +172,7 @@ class _Page:
         self._preformatted = 0
         self._heading = 0  # its level, until its first text
         self._hidden: _Hidden | None = None
+        self._repeated = 0  # characters of cells that were repeated, in proportion to the page
 
     def accept(self, token: Tag | str) -> None:
         if self._hidden is not None:
@@ -203,6 +210,8 @@ class _Page:
         if name in _DATED and not tag.is_end:
             self.read_date(tag)
         self._raw = name if name == "title" and not tag.is_end else None
+        if name in _STRUCK:
+            self._lines[-1].write("~~ " if tag.is_end else " ~~", preformatted=False)
         if name in _HEADINGS:
             self._heading = 0 if tag.is_end else int(name[1])
         if name in {"pre", "textarea"}:
@@ -214,10 +223,12 @@ class _Page:
         elif self._tables and name in _CELLS:
             self._end_cell()
             if not tag.is_end:
-                self._tables[-1].in_cell = True
+                self._tables[-1].in_cell, self._tables[-1].rows = True, _row_span(tag)
                 self._lines.append(_Lines())
         elif self._tables and name in {"tr", "tbody", "thead", "tfoot", "caption"}:
             self._end_row()
+            if name != "tr":
+                self._tables[-1].spans.clear()
         elif name in _CELLS or name == "tr":
             self._lines[-1].end_line(1)
 
@@ -244,12 +255,12 @@ class _Page:
             cell = self._lines.pop()
             table.in_cell = False
             table.is_layout = table.is_layout or cell.paragraphs
-            table.cells.append(cell.text())
+            table.cells.append((cell.text(), table.rows))
 
     def _end_row(self) -> None:
         self._end_cell()
         table = self._tables[-1]
-        cells, table.cells = table.cells, []
+        cells, table.cells = self._with_spans(table), []
         filled = [cell for cell in cells if cell.strip()]
         if table.is_layout or len(filled) == 1:
             rows = filled
@@ -261,10 +272,27 @@ class _Page:
             self._lines[-1].write(row, preformatted=True)
         self._lines[-1].end_line(1)
 
+    def _with_spans(self, table: _Table) -> list[str]:
+        """Return the cells of a row, each in its column: those that reach into it from above are repeated."""
+        row, above, table.spans = list[str](), table.spans if table.cells else {}, {} if table.cells else table.spans
+        own = iter(table.cells)
+        while (cell := above.get(len(row)) or next(own, None)) is not None:
+            text, rows = cell
+            self._repeated += len(text) + 3 if len(row) in above else 0
+            if rows > 1 and self._repeated < _MOST_REPEATED:
+                table.spans[len(row)] = text, rows - 1
+            row.append(text)
+        return row
+
     def _end_table(self) -> None:
         self._end_row()
         self._tables.pop()
         self._lines[-1].end_line(2)
+
+
+def _row_span(tag: Tag) -> int:
+    found = tag.attributes().get("rowspan", "") if "rowspan" in tag.rest.lower() else ""
+    return int(found) if found.isascii() and found.isdigit() and len(found) < 6 else 1
 
 
 def is_invisible(tag: Tag) -> bool:

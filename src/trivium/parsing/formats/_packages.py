@@ -7,9 +7,10 @@ import re
 import sys
 import zipfile
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from io import BytesIO
+from typing import Any
 
 from trivium.exceptions import DocumentError
 from trivium.parsing.formats._dates import iso_date
@@ -50,6 +51,29 @@ def reading_package(original: Original, name: str) -> Generator[None]:
             raise MemoryError from None
         what = f"this {name} file is damaged ({error or type(error).__name__})"
         raise original.unreadable(f"{what}; open it and save it as .{name.lower()}") from None
+
+
+def open_workbook(file: Any) -> Any:
+    """Open a workbook with openpyxl for reading row by row; formulas are represented by their saved values.
+
+    Args:
+        file: its path, or its bytes as a file.
+
+    Raises:
+        ImportError: openpyxl is not installed.
+    """
+    from openpyxl.reader.excel import ExcelReader
+
+    reader: Any = ExcelReader(file, read_only=True, data_only=True)
+    read_chartsheet = reader.read_chartsheet
+
+    def read_chartsheet_if_any(*given: Any) -> None:
+        with suppress(AttributeError):  # openpyxl's own, where a sheet of charts is empty
+            read_chartsheet(*given)
+
+    reader.read_chartsheet = read_chartsheet_if_any
+    reader.read()
+    return reader.wb
 
 
 def read_properties(original: Original) -> tuple[str | None, str | None]:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
+from logging import getLogger
 from pathlib import Path
 
 from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableDocumentError
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
+from trivium.parsing.formats._decoding import is_improbable
 from trivium.parsing.formats._formats import IMAGE_MAGIC, Original, Scanning, escape_unprintable, suffix_of
+from trivium.parsing.formats._html import declared_charset
+from trivium.parsing.formats._media_types import EMAIL, PDF
 from trivium.parsing.formats._parsers import parse_original
 from trivium.schema import DocMetaData, Document
 from trivium.schema.lowlevel import checked
 
+_logger = getLogger("trivium.parsing")
+_OTHER_CHARSETS = frozenset([EMAIL, PDF])
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
 _FOREIGN = (b"PK\x03\x04", b"\x1f\x8b", *IMAGE_MAGIC)
 
@@ -86,6 +92,8 @@ def read_original(original: Original, limits: ReadLimits | None = None) -> Docum
         kind, parsed = read_apart(original, limits or ReadLimits())
     else:
         kind, parsed = parse_original(original)
+    if original.charset is None and kind not in _OTHER_CHARSETS and not data.startswith(_FOREIGN):
+        warn_of_encoding(data, original.source)
     metadata = DocMetaData(source=original.source, media_type=kind, pages=parsed.pages, source_lines=parsed.lines)
     metadata.headings = parsed.headings
     metadata.title = parsed.title or metadata.title
@@ -93,6 +101,14 @@ def read_original(original: Original, limits: ReadLimits | None = None) -> Docum
     if parsed.layout is not None:
         return PagedDocument(content=parsed.text, metadata=metadata, layout=parsed.layout, unread_pages=parsed.unread)
     return Document(content=parsed.text, metadata=metadata)
+
+
+def warn_of_encoding(data: bytes, source: str) -> None:
+    """Log a warning where a text is decoded as Western and is probably something else."""
+    if declared_charset(data) is None and is_improbable(data):
+        _logger.warning(
+            "%s: it is read as Western text, but seems to be none: save it as UTF-8", escape_unprintable(source)
+        )
 
 
 def opening_error(error: OSError | ValueError, source: str) -> DocumentError:

@@ -16,6 +16,7 @@ from trivium.parsing.formats._lines import join_lines
 from trivium.parsing.formats._rows import column_names, row_line
 
 _SEPARATORS = ",;\t|"
+_DECLARED = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*', re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 _MOST_LINES = 1000  # lines of one record; a quote that is not closed within them is an ordinary character
 
@@ -56,9 +57,23 @@ def record_lines(lines: Iterable[str], separator: str | None = None) -> Iterator
             names = column_names(cells) if names is None else names
 
 
+def declared_separator(line: str) -> str | None:
+    """Return the separator that the first line of a file declares to Excel, and that is no record; else None.
+
+    >>> declared_separator("sep=;\n"), declared_separator("sep;name\n")
+    (';', None)
+    """
+    declared = _DECLARED.fullmatch(line)
+    return declared[1] if declared else None
+
+
 def _records(lines: Iterator[str], separator: str | None) -> Iterator[Record]:
     ahead: deque[str] = deque()  # lines that were read for a quote that is not closed
-    number = 1
+    first, number = next(lines, ""), 1
+    if declared := declared_separator(first):
+        separator, number = declared, 2
+    else:
+        ahead.append(first)
 
     def next_line() -> str:
         return ahead.popleft() if ahead else next(lines, "")

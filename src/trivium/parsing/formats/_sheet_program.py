@@ -13,7 +13,7 @@ from typing import Any
 from trivium.exceptions import DocumentError, DocumentLimitError, DocumentTooLargeError
 from trivium.parsing.formats._apart import limit_process
 from trivium.parsing.formats._formats import Original
-from trivium.parsing.formats._packages import check_package
+from trivium.parsing.formats._packages import check_package, open_workbook
 from trivium.parsing.formats._sheets import SheetOrder
 
 
@@ -22,8 +22,8 @@ def send_rows() -> None:
     order = SheetOrder(**json.loads(sys.stdin.buffer.readline()))
     limit_process(order.memory, order.seconds)
     try:
-        for row in rows_of(order):
-            write_answer([pack(value) for value in row])
+        for number, row in rows_of(order):
+            write_answer([number, *map(pack, row)])
         write_answer(None)
     except ImportError:
         write_answer({"package": "openpyxl"})
@@ -37,18 +37,17 @@ def send_rows() -> None:
         write_answer({"text": f"{order.file} cannot be read ({error}): it is damaged, or no Excel file"})
 
 
-def rows_of(order: SheetOrder) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows that are not empty."""
-    import openpyxl
-
+def rows_of(order: SheetOrder) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Yield the rows that are not empty, with their numbers."""
     original = Original(b"", order.file, "", order.unpacked_bytes, option="TableLimits(unpacked_bytes=…)")
     with zipfile.ZipFile(order.file) as archive:
         check_package(archive, original)
-    book: Any = openpyxl.load_workbook(order.file, read_only=True, data_only=True)
-    if order.sheet is not None and order.sheet not in book.sheetnames:
-        names = ", ".join(book.sheetnames)
-        raise LookupError(f"{Path(order.file).name} has no sheet {order.sheet!r}; it has {names}")
-    sheet = book[order.sheet] if order.sheet else book.worksheets[0]
+    sheets = {each.title: each for each in open_workbook(order.file).worksheets}
+    if not sheets:
+        raise original.empty()
+    if order.sheet is not None and order.sheet not in sheets:
+        raise LookupError(f"{Path(order.file).name} has no sheet {order.sheet!r}; it has {', '.join(sheets)}")
+    sheet = sheets[order.sheet] if order.sheet else next(iter(sheets.values()))
     sheet.reset_dimensions()
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
         if len(row) > order.columns:
@@ -57,7 +56,7 @@ def rows_of(order: SheetOrder) -> Iterator[tuple[Any, ...]]:
             )
             raise DocumentTooLargeError(f"{text}some, or raise TableLimits(columns=…)", order.file, "columns")
         if any(cell is not None for cell in row):
-            yield row
+            yield number, row
 
 
 def pack(value: object) -> object:

@@ -30,8 +30,8 @@ class SheetOrder(NamedTuple):
     seconds: float
 
 
-def sheet_rows(order: SheetOrder) -> Generator[list[Any]]:
-    """Return the rows that are not empty; dates and times as `{"date": "2024-03-01"}`.
+def sheet_rows(order: SheetOrder) -> Generator[tuple[int, list[Any]]]:
+    """Return the rows that are not empty, with their numbers; dates and times as `{"date": "2024-03-01"}`.
 
     Raises:
         DocumentLimitError: the sheet reaches a limit.
@@ -53,7 +53,7 @@ def sheet_rows(order: SheetOrder) -> Generator[list[Any]]:
                     return
                 if isinstance(row, dict):
                     raise _error(order, row)
-                yield row
+                yield row[0], row[1:]
         except BrokenPipeError:
             raise source.unreadable("the process that reads it has ended") from None
         finally:

@@ -14,7 +14,7 @@ from trivium.parsing.formats._formats import Original, detect_media_type, suffix
 from trivium.parsing.formats._json_text import decode_escapes
 from trivium.parsing.formats._lines import LinePairs, join_lines
 from trivium.parsing.formats._media_types import CSV, JSON_LINES, PLAIN, TSV
-from trivium.parsing.formats._reading import opening_error, read_original
+from trivium.parsing.formats._reading import opening_error, read_original, warn_of_encoding
 from trivium.parsing.formats._records import record_lines
 from trivium.schema import DocMetaData, Document
 
@@ -105,6 +105,7 @@ def _texts(file: IO[bytes], head: bytes, source: str) -> Iterator[str]:
     if wide is not None:
         yield from map(tidy, decode_wide(file, head, source, wide))
         return
+    warn_of_encoding(head, source)
     held = head
     while held:
         cut = len(held) if len(held) < _PART else cut_offset(held)

@@ -12,7 +12,8 @@ from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._lines import split_line_marks, with_line_mark
-from trivium.parsing.formats._packages import read_properties, reading_package
+from trivium.parsing.formats._number_format import duration_text, number_text
+from trivium.parsing.formats._packages import open_workbook, read_properties, reading_package
 from trivium.parsing.formats._rows import column_names, row_line
 
 _BYTES_A_CELL = 4  # size of a cell for the limit: a few bytes can stand for thousands of empty ones
@@ -31,13 +32,13 @@ def parse_xlsx(original: Original) -> Parsed:
         MissingExtraError: openpyxl is not installed.
     """
     try:
-        import openpyxl
+        import openpyxl as _  # noqa: F401
     except ImportError:
         raise MissingExtraError("openpyxl", "documents") from None
     parts: list[str] = []
     pages: list[int] = []
     with reading_package(original, "XLSX"):
-        book: Any = openpyxl.load_workbook(BytesIO(original.data), read_only=True, data_only=True)
+        book = open_workbook(BytesIO(original.data))
         size = 0
         for sheet in book.worksheets:
             pages.append(size)
@@ -64,11 +65,11 @@ def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
     above = 0
     cells = 0
     sheet.reset_dimensions()  # the size in the file may be wrong, and every row would be padded to it
-    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+    for number, row in enumerate(sheet.iter_rows(), 1):
         cells += 1 + len(row)
         if cells * _BYTES_A_CELL > original.limit:
             raise original.too_large("more cells, most of them empty,")
-        values = [cell_text(value) for value in row]
+        values = [cell_text(cell.value, cell) for cell in row]
         if not any(values):
             continue
         if name:
@@ -80,14 +81,25 @@ def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
             above += 1
 
 
-def cell_text(value: object) -> str:
-    """Return the value of a cell as people write it."""
+def cell_text(value: object, cell: Any = None) -> str:
+    """Return the value of a cell as people write it; the cell has the format of a number."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).upper()
+    if isinstance(value, datetime.timedelta):
+        return duration_text(value)
+    if isinstance(value, int | float) and (shown := number_text(value, _number_format(cell))) is not None:
+        return shown
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
     if isinstance(value, datetime.datetime | datetime.date):
         return iso_date(value) or ""
     return tidy(str(value)).strip()
+
+
+def _number_format(cell: Any) -> str:
+    try:
+        return str(cell.number_format)
+    except (AttributeError, LookupError):  # it names a style that is not in the file
+        return ""

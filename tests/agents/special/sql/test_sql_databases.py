@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import sqlite3
 import time
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from hypothesis import strategies as st
 
 from trivium.agents.special.sql import ReadOnlyDatabase, check_query
 from trivium.exceptions import (
+    ArgumentTypeError,
     ConfigurationError,
     DatabaseConnectionError,
     QueryError,
@@ -198,3 +202,69 @@ def test_what_is_no_database_is_refused_with_advice() -> None:
             ReadOnlyDatabase(url)
     with pytest.raises(ConfigurationError, match="at least 1"):
         ReadOnlyDatabase("sqlite:///x.db", max_rows=0)
+
+
+def _sqlite(folder: Path, script: str, **options: Any) -> ReadOnlyDatabase:
+    database = sqlite3.connect(folder / "own.db")
+    database.executescript(script)
+    database.close()
+    return ReadOnlyDatabase(f"sqlite:///{folder}/own.db", **options)
+
+
+def test_a_broken_view_is_named_and_hides_no_other_table(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    database = _sqlite(tmp_path, "CREATE TABLE item (name TEXT); CREATE VIEW broken AS SELECT nope FROM missing")
+    with caplog.at_level(logging.WARNING, "trivium.agents"):
+        broken, item = database.tables(described=True)
+    assert (broken.name, broken.columns, [each.name for each in item.columns]) == ("broken", (), ["name"])
+    assert "missing" in broken.problem
+    assert not item.problem
+    assert "broken" in caplog.text
+    assert database.query("SELECT count(*) FROM item").rows == [(0,)]
+
+
+def test_bytes_that_are_no_utf8_hide_no_row(tmp_path: Path) -> None:
+    script = "CREATE TABLE t (name TEXT); INSERT INTO t VALUES ('ok'), (CAST(x'4dfc6c6c6572' AS TEXT))"
+    database = _sqlite(tmp_path, script)
+    assert database.query("SELECT name FROM t").rows == [("ok",), ("M\ufffdller",)]
+
+
+VIRTUAL = """
+    CREATE TABLE secret (word TEXT);
+    INSERT INTO secret VALUES ('swordfish');
+    CREATE VIRTUAL TABLE note USING fts5(body);
+    INSERT INTO note VALUES ('hello'), ('world');
+    CREATE VIRTUAL TABLE older USING fts4(body);
+    INSERT INTO older VALUES ('hello');
+    CREATE VIRTUAL TABLE area USING rtree(id, low, high);
+    INSERT INTO area VALUES (1, 0, 2), (2, 5, 6);
+    CREATE VIRTUAL TABLE pages USING dbstat;
+    CREATE VIRTUAL TABLE beyond USING fts5(word, content='secret');
+    INSERT INTO beyond (beyond) VALUES ('rebuild');
+"""
+
+
+@pytest.mark.parametrize("tables", [None, ["note", "older", "area", "beyond"]])
+def test_virtual_tables_are_read_and_what_they_are_kept_in_is_not_shown(
+    tmp_path: Path, tables: list[str] | None
+) -> None:
+    database = _sqlite(tmp_path, VIRTUAL, tables=tables)
+    shown = ["area", "beyond", "note", "older", *(["secret"] if tables is None else [])]
+    assert [each.name for each in database.tables(described=True)] == shown
+    for _ in range(2):
+        assert database.query("SELECT body FROM note").rows == [("hello",), ("world",)]
+        assert database.query("SELECT body FROM note WHERE note MATCH 'world' ORDER BY rank").rows == [("world",)]
+        assert database.query("SELECT body FROM older WHERE body MATCH 'hello'").rows == [("hello",)]
+        assert database.query("SELECT id FROM area WHERE low > 3").rows == [(2,)]
+    for sql in ("SELECT * FROM note_content", "SELECT * FROM pages", "SELECT * FROM area_node"):
+        assert _error(database.query, sql) is QueryRefusedError
+    for sql in ("INSERT INTO note VALUES ('x')", "DELETE FROM area", "SELECT * FROM pages", "PRAGMA table_list"):
+        assert _error(database._run, sql, 5) is QueryError
+    if tables is not None:  # a table of texts that stand in another shows nothing of it
+        assert _error(database._run, "SELECT * FROM beyond", 5) is QueryError
+        assert _error(database._run, "SELECT * FROM secret", 5) is QueryError
+
+
+def test_a_misspelt_table_that_may_be_read_is_told(tmp_path: Path) -> None:
+    database = _sqlite(tmp_path, "CREATE TABLE orders (id INTEGER)", tables=["order"])
+    with pytest.raises(ArgumentTypeError, match=r"there is no table order: did you mean orders\?"):
+        database.tables()

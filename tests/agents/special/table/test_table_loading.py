@@ -18,6 +18,7 @@ from trivium.exceptions import (
     EmptyDocumentError,
     UnreadableDocumentError,
 )  # fmt: skip
+from trivium.parsing import read
 
 GOOD, GOOD_ROWS = "name,city,amount\n" + "Ada,Oslo,1\n" * 100, [("Ada", "Oslo", 1)] * 100
 
@@ -92,6 +93,8 @@ def test_text_files_are_read_as_they_come(
         ("Sales, all of them\n\na,b,c\n1,2,3\n", [(1, 2, 3)]),
         ("\n\na,b\n1\n", [(1, None)]),
         ('"name, first"\nAda\n', [("Ada",)]),
+        ("sep=;\na;b\n1,5;2\n", [("1,5", 2)]),
+        ("sep=:\r\na:b\r\n1:2\r\n", [(1, 2)]),
         ("a,b\n" + "1,2\n" * 30_000 + "3,\"x, y\"\n", [(1, "2")] * 30_000 + [(3, "x, y")]),
     ],
 )  # fmt: skip
@@ -266,3 +269,77 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 1_100, f"{done.stdout} MB"
+
+
+@pytest.mark.parametrize(
+    ("dates", "is_date"),
+    [
+        (["01/02/2024", "03/04/2024"], False),
+        (["01/02/2024 10:00:00", "03/04/2024 11:30:00"], False),
+        (["01-02-03", "04-05-06"], False),
+        (["01/02/2024", "25/04/2024"], True),
+        (["01/02/2024", "04/25/2024"], True),
+        (["02/02/2024", "05/05/2024"], True),
+        (["01.02.2024", "03.04.2024"], True),
+        (["2024-01-02", "2024-03-04"], True),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "last\n"])
+def test_dates_that_could_be_others_stay_as_they_are_written(
+    tmp_path: Path, dates: list[str], is_date: bool, end: str
+) -> None:
+    rows = "".join(f"{each},1\n" for each in dates)
+    path = _saved(tmp_path, "data.csv", f"Paid On,Amount\n{rows}" + (f",{end}" if end else ""))
+    kind, first = _read(path, "SELECT typeof(paid_on), CAST(paid_on AS VARCHAR) FROM data")[0]
+    assert (kind in ("DATE", "TIMESTAMP")) is is_date
+    assert is_date or first == dates[0]
+
+
+def _workbook(folder: Path, *rows: list[Any]) -> Path:
+    from openpyxl import Workbook
+
+    book: Any = Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(folder / "data.xlsx")
+    return folder / "data.xlsx"
+
+
+TABLE: list[list[Any]] = [["Name", "City", "Sold"], ["Ada", "Oslo", 10], ["Bo", None, 5]]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        [["Quarterly report"], []],
+        [["Quarterly report"]],
+        [[], [None, "Report"], ["of 2024"], []],
+        [["Report", "2024"], []],
+    ],
+)
+def test_a_title_above_a_sheets_headers_is_left_out(tmp_path: Path, title: list[list[Any]]) -> None:
+    assert _read(_workbook(tmp_path, *title, *TABLE)) == [("Ada", "Oslo", 10), ("Bo", None, 5)]
+
+
+def test_a_row_of_a_sheet_that_is_too_long_is_named(tmp_path: Path) -> None:
+    for rows in (
+        [["Name", "City"], ["Ada", "Oslo", 10]],
+        [["Name", "City"], [], ["Ada", "Oslo", 10]],
+        [["Id"], [1, 2]],
+    ):
+        with pytest.raises(UnreadableDocumentError, match=rf"row {len(rows)} has . values, and there are . headers"):
+            ReadOnlyTables(_workbook(tmp_path, *rows))
+    assert _read(_workbook(tmp_path, ["Id"], [1], [], [2])) == [(1,), (2,)]
+
+
+def test_a_sheet_of_charts_is_no_table(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book: Any = Workbook()
+    book.active.append(["Id"])
+    book.create_chartsheet("Chart", 0)
+    book.save(tmp_path / "data.xlsx")
+    assert _read(tmp_path / "data.xlsx") == []
+    assert read(tmp_path / "data.xlsx").content == "Sheet\nId\n"
+    with pytest.raises(ConfigurationError, match="it has Sheet"):
+        ReadOnlyTables(tmp_path / "data.xlsx", sheet="Chart")

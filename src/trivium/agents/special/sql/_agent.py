@@ -11,7 +11,7 @@ from trivium.actions import ToolMessage
 from trivium.agents._typed import T_co
 from trivium.agents.special._query_agent import QueryAgent, QueryAgentConfig
 from trivium.agents.special.sql._database import ReadOnlyDatabase
-from trivium.agents.special.sql._schema import Table
+from trivium.agents.special.sql._schema import Table, check_descriptions
 from trivium.agents.special.sql._tools import (
     GetColumnDescriptionsTool,
     GetTableNamesTool,
@@ -102,10 +102,12 @@ class SQLChatAgent(QueryAgent[T_co]):
     # ---- the description of the data
     def describe_data(self) -> str:
         """Describe the tables, or name the tools that do."""
-        kind = f"The database is {self.database.engine.dialect.name}."
+        kind, about = f"The database is {self.database.engine.dialect.name}.", self.config.context_descriptions
+        chosen = [each.full_name for each in self.database.tables() if about.keys() & {each.full_name, each.name}]
+        check_descriptions(about, self.database.tables(chosen, described=True), self.database.all_names())
         if not self.config.use_schema_tools:
             tables = self.database.tables(described=True)
-            text = describe_tables(tables, self.config.context_descriptions)
+            text = describe_tables(tables, about)
             if self.config.use_schema_tools is False or len(text) <= self.config.max_schema_chars:
                 return f"{kind} These are its tables and columns; -> is the key that a column refers to.\n\n{text}"
         self.offer(GetTableNamesTool, GetTableSchemaTool, GetColumnDescriptionsTool)
@@ -141,7 +143,8 @@ def describe_tables(tables: Collection[Table], descriptions: Mapping[str, Any]) 
     """Write tables and columns for a model, with the program's descriptions of them."""
     parts: list[str] = []
     for table in (_with_descriptions(each, descriptions) for each in tables):
-        lines = [f"{table.full_name}{': ' if table.comment else ''}{table.comment}"]
+        problem = f"it cannot be read ({table.problem})" if table.problem else ""
+        lines = [": ".join(filter(None, (table.full_name, table.comment, problem)))]
         for each in table.columns:
             key, reference = ", key" if each.is_key else "", f" -> {each.refers_to}" if each.refers_to else ""
             comment = f" ({each.comment})" if each.comment else ""

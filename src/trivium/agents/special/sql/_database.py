@@ -19,7 +19,7 @@ from trivium.agents.special.sql._engines import (
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._rules import UNKNOWN_COLUMN, UNKNOWN_TABLE
-from trivium.agents.special.sql._schema import Table, read_columns, read_tables
+from trivium.agents.special.sql._schema import Table, check_names, read_columns, read_tables
 from trivium.agents.special.sql._sqlite import read_only_guard
 from trivium.exceptions import (
     ConfigurationError,
@@ -96,6 +96,7 @@ class ReadOnlyDatabase:
         self.max_rows = max_rows
         self._allowed, self._functions, self._multi_schema = tables, tuple(functions), multi_schema
         self._found: list[Table] | None = None
+        self._there: list[Table] = []
         self._default_schema = ""
 
     def __repr__(self) -> str:
@@ -162,6 +163,7 @@ class ReadOnlyDatabase:
 
         Raises:
             QueryError: one of these names is not among them.
+            ArgumentTypeError: the database has none of a name in its `tables`.
             DatabaseConnectionError: the database cannot be reached.
         """
         found = self._known_tables()
@@ -176,12 +178,22 @@ class ReadOnlyDatabase:
         with self._connection() as connection, self._database_says():
             return read_columns(connection, found)
 
+    def all_names(self) -> list[str]:
+        """Return the names of all tables and views of the database, also of those that may not be read."""
+        self._known_tables()
+        return [each.full_name for each in self._there]
+
     def _known_tables(self) -> list[Table]:
         if self._found is None:
             with self._connection() as connection, self._database_says():
+                is_first = not self._there
                 self._default_schema, found = read_tables(connection, self._multi_schema)
+                self._there = found
                 if self._allowed is not None:
                     allowed = {each.lower() for each in self._allowed}
+                    if is_first:  # later a model would read of the tables that it may not read
+                        known = sorted({name.lower() for each in found for name in self._names(each)})
+                        check_names(sorted(allowed), known, "there is no table")
                     found = [each for each in found if allowed & {name.lower() for name in self._names(each)}]
                 self._found = read_columns(connection, found) if self.dialect == "postgres" else found
         return self._found

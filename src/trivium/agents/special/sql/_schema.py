@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from trivium.agents.special.sql._engines import cause_of, scrub
+from trivium.agents.special.sql._sqlite import virtual_tables
+from trivium.exceptions import ArgumentTypeError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedForeignKeyConstraint
 
+_logger = getLogger("trivium.agents")
 _SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")
 
 
@@ -23,12 +29,16 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table or view; its schema is "" if it is the default one."""
+    """A table or view; its schema is "" if it is the default one.
+
+    `problem` says why its columns cannot be read, as those of a view of a table that is gone.
+    """
 
     name: str
     schema: str
     columns: tuple[Column, ...] = ()
     comment: str = ""
+    problem: str = ""
 
     @property
     def full_name(self) -> str:
@@ -50,33 +60,106 @@ def read_tables(connection: Connection, multi_schema: bool) -> tuple[str, list[T
         names = {*inspector.get_table_names(schema), *inspector.get_view_names(schema)}
         if connection.dialect.name == "postgresql":
             names |= {*inspector.get_materialized_view_names(schema)}
+        if connection.dialect.name == "sqlite":
+            names -= _internal_tables(connection, schema)
         found += [Table(name, "" if schema == default else schema) for name in sorted(names)]
     return default, found
 
 
-def read_columns(connection: Connection, tables: Iterable[Table]) -> list[Table]:
-    """Return the same tables with their columns."""
-    from sqlalchemy import inspect
-    from sqlalchemy.engine.reflection import ObjectKind
+def _internal_tables(connection: Connection, schema: str) -> set[str]:
+    """Return SQLite's tables in which it keeps virtual ones, and the virtual ones of a kind that cannot be read."""
+    quoted = schema.replace('"', '""')
+    made = connection.exec_driver_sql(f'SELECT name, sql FROM "{quoted}".sqlite_master')  # noqa: S608 - quoted
+    found = virtual_tables((str(name), sql) for name, sql in made)
+    return {part for name, parts in found.items() for part in ([name] if parts is None else parts)}
 
-    inspector = inspect(connection)
+
+def read_columns(connection: Connection, tables: Iterable[Table]) -> list[Table]:
+    """Return the same tables with their columns; one that cannot be read says why.
+
+    Raises:
+        SQLAlchemyError: none can be read.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
     by_schema: dict[str, list[Table]] = {}
     for table in tables:
         by_schema.setdefault(table.schema, []).append(table)
     found: list[Table] = []
-    for schema, some in by_schema.items():
-        names, within, kind = [each.name for each in some], schema or None, ObjectKind.ANY
-        columns = inspector.get_multi_columns(schema=within, filter_names=names, kind=kind)
-        keys = inspector.get_multi_pk_constraint(schema=within, filter_names=names, kind=kind)
-        foreign = inspector.get_multi_foreign_keys(schema=within, filter_names=names, kind=kind)
-        for table in some:
-            at = (within, table.name)
-            key = keys.get(at)
-            primary = key["constrained_columns"] if key else ()
-            refers = _references(foreign.get(at) or ())
-            described = tuple(_column(each, primary, refers, connection) for each in columns.get(at, ()))
-            found.append(table._replace(columns=described))
+    for some in by_schema.values():
+        try:
+            found += _read_together(connection, some)
+        except SQLAlchemyError as error:
+            apart = [_read_alone(connection, each) for each in some]
+            if len(some) > 1 and all(each.problem for each in apart):
+                raise error from None
+            found += apart
     return found
+
+
+def _read_alone(connection: Connection, table: Table) -> Table:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        return _read_together(connection, [table])[0]
+    except SQLAlchemyError as error:
+        problem = scrub(cause_of(error), connection.engine.url)
+        _logger.warning("%s is described without columns, since it cannot be read: %s", table.full_name, problem)
+        return table._replace(problem=problem)
+
+
+def _read_together(connection: Connection, some: list[Table]) -> list[Table]:
+    """Read the columns of tables of one schema; any that cannot be read raises an error."""
+    from sqlalchemy import inspect
+    from sqlalchemy.engine.reflection import ObjectKind
+
+    inspector = inspect(connection)
+    names, within, kind = [each.name for each in some], some[0].schema or None, ObjectKind.ANY
+    columns = inspector.get_multi_columns(schema=within, filter_names=names, kind=kind)
+    keys = inspector.get_multi_pk_constraint(schema=within, filter_names=names, kind=kind)
+    foreign = inspector.get_multi_foreign_keys(schema=within, filter_names=names, kind=kind)
+    found: list[Table] = []
+    for table in some:
+        at = (within, table.name)
+        key = keys.get(at)
+        primary = key["constrained_columns"] if key else ()
+        refers = _references(foreign.get(at) or ())
+        # MySQL leaves out a broken view above, and says here what is wrong with it.
+        own = columns[at] if at in columns else inspector.get_columns(table.name, within)
+        found.append(table._replace(columns=tuple(_column(each, primary, refers, connection) for each in own)))
+    return found
+
+
+def check_names(names: Iterable[str], known: Collection[str], text: str) -> None:
+    """Check that names are known.
+
+    Raises:
+        ArgumentTypeError: one is not; its text is followed by the name, and by the closest that is.
+    """
+    for name in names:
+        if name not in known:
+            raise ArgumentTypeError.unknown(name, known, text)
+
+
+def check_descriptions(descriptions: Mapping[str, Any], tables: Iterable[Table], others: Iterable[str] = ()) -> None:
+    """Check that there are the tables and columns that a program describes.
+
+    Args:
+        descriptions: the descriptions, as `context_descriptions`.
+        tables: the tables, with their columns.
+        others: the names of tables whose columns are not checked.
+
+    Raises:
+        ArgumentTypeError: there is no such table, or no such column.
+    """
+    known = {name: each for each in tables for name in (each.full_name, each.name)}
+    check_names(descriptions, {**known, **dict.fromkeys(others)}, "context_descriptions: there is no table")
+    for name, table in known.items():
+        about = descriptions.get(name)
+        if isinstance(about, Mapping) and not table.problem:
+            text = f"context_descriptions: the table {name} has no column"
+            columns = cast("Mapping[str, Any]", about).get("columns") or ()
+            check_names(columns, [each.name for each in table.columns], text)
 
 
 def _references(foreign_keys: Iterable[ReflectedForeignKeyConstraint]) -> dict[str, str]:

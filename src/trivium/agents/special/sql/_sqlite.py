@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,15 @@ from trivium.exceptions import DatabaseConnectionError
 _STEPS: Final = 1000  # of the virtual machine, some microseconds, between two readings of the clock
 _TABLE_FUNCTIONS: Final = ("json_each", "json_tree")
 _OPERATORS: Final = frozenset({"->", "->>"})
+_RTREE: Final = ("node", "parent", "rowid")
+_FTS: Final = ("content", "docsize", "segdir", "segments", "stat")
+_PARTS: Final = {
+    "fts5": ("config", "content", "data", "docsize", "idx"), "fts4": _FTS, "fts3": _FTS, "rtree": _RTREE,
+    "rtree_i32": _RTREE, "geopoly": _RTREE,
+}  # fmt: skip
+"""The ends of the names of the tables in which SQLite keeps a virtual one, for each kind that can be read."""
+_QUOTED: Final = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`[^`]*`|\[[^\]]*\]|[^\s"'`\[])"""
+_VIRTUAL: Final = re.compile(rf"CREATE VIRTUAL TABLE\s+(?:IF NOT EXISTS\s+)?{_QUOTED}+\s+USING\s+(\w+)", re.IGNORECASE)
 _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000,  # bytes of a value and of a row, so that no function fills the memory
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
@@ -37,6 +47,28 @@ def connect_read_only(path: str) -> sqlite3.Connection:
     return database
 
 
+def virtual_tables(made: Iterable[tuple[str, str | None]]) -> dict[str, frozenset[str] | None]:
+    """Return the virtual tables with the tables in which SQLite keeps them; None for a kind that cannot be read.
+
+    Args:
+        made: names and statements of a database, as `sqlite_master` has them.
+
+    Example:
+        >>> found = virtual_tables([("t", "CREATE TABLE t(a)"), ("r", "CREATE VIRTUAL TABLE r USING rtree(id, a, b)")])
+        >>> {name: sorted(parts or ()) for name, parts in found.items()}
+        {'r': ['r_node', 'r_parent', 'r_rowid']}
+    """
+    kinds = {name: found[1].lower() for name, sql in made if (found := _VIRTUAL.match(sql or ""))}
+    return {
+        name: frozenset(f"{name}_{part}" for part in _PARTS[kind]) if kind in _PARTS else None
+        for name, kind in kinds.items()
+    }
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
 @contextmanager
 def read_only_guard(
     database: sqlite3.Connection, tables: Collection[str] | None, functions: Collection[str], seconds: float
@@ -55,33 +87,42 @@ def read_only_guard(
     for name in _TABLE_FUNCTIONS:  # made at their first use, which the authorizer would see as a write
         with suppress(sqlite3.OperationalError):  # a build without JSON
             database.execute(f"SELECT 1 FROM {name}('[]')").close()  # noqa: S608 - names of our own
-    kinds = {str(name).lower(): kind for name, kind in database.execute("SELECT name, type FROM sqlite_master")}
-    was_read_only = database.execute("PRAGMA query_only").fetchone()[0]
+    made = database.execute("SELECT name, type, sql FROM sqlite_master").fetchall()
+    kinds = {str(name).lower(): kind for name, kind, _ in made}
+    names = None if tables is None else {each.lower().rpartition(".")[2] for each in tables}
+    for name, parts in virtual_tables((name, sql) for name, _, sql in made).items():
+        if parts is not None and (names is None or name.lower() in names):
+            names = None if names is None else names | {part.lower() for part in parts}
+            with suppress(sqlite3.OperationalError):  # it is broken, which the query will tell
+                quoted = name.replace('"', '""')
+                database.execute(f'SELECT 1 FROM "{quoted}" LIMIT 0').close()  # noqa: S608 - quoted
+    was_read_only, reads_text = database.execute("PRAGMA query_only").fetchone()[0], database.text_factory
     end = time.monotonic() + seconds
     try:
         database.execute("PRAGMA query_only = ON")
-        database.set_authorizer(authorizer(tables, functions, kinds))
+        database.text_factory = _text if reads_text is str else reads_text  # one wrong byte hides no row
+        database.set_authorizer(authorizer(names, functions, kinds))
         database.set_progress_handler(lambda: int(time.monotonic() > end), _STEPS)
         yield
     finally:
         database.set_progress_handler(None, 0)
         database.set_authorizer(None)
+        database.text_factory = reads_text
         database.execute(f"PRAGMA query_only = {was_read_only}")
         for kind, limit in before.items():
             database.setlimit(kind, limit)
 
 
 def authorizer(
-    tables: Collection[str] | None, functions: Collection[str], kinds: Mapping[str, str]
+    names: Collection[str] | None, functions: Collection[str], kinds: Mapping[str, str]
 ) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
     """Make the function that SQLite asks about each action of a query.
 
     Args:
-        tables: the tables and views that may be read; None: all but SQLite's own.
+        names: the tables and views that may be read, in lower case; None: all but SQLite's own.
         functions: functions beside the built-in ones that only compute.
         kinds: "table" or "view" for each name in the database, in lower case.
     """
-    names = None if tables is None else {each.lower().rpartition(".")[2] for each in tables}
     callable_ = FUNCTIONS["sqlite"] | _OPERATORS | {each.lower() for each in functions}
 
     def is_readable(table: str, column: str) -> bool:
@@ -100,8 +141,8 @@ def authorizer(
             view = source if kinds.get((source or "").lower()) == "view" else None
             fits = is_readable(first or "", second or "") or (view is not None and is_readable(view, ""))
             return sqlite3.SQLITE_OK if fits else sqlite3.SQLITE_DENY
-        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in callable_:
-            return sqlite3.SQLITE_OK
-        return sqlite3.SQLITE_DENY
+        is_known = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in callable_
+        asks_version = action == sqlite3.SQLITE_PRAGMA and (first, second) == ("data_version", None)  # FTS5 does
+        return sqlite3.SQLITE_OK if is_known or asks_version else sqlite3.SQLITE_DENY
 
     return may

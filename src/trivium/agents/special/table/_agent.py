@@ -10,6 +10,7 @@ from trivium.actions import ToolMessage
 from trivium.agents._typed import T_co
 from trivium.agents.special._query_agent import QueryAgent, QueryAgentConfig
 from trivium.agents.special.sql._agent import describe_tables
+from trivium.agents.special.sql._schema import check_descriptions
 from trivium.agents.special.sql._tools import RunQueryTool
 from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._tables import ReadOnlyTables
@@ -88,7 +89,9 @@ class TableChatAgent(QueryAgent[T_co]):
 
     def describe_data(self) -> str:
         """Describe the tables and columns, with some values."""
-        text = describe_tables(self.tables.tables(), self.config.context_descriptions)
+        tables = self.tables.tables()
+        check_descriptions(self.config.context_descriptions, tables)
+        text = describe_tables(tables, self.config.context_descriptions)
         if len(text) > self.config.max_schema_chars:
             text = f"{text[: self.config.max_schema_chars]}…"
         return f"These are the tables and columns, with their first values.\n\n{text}"

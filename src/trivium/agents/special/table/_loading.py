@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import os
 from collections import deque
-from collections.abc import Generator, Iterable, Mapping, Sequence, Sized
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing, contextmanager
 from contextvars import copy_context
 from decimal import Decimal
 from functools import partial
 from gc import get_referents
+from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
 from sys import getsizeof
@@ -41,6 +42,7 @@ from trivium.parsing.lowlevel import SheetOrder, sheet_rows
 
 _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
+_HEAD_ROWS: Final = 20  # of a sheet, in which its headers stand
 _NULL: Final = "\\N"
 _TYPES: Final[Mapping[type, str]] = {
     bool: "BOOLEAN", float: "DOUBLE", Decimal: "DOUBLE", datetime.datetime: "TIMESTAMP",
@@ -104,6 +106,48 @@ class _Column:
 
 def _value(cell: object) -> object:
     return unpack(cast("dict[str, Any]", cell)) if isinstance(cell, dict) else cell
+
+
+def _width(row: Sequence[object]) -> int:
+    """Return the number of cells up to the last that is not empty."""
+    return next((at for at in range(len(row), 0, -1) if row[at - 1] is not None), 0)
+
+
+def title_rows(rows: Sequence[tuple[int, Sequence[object]]]) -> int:
+    """Return how many of the first rows of a sheet are a title: they are narrower than the headers below them.
+
+    An empty row stands between, or each holds one cell and all rows below hold more. The headers are texts, unless the
+    title has single cells and an empty row below it.
+
+    Args:
+        rows: the rows that are not empty, with their numbers.
+
+    Example:
+        >>> title_rows([(1, ["Report"]), (3, ["Name", "City"]), (4, ["Ada", "Oslo"])])
+        1
+    """
+    filled = [sum(cell is not None for cell in row) for _, row in rows]
+    count = 0
+    for at in range(1, len(rows)):
+        widest = max(filled[:at])
+        is_apart = rows[at][0] > rows[at - 1][0] + 1
+        are_lines = widest == 1 < min(filled[at:]) and at + 1 < len(rows)
+        are_texts = all(isinstance(cell, str | None) for cell in rows[at][1])
+        if widest < filled[at] and ((is_apart and widest == 1) or (are_texts and (is_apart or are_lines))):
+            count = at
+    return count
+
+
+def _fitting(rows: Iterable[tuple[int, Sequence[object]]], width: int, file: Path) -> Iterator[list[object]]:
+    """Return rows of a sheet, none of which is wider than its headers."""
+    for number, row in rows:
+        if (found := _width(row)) > width:
+            raise UnreadableDocumentError(
+                f"{file}: row {number} has {found} values, and there are {width} headers: give each column a header, "
+                "or clear the cells beyond them",
+                str(file),
+            )
+        yield list(map(_value, row))
 
 
 def memory_of(row: object, most: int, known: set[int]) -> int:
@@ -319,16 +363,18 @@ class Loader(NamedTuple):
             link.unlink(missing_ok=True)
 
     def load_excel(self, name: str, file: Path) -> dict[str, str]:
-        """Make a table of a sheet; its first row that is not empty holds the headers."""
+        """Make a table of a sheet; its first row below a title holds the headers."""
         limits = self.limits
         order = SheetOrder(str(file), self.sheet, limits.columns, limits.unpacked_bytes, limits.memory, limits.seconds)
         with closing(sheet_rows(order)) as rows:
-            headers = next(rows, None)
-            if headers is None:
+            head = list(islice(rows, _HEAD_ROWS))
+            if not head:
                 raise EmptyDocumentError(
                     f"{file} has an empty sheet: a table has a line of headers at least", str(file)
                 )
-            return self._load_rows(name, list(map(_value, headers)), (list(map(_value, row)) for row in rows))
+            (_, headers), *below = head[title_rows(head) :]
+            headers = headers[: _width(headers)]
+            return self._load_rows(name, list(map(_value, headers)), _fitting(chain(below, rows), len(headers), file))
 
     def _load_parquet(self, name: str, file: Path, source: str) -> dict[str, str]:
         columns, most = self.database.execute(f"DESCRIBE FROM {source}"), self.limits.columns

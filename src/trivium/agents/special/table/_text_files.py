@@ -7,12 +7,14 @@ import csv
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from trivium.agents.special.table._creating import Execute, create_table, sql_name, sql_text
 from trivium.agents.special.table._limits import TableLimits
 from trivium.exceptions import ConfigurationError, DocumentTooLargeError, UnreadableDocumentError
+from trivium.parsing.lowlevel import declared_separator
 
 _MARKS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _DELIMITERS: Final = ",;\t|"
@@ -20,6 +22,7 @@ _HEAD: Final = 1 << 16  # bytes of a file in which its layout is found
 _WINDOW: Final = 1 << 14  # bytes; longer lines are looked at one by one
 _EMPTY: Final = "(empty)"
 _WIDTH: Final = re.compile(r"CSV Error on Line: (\d+)(?s:.*)Expected Number of Columns: (\d+) Found: (\d+)")
+_PARTS: Final = re.compile("%[dmyY]")
 _LINE_END: Final = re.compile(rb"[\r\n]")
 _COLUMN: Final = re.compile(r'when converting column "(.*)"\. Could not')
 
@@ -70,12 +73,13 @@ def create_text_table(execute: Execute, name: str, path: Path, layout: Layout, f
 
     if not layout.is_own:
         try:
-            return create_table(execute, name, f"read_csv({sql_text(path)}, header = true, {layout.buffers})")
+            return create_typed(execute, name, f"{sql_text(path)}, header = true, {layout.buffers}")
         except (duckdb.ConversionException, duckdb.InvalidInputException):
             pass  # a later row is of another type, or another width
     even = write_even(execute, path, layout, file)
     try:
-        return create_typed(execute, name, even, layout.buffers)
+        read = f"{sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"', {layout.buffers}"
+        return create_differing(execute, name, f"{read}, sample_size = -1")
     finally:
         even.unlink()
 
@@ -226,14 +230,19 @@ def find_layout(execute: Execute, path: Path, file: Path, limits: TableLimits) -
         if not _LINE_END.search(head):
             head += opened.read(limits.line_bytes)
     lines = re.split(r"\r\n|\r|\n", head.decode("utf-8-sig", "replace"))
+    declared = declared_separator(lines[0])
     first = next((at for at, line in enumerate(lines) if line.strip()), 0)
     widths = {each: _width(lines[first:], each) for each in _DELIMITERS}
     best = max(_DELIMITERS, key=lambda each: widths[each])
+    if declared:
+        best, first, widths[declared] = declared, 1, _width(lines[1:], declared)
     # Left to itself DuckDB takes no line of 2,000,000 bytes, and keeps 16 times the longest line.
     buffers = f"max_line_size = {limits.line_bytes}, buffer_size = {max(4 << 20, 2 * limits.line_bytes)}"
     own = Layout(best, '"', first, widths[best], buffers, is_own=True)
     if own.width > limits.columns:
         raise too_many_columns(file, limits)
+    if declared:
+        return own
     source = f"sniff_csv({sql_text(path)}, header = true, {buffers})"
     query = f"SELECT Delimiter, Quote, SkipRows, len(Columns) FROM {source}"  # noqa: S608
     try:
@@ -286,17 +295,64 @@ def write_even(execute: Execute, path: Path, layout: Layout, file: Path) -> Path
     return even
 
 
-def create_typed(execute: Execute, name: str, even: Path, buffers: str) -> dict[str, str]:
-    """Make a table of a file with even rows; a column whose values turn out to differ in type is text."""
+def create_typed(execute: Execute, name: str, read: str, texts: Sequence[str] = ()) -> dict[str, str]:
+    """Make a table of a file; a column of dates whose day may as well be the month is text.
+
+    Args:
+        execute: runs statements in DuckDB.
+        name: the table's name.
+        read: the arguments of `read_csv`.
+        texts: headers of columns that are texts.
+    """
+    types = ", ".join(f"{sql_text(column)}: 'VARCHAR'" for column in texts)
+    given = f"({read}, types = {{{types}}})" if types else f"({read})"
+    headers = create_table(execute, name, f"read_csv{given}")
+    kinds = {row[0]: row[1] for row in execute(f"DESCRIBE {sql_name(name)}")}
+    if not {"DATE", "TIMESTAMP"} & {*kinds.values()}:
+        return headers
+    found = execute(f"SELECT DateFormat, TimestampFormat FROM sniff_csv{given}")[0]  # noqa: S608 - made above
+    formats = dict(zip(("DATE", "TIMESTAMP"), found, strict=True))
+    dates = [(column, formats[kind] or "") for column, kind in kinds.items() if kind in formats]
+    unclear = [headers[column] for column, form in dates if has_other_order(execute, name, column, form)]
+    return create_typed(execute, name, read, [*texts, *unclear]) if unclear else headers
+
+
+def has_other_order(execute: Execute, name: str, column: str, form: str) -> bool:
+    """Tell that all dates of a column would be dates, and others, if their parts were read in another order.
+
+    A year before 1000 tells that too: DuckDB takes the first number of 01-02-03 for it, where it finds no format.
+    """
+    date, fits = sql_name(column), [f"count(*) FILTER (year({sql_name(column)}) < 1000) > 0"]
+    for other in _other_orders(form):
+        moved = f"try_strptime(strftime({date}, {sql_text(form)}), {sql_text(other)})"
+        fits.append(f"(count({date}) = count({moved}) AND count(*) FILTER ({moved} <> {date}) > 0)")
+    return bool(execute(f"SELECT {' OR '.join(fits)} FROM {sql_name(name)}")[0][0])  # noqa: S608 - quoted
+
+
+def _other_orders(form: str) -> Iterator[str]:
+    """Return other formats that dates may have as well; with dots the day stands first everywhere.
+
+    >>> list(_other_orders("%d/%m/%Y")), list(_other_orders("%d.%m.%Y")), list(_other_orders("%y-%m-%d"))
+    (['%m/%d/%Y'], [], ['%d-%m-%y', '%m-%d-%y'])
+    """
+    codes = _PARTS.findall(form)
+    year = "%y" if "%y" in codes else "%Y"
+    orders = [["%d", "%m", year], ["%m", "%d", year], *([["%y", "%m", "%d"]] if year == "%y" else [])]
+    if codes in orders and not form.startswith("%d."):
+        for order in orders:
+            parts = iter(order)
+            if order != codes:
+                yield _PARTS.sub(lambda _, parts=parts: next(parts), form)
+
+
+def create_differing(execute: Execute, name: str, read: str) -> dict[str, str]:
+    """Make a table of a file with even rows; a column whose values turn out to differ in type is text too."""
     import duckdb
 
     texts = list[str]()
-    read = f"read_csv({sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"', {buffers}"
     while True:
-        types = ", ".join(f"{sql_text(column)}: 'VARCHAR'" for column in texts)
-        given = f", types = {{{types}}}" if types else ""
         try:
-            return create_table(execute, name, f"{read}, sample_size = -1{given})")
+            return create_typed(execute, name, read, texts)
         except duckdb.ConversionException as error:
             found = _COLUMN.search(str(error))
             if found is None or found[1] in texts:
