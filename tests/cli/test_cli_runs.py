@@ -184,9 +184,15 @@ def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command
     assert [each["run"] for each in failed("runs", "--json").records] == ["order-17"]
 
 
+def test_a_journal_is_found_in_the_folder_of_its_user(failed: Command):
+    failed.environment["HOME"] = str(failed.folder)
+    assert [each["run"] for each in failed("runs", "--json", "--journal", "~/runs.db").records] == ["order-17"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
+        (["runs", "--journal", "~nobody-of-this-name/runs.db"], 2, "a user who is not known"),
         (["runs", "--status", "broken"], 2, "'broken' is not one of 'running', 'done'"),
         (["approve", "order-17", ""], 2, "an empty text stands for none of the calls that wait"),
         (["show", "order-18"], 1, "has no run 'order-18'"),

@@ -17,6 +17,7 @@ import pytest
 from _disks import mounted
 from journal._places import sqlite_place
 from trivium import this_call
+from trivium.cli._runs import open_journal
 from trivium.exceptions import ConfigurationError, JournalDamagedError, JournalError, JournalVersionError
 from trivium.journal import Journal, _sqlite, step
 from trivium.journal.lowlevel import Appending, SQLiteRunStore
@@ -147,6 +148,8 @@ def test_what_was_changed_by_hand_is_noticed_or_does_no_harm(tmp_path: Path, cha
     [
         (".", "is a folder"),
         ("/", "is a folder"),
+        ("~nobody-of-this-name/runs.db", "a user who is not known: write ./~nobody-of-this-name/runs.db"),
+        ("~runs.db", "write ./~runs.db for a file"),
         ("postgres:/ada:secret@host/runs", "not postgres:…"),
         ("dbname=runs password=secret", "not dbname=…"),
         ("postgresql://ada:first@secret@host/runs", "percent-encoded"),
@@ -157,6 +160,20 @@ def test_what_is_no_place_is_refused_and_no_password_is_shown(place: str, says: 
     with pytest.raises(ConfigurationError, match=says) as refused:
         Journal(place)
     assert "secret" not in str(refused.value)
+
+
+def test_a_folder_that_this_user_may_not_read_is_told(tmp_path: Path):
+    (folder := tmp_path / "closed").mkdir(mode=0)
+    is_root = os.geteuid() == 0
+    if is_root:  # who may read everything
+        os.seteuid(65534)
+    try:
+        for opened in (Journal, open_journal):
+            with pytest.raises(ConfigurationError, match="may not read the folder"):
+                opened(f"{folder}/runs.db")
+    finally:
+        if is_root:
+            os.seteuid(0)
 
 
 def _killed_after_paying(path: Path, paid: list[int]) -> None:

@@ -165,6 +165,24 @@ def test_a_session_of_the_protocol_is_a_conversation_and_others_are_named():
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_connection_is_no_session_that_counts(mode: Any):
+    async def ask(url: str, **named: str) -> str:
+        async with (
+            httpx2.AsyncClient(headers={"authorization": "Bearer right-token"}) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            return text_of(await client.call_tool("echo", {"message": "x", **named}))
+
+    with of_agents(token="right-token", port=0, max_sessions=1) as server:
+        url = f"{server.url}/mcp"
+        assert [asyncio.run(ask(url)) for _ in range(3)] == ["ok"] * 3
+        assert asyncio.run(ask(url, session="tea")) == "ok"
+        assert asyncio.run(ask(url)) == "ok"
+        if mode == "legacy":  # a name is one of its connection
+            assert "max_sessions" in asyncio.run(ask(url, session="tea"))
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_who_cancels_ends_the_run(mode: str):
     sleeper = Sleeper()
 
@@ -198,7 +216,7 @@ def test_only_who_may_comes_in():
 
 
 def of_agents(**options: Any) -> Any:
-    return AgentServer(Agent(ScriptedModel(["ok"]), name="echo"), endpoints=[MCPEndpoint()], **options)
+    return AgentServer(Agent(ScriptedModel(lambda request: "ok"), name="echo"), endpoints=[MCPEndpoint()], **options)
 
 
 @pytest.mark.parametrize("serve", [partial(ToolServer, add), of_agents])

@@ -237,3 +237,16 @@ def test_conversations_without_a_journal_are_gone_when_their_server_is(
         server.send_signal(number)
         server.wait(GUARD)
     assert [*tmp_path.glob("trivium-*")] == []
+
+
+def test_a_file_has_one_server_whatever_links_lead_to_it(tmp_path: Path):
+    place, link = tmp_path / "runs.db", tmp_path / "links" / "link.db"
+    link.parent.mkdir()
+    with serving(journal=place) as client:
+        assert said(client, "hi") == "You said 1."
+        link.symlink_to(place)
+        with pytest.raises(ConfigurationError, match="another server is at work"), serving(journal=link):
+            pass
+    with serving(journal=link) as client:
+        assert said(client, "hi") == "You said 1."
+    assert [each.name for each in link.parent.iterdir()] == ["link.db"]

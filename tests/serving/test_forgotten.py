@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
+import psycopg
 import pytest
 
-from serving._served import approve_all, events_of, follow, outcome, said, serving, start
+from serving._served import (
+    GUARD,
+    approve_all,
+    follow,
+    make_waiting_shop,
+    outcome,
+    own_process,
+    said,
+    serving,
+    start,
+)
 from trivium import Agent
 from trivium.actions import tool
+from trivium.exceptions import RunAliveError
 from trivium.journal import Journal
 from trivium.serving._approvals import Approvals
 from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore
@@ -31,14 +46,16 @@ def forget(journal: str, run: str) -> None:
         other.forget(run)
 
 
-def test_a_run_that_is_forgotten_while_it_waits_is_cancelled_and_spoils_nothing(journal: str):
-    with serving(journal=journal) as client:
-        run = paused(client, session_id="s")
+def test_a_run_that_is_forgotten_while_it_waits_ends_for_those_who_follow_it_and_spoils_nothing(journal: str):
+    with serving(journal=journal) as client, ThreadPoolExecutor() as pool:
+        run, is_there = paused(client, session_id="s"), Semaphore(0)
+        followed = pool.submit(follow, client, run, is_there=is_there)
+        assert is_there.acquire(timeout=GUARD)
         forget(journal, run)
-        assert client.get(f"/runs/{run}").status_code == 200
-        assert client.get("/ui/approvals").status_code == 200
-        *_, last = events_of(client, run)
+        last = json.loads(followed.result(GUARD)[-1][1])
         assert [last["kind"], last["why"]] == ["cancelled", "its records were deleted from the journal"]
+        assert client.get(f"/runs/{run}").status_code == 404
+        assert client.get("/ui/approvals").status_code == 200
         assert said(client, "hi", session_id="s") == "You said 1."
 
 
@@ -48,16 +65,80 @@ def test_others_expire_though_one_was_forgotten(journal: str):
     forget(journal, runs[0])
     with serving(journal=journal, approval_seconds=0.001) as client:
         assert "approval_seconds" in outcome(client, runs[1])["why"]
-        assert outcome(client, runs[0])["kind"] == "cancelled"
+        assert client.get(f"/runs/{runs[0]}").status_code == 404
 
 
 def test_a_conversation_goes_on_from_the_run_before_the_one_that_was_forgotten(journal: str):
     with serving(journal=journal) as client:
         runs = [start(client, "hi", session_id="s") for _ in range(3)]
         assert outcome(client, runs[-1]) == "You said 3."
+        forget(journal, runs[-1])  # the server runs
+        runs[-1] = start(client, "hi", session_id="s")
+        assert outcome(client, runs[-1]) == "You said 3."
     forget(journal, runs[-1])
     with serving(journal=journal) as client:
-        assert said(client, "hi", session_id="s") == "You said 3."
+        runs[-1] = start(client, "hi", session_id="s")
+        assert outcome(client, runs[-1]) == "You said 3."
+        with closing(Journal(journal)) as other:
+            assert other.forget(session_id="s") == 3
+        assert said(client, "hi", session_id="s") == "You said 1."
+
+
+def rows(journal: str) -> str:
+    """All that the tables of a database hold."""
+    if "://" in journal:
+        with psycopg.connect(journal) as database:
+            names = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+            return str([database.execute(f"SELECT * FROM {name}".encode()).fetchall() for (name,) in names])
+    with closing(sqlite3.connect(journal)) as database:
+        names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return str([database.execute(f"SELECT * FROM {name}").fetchall() for (name,) in names])
+
+
+@pytest.mark.parametrize("is_served", [True, False])
+def test_nothing_that_can_be_read_is_left_of_a_run_that_is_forgotten(journal: str, is_served: bool):
+    with serving(journal=journal) as client:
+        run = start(client, "my secret is 4711", session_id="s")
+        assert outcome(client, run) == "You said 1."
+        assert "4711" in rows(journal)
+        if is_served:
+            forget(journal, run)
+            assert said(client, "hi", session_id="s") == "You said 1."
+            assert [client.get(f"/runs/{run}{of}").status_code for of in ("", "/events")] == [404, 404]
+            assert run not in client.get("/runs").text
+    if not is_served:
+        forget(journal, run)
+    assert "4711" not in rows(journal)
+    assert run not in rows(journal)
+    if "://" not in journal:
+        files = [each.read_bytes() for each in Path(journal).parent.glob("runs.db*")]
+        assert not any(b"4711" in each for each in files)
+    with closing(RunStore(journal)) as store:
+        assert store.spent_since("", time.time() - DAY_SECONDS)[0] >= 15  # what it has spent still counts
+
+
+def test_a_run_at_work_is_not_forgotten(journal: str):
+    with serving(make_waiting_shop(), journal=journal) as client:
+        run = start(client, "wait", session_id="s")
+        follow(client, run, until='"delta"')
+        with closing(Journal(journal)) as other:
+            for given in ({"run_id": run}, {"session_id": "s"}):
+                with pytest.raises(RunAliveError, match=f"{run}' is at work: cancel it"):
+                    other.forget(**given)
+        assert client.post(f"/runs/{run}/cancel").json()["state"] == "cancelled"
+        forget(journal, run)
+        assert client.get(f"/runs/{run}").status_code == 404
+
+
+def test_a_run_whose_process_has_died_is_forgotten(journal: str):
+    with own_process(journal, made_by="make_waiting_shop") as (_, client):
+        run = start(client, "wait")
+        follow(client, run, until='"delta"')
+    with closing(Journal(journal)) as other:
+        assert other.info(run).status == "killed"
+        assert other.forget(run) == 1
+    with serving(journal=journal) as client:
+        assert client.get(f"/runs/{run}").status_code == 404
 
 
 @pytest.mark.parametrize("is_late", [True, False])

@@ -107,7 +107,8 @@ def test_a_run_whose_records_are_deleted_does_not_begin_anew(tmp_path: Path):
     with serving(slow.agent, journal=place.name) as client:
         run = start(client, "go")
         follow(client, run, until='"tool_call"')
-        place.journal().forget(run)
+        place.execute("DELETE FROM entry")
+        place.execute("DELETE FROM run")
         slow.may_end.set()
         assert outcome(client, run)["kind"] == "failed"
     assert slow.begun == [""]

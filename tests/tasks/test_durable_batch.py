@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, RunInputError
-from trivium.journal import Journal
+from trivium import Agent, Task
+from trivium.actions import tool
+from trivium.commander import wait
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, RunInputError, RunPausedError
+from trivium.journal import Journal, ask_later
+from trivium.llms import Request
 from trivium.tasks import run_batch_task_gen, run_batch_tasks
+from trivium.testing import ScriptedModel, call_tool
 
 from ._batches import answering, text_of
 
@@ -40,3 +45,36 @@ def test_a_durable_batch_takes_an_id_and_a_journal():
         run_batch_tasks(answering(str.upper), "a", run_id="all")
     with pytest.raises(ConfigurationError, match="not on='spark'"):
         run_batch_tasks(answering(str.upper), "a", on="spark")  # type: ignore[arg-type] - that is the mistake
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 4])
+def test_items_at_work_end_before_a_batch_pauses_for_one_and_further_ones_do_not_begin(tmp_path: Path, at_once: int):
+    journal, done = Journal(tmp_path / "runs.db"), list[str]()
+
+    @tool(effect="once", needs_approval=lambda to: to == "shop")
+    async def send(to: str) -> str:
+        """Send."""
+        done.append(f"begun {to}")
+        await wait(0.3)
+        done.append(to)
+        return to
+
+    def answer(request: Request) -> Any:
+        said = request.messages[-1]["content"]
+        return f"DONE {said}" if request.messages[-1]["role"] == "tool" else call_tool("send", to=said)
+
+    agent = Agent(ScriptedModel(answer), tools=[send], memory=False)
+    items = ["ada", "shop", "eve", "bob"]
+    run = partial(
+        run_batch_tasks, Task(agent, interactive=False), output_map=text_of, sequential=False, batch_size=at_once,
+        run_id="all", journal=journal, approve=ask_later,
+    )  # fmt: skip
+    with pytest.raises(RunPausedError):
+        run(iter(items))
+    first = {1: {"ada"}, 2: {"ada"}, 4: {"ada", "eve", "bob"}}[at_once]
+    assert {*done} == first | {f"begun {each}" for each in first}
+    [waiting] = journal.pending()
+    journal.approve(waiting.run_id, waiting.digest, by="ada")
+    assert run(items) == items
+    assert len(done) == 8
+    journal.close()

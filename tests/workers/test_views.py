@@ -9,7 +9,7 @@ from unittest.mock import patch
 import psycopg
 import pytest
 
-from trivium.exceptions import ConfigurationError, UnknownRunError
+from trivium.exceptions import ConfigurationError, RunAliveError, UnknownRunError
 from trivium.journal import Entry, Journal, QueueInfo
 from trivium.journal._postgres import PostgresRunStore
 
@@ -53,10 +53,14 @@ def test_nothing_is_left_of_a_run_that_is_forgotten(journal: Journal, workers: F
     assert journal.submit("echo", "another", run_id="a").result(timeout=30).content == "another"
 
 
-def test_a_run_that_is_forgotten_at_work_ends(journal: Journal, workers: Fleet):
+def test_a_run_at_work_is_cancelled_before_it_is_forgotten(journal: Journal, workers: Fleet):
     workers.start("slow", at_once=1)
     run = journal.submit("clerk", "Go.", run_id="a")
     next(iter(run.events()))
+    with pytest.raises(RunAliveError, match="'a' is at work: cancel it"):
+        journal.forget("a")
+    run.cancel()
+    until(lambda: journal.info("a").status != "running")
     journal.forget("a")
     assert journal.submit("clerk", "Go.", run_id="b").result(timeout=30).content == "done"
     assert [each.id for each in journal.runs()] == ["b"]

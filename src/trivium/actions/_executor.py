@@ -23,6 +23,7 @@ from trivium.exceptions import (
     CallOriginError,
     ConfigurationError,
     LimitExceededError,
+    RunPausedError,
     ToolDefinitionError,
     ToolError,
     ToolFailedError,
@@ -227,7 +228,8 @@ class ActionExecutor(Module):
     ) -> list[Message]:
         """Run the calls in one answer of a model, and return the messages for the model, in the order of the calls.
 
-        A call that fails is answered like any other, and does not affect the others.
+        A call that fails is answered like any other, and does not affect the others. Where one waits for a decision,
+        those that run at once with it end first, and those after them do not begin.
 
         Args:
             calls: the calls.
@@ -240,21 +242,22 @@ class ActionExecutor(Module):
             LimitExceededError: the run has too few tool calls left; parallel calls then do not run at all. If some
                 ran, its `messages` answer all calls, also the calls that did not run.
             ToolFailedError: a tool raised an unexpected error, and `on_tool_error` is "raise"; its `messages` alike.
+            RunPausedError: calls wait for a decision; the error is that of the first one.
         """
         ended: list[LimitExceededError | ToolFailedError] = []
         answers: list[Message] = []
-        answer = answer or self.answer
-        if not parallel or len(calls) == 1:
-            for call in calls:
-                answers.append(await _answer_until(answer, ended, call, False))
-        else:
+        answer, is_counted, groups = answer or self.answer, False, [[call] for call in calls]
+        if parallel and len(calls) > 1:
             node = current.get()
             budget = None if node is None else scope_of(node).budget
             if is_counted := budget is not None:
                 budget.take_tool_call(len(calls))
-            for group in group_calls(calls, self.tools, alone):
-                works = [partial(_answer_until, answer, ended, call, is_counted) for call in group]
-                answers += await gather(*works)
+            groups = group_calls(calls, self.tools, alone)
+        for group in groups:
+            found = await gather(*[partial(_answer_until, answer, ended, call, is_counted) for call in group])
+            if paused := [each for each in found if isinstance(each, RunPausedError)]:
+                raise paused[0]
+            answers += [each for each in found if isinstance(each, Message)]
         if ended:
             has_any_run = len(ended) < len(calls) or isinstance(ended[0], ToolFailedError)
             ended[0].messages = tuple(answers) if has_any_run else ()
@@ -337,14 +340,20 @@ class AsyncActionExecutor(AsyncModule, ActionExecutor):
 
 async def _answer_until(
     answer: Answer, ended: list[LimitExceededError | ToolFailedError], call: ToolCall, is_counted: bool
-) -> Message:
-    """Answer a call; once an error has ended the run, answer with that error: no call stays without an answer."""
+) -> Message | RunPausedError:
+    """Answer a call; once an error has ended the run, answer with that error: no call stays without an answer.
+
+    Returns:
+        The answer; or the error of a call that waits for a decision, which breaks off none that runs beside it.
+    """
     if ended and isinstance(ended[0], ToolFailedError):
         return message_of(f"error: not run, since {ended[0]}", call.name, extra={"tool_call_id": call.id})
     try:
         if ended:
             raise ended[0]
         return await answer(call, is_counted=is_counted)
+    except RunPausedError as error:
+        return error
     except (LimitExceededError, ToolFailedError) as error:
         ended.append(error)
         return message_of(f"error: {error}", call.name, extra={"tool_call_id": call.id})

@@ -172,7 +172,7 @@ def _forget(
     session: Annotated[str | None, typer.Option(metavar="ID", help="All runs of this session.")] = None,
     journal: _Journal = _DEFAULT,
 ) -> None:
-    """Delete runs and all their records."""
+    """Delete runs and all that is kept of them; one that is at work is refused."""
     from trivium.cli import _runs as runs
 
     runs.forget_runs(runs.open_journal(journal), run or [], session)

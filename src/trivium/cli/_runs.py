@@ -18,6 +18,7 @@ from trivium.cli._objects_at import import_agent, import_object
 from trivium.cli._screen import one_line, printable, stdout, write_line
 from trivium.exceptions import ConfigurationError, RunError, TriviumError, UnknownRunError
 from trivium.journal import Journal, RunInfo, RunNode, RunView, WaitingRun, ask_later
+from trivium.journal.lowlevel import is_there
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
 from trivium.ui import run_page
@@ -35,7 +36,7 @@ def open_journal(place: str) -> Journal:
     Raises:
         ConfigurationError: there is no such file or object.
     """
-    if "://" in place or Path(place).is_file():
+    if "://" in place or is_there(place, Path.is_file):
         made = Journal(place, key=os.environ.get("TRIVIUM_JOURNAL_KEY", ""))
         atexit.register(made.close)
         return made
@@ -270,6 +271,7 @@ def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> No
     Raises:
         ConfigurationError: neither is named.
         UnknownRunError: there is no such run; none is deleted then.
+        RunAliveError: one is at work; those named before it are deleted.
     """
     if not run_ids and session is None:
         raise ConfigurationError("name the runs to forget, or --session")

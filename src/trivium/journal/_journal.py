@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from functools import partial
@@ -24,6 +25,7 @@ from trivium.exceptions import (
     NestedRunError,
     RunInputError,
     UnknownNodeError,
+    UnknownRunError,
 )
 from trivium.journal._approvals import PendingApproval, decisions_on, pending_in
 from trivium.journal._blocks import RunBlock
@@ -325,7 +327,7 @@ class Journal:
         raise RunInputError(f"there is a run {run_id!r} already: give the fork an id of its own", run_id or "")
 
     def forget(self, run_id: str | None = None, *, session_id: Hashable = None) -> int:
-        """Delete a run and its records, or all runs of a session; forks of them keep what they have copied.
+        """Delete a run and all that is kept of it here, or all runs of a session; forks keep what they have copied.
 
         Args:
             run_id: the run.
@@ -336,6 +338,7 @@ class Journal:
 
         Raises:
             ArgumentTypeError: neither is given, or the run's id is no text.
+            RunAliveError: one of them is at work; none is deleted then.
         """
         if run_id is not None or session_id is None:
             wanted = [check_option("run_id", run_id, str, "a text, or else session_id=,")]
@@ -343,10 +346,17 @@ class Journal:
             wanted = list[str]()
         if session_id is not None:
             wanted += [each.id for each in self.runs() if self._session_of(each.id) == session_id]
+        for each in filter(self._is_at_work, wanted):
+            raise RunAliveError(f"the run {each!r} is at work: cancel it, or wait for its end, then delete it", each)
         waiting = {each.id for each in self.waiting()}
         if self._has_queues():
             self._queued().forget(wanted)
         return sum(self._store.forget(each) or each in waiting for each in wanted)
+
+    def _is_at_work(self, run_id: str) -> bool:
+        with suppress(UnknownRunError):
+            return self.info(run_id).status == "running"
+        return False
 
     def _session_of(self, run_id: str) -> Hashable:
         """Return the session of a run by its first record: a later one that is damaged keeps no other run."""

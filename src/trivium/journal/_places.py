@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Final
@@ -34,10 +35,40 @@ def run_store_at(place: str | PathLike[str] | Store, seal: Seal) -> Store:
         given = repr(place)
     elif found := _ADDRESS.search(str(place)):
         given = f"{found[0].strip()}…"
-    elif Path(place).expanduser().is_dir():
+    elif is_there(place, Path.is_dir):
         raise ConfigurationError(f"{place} is a folder: name a file in it, as runs.db, for the journal")
     else:
-        return SQLiteRunStore(place, seal)
+        return SQLiteRunStore(file_at(place), seal)
     raise ConfigurationError(
         f"a journal is an SQLite file, as 'runs.db', or a PostgreSQL database, as 'postgresql://…', not {given}"
     )
+
+
+def file_at(place: str | PathLike[str]) -> Path:
+    """Return the file of a journal; "~" stands for the folder of a user.
+
+    Raises:
+        ConfigurationError: there is no such user.
+    """
+    try:
+        return Path(place).expanduser()
+    except RuntimeError:
+        text = f"{place} is in the folder of a user who is not known: write ./{place} for a file of this name"
+        raise ConfigurationError(text) from None
+
+
+def is_there(place: str | PathLike[str], kind: Callable[[Path], bool]) -> bool:
+    """Return whether a file, or a folder, is at a place.
+
+    Args:
+        place: the place.
+        kind: `Path.is_file` or `Path.is_dir`.
+
+    Raises:
+        ConfigurationError: this user may not look there.
+    """
+    path = file_at(place)
+    try:
+        return kind(path)
+    except PermissionError:
+        raise ConfigurationError(f"{place} cannot be opened: this user may not read the folder {path.parent}") from None

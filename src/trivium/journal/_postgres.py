@@ -16,6 +16,7 @@ from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._postgres_connections import PostgresConnections, is_lost
 from trivium.journal._postgres_leases import Lease, PostgresLeases
 from trivium.journal._seals import Seal
+from trivium.journal._served import FORGET_SERVED, LAST_SERVED
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -297,6 +298,9 @@ class PostgresRunStore:
             if connection.execute("DELETE FROM trivium_head WHERE run = %s", (run_id,)).rowcount:
                 connection.execute(_SWEEP)
             connection.execute("DELETE FROM trivium_entry WHERE run = %s", (run_id,))
+            found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (LAST_SERVED,)).fetchone()
+            for each in FORGET_SERVED if found == (True,) else ():
+                connection.execute(each.replace("?", "%s").encode(), (run_id,))
             return connection.execute("DELETE FROM trivium_run WHERE id = %s", (run_id,)).rowcount > 0
 
     def _entries(self, connection: Connection[Any], run_id: str, head: str | None, after: int = 0) -> list[Entry]:

@@ -26,6 +26,7 @@ from trivium.journal._outline import Head
 from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._records import NewRecords
 from trivium.journal._seals import Seal
+from trivium.journal._served import FORGET_SERVED, LAST_SERVED
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -109,7 +110,7 @@ class SQLiteRunStore:
         self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
         self.commits = GroupCommit[NewRecords]()
         self._leases, self._token = Leases[bool](), uuid4().hex
-        self._acts = ActNotes(self.path)
+        self._acts = ActNotes(self.path.resolve())  # beside the log of SQLite, whatever links there are
 
     def __reduce__(self) -> tuple[object, ...]:  # another process may be in another folder
         return SQLiteRunStore, (str(self.path.absolute()), self.seal)
@@ -299,12 +300,17 @@ class SQLiteRunStore:
     def forget(self, run_id: str) -> bool:
         """Delete a run and its records, and the parts that no other run refers to; see `Store.forget`."""
         with self._writing(run_id) as database:
+            database.execute("PRAGMA secure_delete = ON")
             if database.execute("DELETE FROM head WHERE run = ?", (run_id,)).rowcount:
                 database.execute(_SWEEP)
             database.execute("DELETE FROM entry WHERE run = ?", (run_id,))
             was_there = database.execute("DELETE FROM run WHERE id = ?", (run_id,)).rowcount > 0
+            has_server = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (LAST_SERVED,)).fetchone()
+            for each in FORGET_SERVED if has_server else ():
+                database.execute(each, (run_id,))
         with _typed_errors(self.path, run_id):
             self._acts.forget(run_id)
+        self._clear_notes()  # nor is it left in SQLite's own log
         return was_there
 
     def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None, after: int = 0) -> list[Entry]:

@@ -326,7 +326,11 @@ class Store(Protocol):
         ...
 
     def forget(self, run_id: str) -> bool:
-        """Delete a run and its records, and the parts that no other run refers to; return whether there was one."""
+        """Delete a run and its records, what a server keeps of it, and the parts that no other run refers to.
+
+        Returns:
+            Whether there was one.
+        """
         ...
 
     def close(self) -> None:

@@ -11,16 +11,19 @@ if TYPE_CHECKING:
     from trivium.journal._fingerprints import fingerprint_chain
     from trivium.journal._held_back import ATTEMPTS, hold_back
     from trivium.journal._journal import attempt_of, queue_of
+    from trivium.journal._places import file_at, is_there
     from trivium.journal._postgres import PostgresRunStore
     from trivium.journal._postgres_connections import PostgresConnections, postgres_parameters, postgres_place
     from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, check_queue, quiet_log
     from trivium.journal._reads import recorded_read
+    from trivium.journal._served import FORGET_SERVED
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Appending, Store, Writing
 
 __all__ = [
     "APPLICATION",
     "ATTEMPTS",
+    "FORGET_SERVED",
     "RECORDS",
     "RUN",
     "SCHEDULED",
@@ -35,8 +38,10 @@ __all__ = [
     "attempt_of",
     "check_queue",
     "digest_of",
+    "file_at",
     "fingerprint_chain",
     "hold_back",
+    "is_there",
     "postgres_parameters",
     "postgres_place",
     "queue_of",
@@ -47,6 +52,7 @@ __all__ = [
 _HOMES = {
     "APPLICATION": "_queue",
     "ATTEMPTS": "_held_back",
+    "FORGET_SERVED": "_served",
     "hold_back": "_held_back",
     "RECORDS": "_queue",
     "RUN": "_queue",
@@ -67,6 +73,8 @@ _HOMES = {
     "attempt_of": "_journal",
     "check_queue": "_queue",
     "digest_of": "_codec",
+    "file_at": "_places",
+    "is_there": "_places",
     "recorded_read": "_reads",
 }
 lazy_names(__name__, _HOMES, __all__, below="trivium.journal")

@@ -211,7 +211,10 @@ def _progress_of(event: Mapping[str, Any]) -> str:
 
 
 def _session(ctx: RequestContext, module: str, name: str) -> str:
-    """Return the conversation of the caller: a process has one client, and a newer HTTP client has no connection."""
+    """Return the conversation of the caller: a process has one client, and a newer HTTP client has no connection.
+
+    One without a name of the client's ends with "/", and is none of those that `max_sessions` counts; see `is_named`.
+    """
     connection = "" if ctx.request is None else ctx.request.headers.get("mcp-session-id")
     if connection is None and not name:
         return ""

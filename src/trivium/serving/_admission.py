@@ -9,7 +9,7 @@ from trivium.commander import Limits
 from trivium.commander.lowlevel import run_in_worker
 from trivium.serving._budgets import OwnerBudgets
 from trivium.serving._limits import OwnerLimits
-from trivium.serving._store import RunRequest, RunStore
+from trivium.serving._store import RunRequest, RunStore, is_named
 from trivium.serving._wire import Failure
 
 
@@ -59,7 +59,7 @@ class Admission:
         if session.startswith("run_"):
             text = f"there is no session {session[:100]!r}: begin one with a name that does not begin with run_"
             raise Failure(404, "UnknownSession", text)
-        if await run_in_worker(partial(self._store.count_sessions, owner)) >= self._max_sessions:
+        if is_named(session) and await run_in_worker(partial(self._store.count_sessions, owner)) >= self._max_sessions:
             text = (
                 f"there are {self._max_sessions} sessions, as many as the server takes (max_sessions): forget some by "
                 "DELETE /memory"

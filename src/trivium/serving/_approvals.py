@@ -13,6 +13,7 @@ from trivium.events import JSONObject
 from trivium.exceptions import DecisionNotValidError, NoSuchRequestError, RunTakenOverError, UnknownRunError
 from trivium.journal import Decided, Journal, PendingApproval
 from trivium.serving._served_run import ServedRun
+from trivium.serving._watch import DELETED
 from trivium.serving._wire import Failure
 
 
@@ -85,7 +86,7 @@ class Approvals:
                 return None
             entries = await run_in_worker(partial(self._journal.entries, run_id))
         except UnknownRunError:
-            return "its records were deleted from the journal"
+            return DELETED
         asked_at = {each.node: each.at for each in entries if each.kind == "intent"}
         done = {each.node for each in entries if each.kind in ("outcome", "error")}  # of what was decided before
         decisions = (each for each in entries if each.kind == "decision" and each.parent not in done)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from trivium.caches.lowlevel import SQLiteConnections
 from trivium.exceptions import ConfigurationError, JournalError
-from trivium.journal.lowlevel import PostgresConnections
+from trivium.journal.lowlevel import PostgresConnections, file_at
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -100,7 +100,7 @@ def database_at(place: str | Path, tables: Sequence[str], columns: ColumnTypes) 
     """
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         return _Postgres(place, tables, columns)
-    return _SQLite(Path(place).expanduser(), tables, columns)
+    return _SQLite(file_at(place), tables, columns)
 
 
 class _SQLite:
@@ -161,7 +161,8 @@ class _SQLite:
         connection: sqlite3.Connection | None = None
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            place = self._path.with_name(f"{self._path.name}-server")
+            real = self._path.resolve()  # one file has one lock, whatever links there are
+            place = real.with_name(f"{real.name}-server")
             connection = sqlite3.connect(place, timeout=0.0, isolation_level=None, check_same_thread=False)
             connection.execute("PRAGMA journal_mode = MEMORY")  # nothing is ever written
             connection.execute("BEGIN EXCLUSIVE")

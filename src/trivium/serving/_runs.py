@@ -191,8 +191,8 @@ class Runs:
             run = self._work.at_work.get(run_id) or self._watch.find(run_id)  # found by another request meanwhile
             if run is None and request is not None:
                 run = ServedRun(request, self._work.log_of(request, *events))
-        elif run.work is None and run.request.owner == owner:
-            await self._watch.refresh(run)
+        elif run.work is None and run.request.owner == owner and not await self._watch.refresh(run):
+            run = None
         if run is None or run.request.owner != owner:
             raise Failure(404, "UnknownRun", f"you have no run {run_id[:100]!r}: GET /runs lists yours")
         if run.work is None and not run.log.is_over:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 from weakref import finalize
 
 from trivium.events import JSONObject
+from trivium.journal.lowlevel import FORGET_SERVED
 from trivium.serving._database import ColumnTypes, database_at
 
 RunState: TypeAlias = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
@@ -126,6 +127,9 @@ class TaskFilter:
 
 _COLUMNS: Final = tuple(each.name for each in fields(RunRequest))
 _ALL: Final = f"SELECT {', '.join(_COLUMNS)} FROM trivium_served"  # noqa: S608 - our own names
+_IS_NAMED: Final = """substr(session, 1, 4) <> 'run_'
+    AND NOT (substr(session, 1, 4) = 'mcp:' AND substr(session, length(session)) = '/')"""
+"""The condition of `is_named` in SQL."""
 _LABEL: Final = """INSERT INTO trivium_label VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (owner, session, label) DO UPDATE SET run = excluded.run, seq = excluded.seq"""
 _SENT: Final = "INSERT INTO trivium_sent VALUES (?, ?, ?)"
@@ -321,7 +325,7 @@ class RunStore:
 
     def count_sessions(self, owner: str) -> int:
         """Return how many conversations with a name of their own an owner has."""
-        query = "SELECT COUNT(DISTINCT session) FROM trivium_served WHERE owner = ? AND substr(session, 1, 4) <> 'run_'"
+        query = f"SELECT COUNT(DISTINCT session) FROM trivium_served WHERE owner = ? AND {_IS_NAMED}"  # noqa: S608
         return int(self.database.read(query, (owner,))[0][0])
 
     def tasks(self, query: TaskFilter) -> tuple[list[RunRequest], list[RunRequest], int]:
@@ -388,22 +392,19 @@ class RunStore:
 
     def forget(self, run_id: str) -> None:
         """Delete a run and its events; what it has spent still counts."""
-        at = "CASE WHEN ended > created THEN ended ELSE created END"
-        spent = f"INSERT INTO trivium_spent SELECT owner, {at}, tokens, usd FROM trivium_served WHERE id = ?"  # noqa: S608
         with self.database.change() as changes:
             changes.write("DELETE FROM trivium_spent WHERE created < ?", [(time.time() - DAY_SECONDS,)])
-            for query in (
-                "UPDATE trivium_served SET epoch = epoch + 1 WHERE id = ?",  # of two who delete it, one waits here
-                f"{spent} AND tokens + usd > 0",
-                "DELETE FROM trivium_label WHERE run = ?",
-                "DELETE FROM trivium_sent WHERE run = ?",
-                "DELETE FROM trivium_served WHERE id = ?",
-            ):
+            for query in FORGET_SERVED:
                 changes.write(query, [(run_id,)])
 
     def _requests(self, where: str, *values: object) -> list[RunRequest]:
         found = [dict(zip(_COLUMNS, row, strict=True)) for row in self.database.read(_ALL + where, values)]
         return [RunRequest(**{**each, "body": json.loads(each["body"])}) for each in found]
+
+
+def is_named(session: str) -> bool:
+    """Return whether a client has named a conversation: it is not that of a run alone, or of an MCP connection."""
+    return not (session.startswith("run_") or (session.startswith("mcp:") and session.endswith("/")))
 
 
 def _marks(values: Collection[object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -17,6 +18,7 @@ PACE, SLOW_PACE = 0.1, 1.0
 """Seconds between two looks: at runs that are at work, and at those that wait for a decision."""
 SPARE_SECONDS: Final = 5.0
 """For how long a run is known that nobody follows."""
+DELETED: Final = "its records were deleted from the journal"
 _log = logging.getLogger("trivium.serve")
 
 
@@ -51,15 +53,18 @@ class Watch:
         """The runs."""
         return [run for run, _ in self._runs.values()]
 
-    async def refresh(self, run: ServedRun) -> None:
-        """Read how far a run is; another server may have gone on with it."""
+    async def refresh(self, run: ServedRun) -> bool:
+        """Read how far a run is; another server may have gone on with it. Return whether it is there still."""
         await run.log.written()
         request, events = await run_in_worker(partial(self._store.look, run.id, len(run.log.events)))
-        if request is None:
-            run.log.close()
-        elif run.work is None:  # else this server has begun to work on it meanwhile
+        if request is None and not run.log.is_over:
+            run.request = replace(run.request, state="cancelled", ended=time.time())
+            event = {"seq": len(run.log.events) + 1, "kind": "cancelled", "time": run.request.ended, "why": DELETED}
+            run.log.catch_up([event])
+        elif request is not None and run.work is None:  # else this server has begun to work on it meanwhile
             run.request = request
             run.log.catch_up(events)
+        return request is not None
 
     async def watch(self) -> None:
         """Again and again, read what has come of the runs that are followed."""
@@ -67,7 +72,7 @@ class Watch:
             await self._news.wait(self._pace())
             try:
                 for run in self.runs:
-                    if run.log.is_followed and not run.log.is_over and self._store.database.is_shared:
+                    if run.log.is_followed and not run.log.is_over:
                         await self.refresh(run)
             except JournalError:
                 _log.exception("events of other servers' runs cannot be read; tried again")

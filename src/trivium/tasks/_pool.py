@@ -10,9 +10,9 @@ from enum import Enum
 from functools import partial
 from typing import Any, TypeAlias, TypedDict
 
-from trivium.commander import CallNode, Limits, Listener, driver_neutral, for_each
+from trivium.commander import CallNode, Limits, Listener, driver_neutral, for_each, wait
 from trivium.commander.lowlevel import change_scope, drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
-from trivium.exceptions import ArgumentTypeError
+from trivium.exceptions import ArgumentTypeError, RunPausedError
 from trivium.module import OPTIONS, Module, call_node
 from trivium.observers import ProgressBar
 from trivium.policies import Policy
@@ -29,7 +29,8 @@ _MOST_AT_ONCE = 100
 class ExceptionHandling(str, Enum):
     """The treatment of an item of a batch that fails.
 
-    RAISE stops the others and raises the error, RETURN_NONE puts None into the results, RETURN_EXCEPTION the error.
+    RAISE stops the others and raises the error; where the item waits for a decision of a person, the others that have
+    begun end first. RETURN_NONE puts None into the results, RETURN_EXCEPTION the error.
     """
 
     RAISE = "raise"
@@ -105,7 +106,6 @@ class Batch:
 
     async def _run(self, node: CallNode, handling: ExceptionHandling) -> list[Any]:
         total = len(self.items) if isinstance(self.items, Sized) else None
-        at_once = 1 if self.sequential else self.batch_size or _MOST_AT_ONCE
         title, progress = self.title or f"Running {self.name}", self.options.get("progress", False)
         bar = ProgressBar(title) if progress is True else nullcontext(progress or None)
         try:
@@ -121,12 +121,14 @@ class Batch:
                     except BaseException as error:
                         if self.over is None:
                             self.over = error
-                            for each in node.children:
+                            for each in node.children if not isinstance(error, RunPausedError) else ():
                                 each.kill("the batch is over")
+                        while isinstance(self.over, RunPausedError) and node.children:
+                            await wait(0.02)  # what is at work ends, and may ask too
                         raise
 
                 with suppress(_OverError):
-                    await for_each(self.items, one, at_once)
+                    await for_each(self.items, one, 1 if self.sequential else self.batch_size or _MOST_AT_ONCE)
                 if not isinstance(self.over, _OverError | None):
                     raise self.over
         except BaseException as error:
@@ -143,7 +145,7 @@ class Batch:
         result = None
         try:
             with node:
-                result = await self.work(index, item)
+                result = await self.work(index, item) if self.over is None else None
         except Exception as error:
             if handling is ExceptionHandling.RAISE and self.over is None:
                 error.add_note(f"this was item {index} of the batch")

@@ -1,0 +1,194 @@
+"""Calls that run at once in a durable run, of which some wait for a decision: they end, and none breaks off another."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from commander._helpers import Entry, every_entry
+from journal._places import Place
+from trivium import Agent
+from trivium.actions import tool
+from trivium.commander import wait
+from trivium.exceptions import DeadlineExceededError, RunKilledError, RunPausedError
+from trivium.journal import Journal, ask_later
+from trivium.llms import Request
+from trivium.testing import ScriptedModel, call_tool
+
+GUARD = 20.0
+
+
+class Office:
+    """A boss who asks several at once: each calls tools, one after the other, and says what came of them.
+
+    Attributes:
+        done: what the tools have done, in order.
+        asked: the names of those whose models were asked, each time.
+        begun: set when a slow tool has begun.
+    """
+
+    def __init__(self, seconds: float = 0.3) -> None:
+        self.done, self.asked, self._seconds = list[str](), list[str](), seconds
+        self.begun = threading.Event()
+
+    def boss(self, parallel: bool = True, **calls: list[Any]) -> Agent:
+        """The boss of some people, by their names, and the calls that each of them makes."""
+
+        @tool(effect="once", needs_approval=True)
+        def buy(item: str) -> str:
+            """Buy."""
+            self.done.append(f"bought {item}")
+            return f"{item} is bought"
+
+        @tool(effect="once", needs_approval=True)
+        async def pay(to: str) -> str:
+            """Pay."""
+            return await self._slowly(f"paid {to}")
+
+        @tool(effect="once")
+        async def mail(to: str) -> str:
+            """Mail."""
+            return await self._slowly(f"mailed {to}")
+
+        @tool(effect="once")
+        def file(to: str) -> str:
+            """File, in a thread."""
+            time.sleep(self._seconds)
+            self.done.append(f"filed {to}")
+            return f"filed {to}"
+
+        tools = [buy, pay, mail, file]
+        people = [
+            Agent(self._model(name, each), tools=tools, name=name, description="x", memory=False, parallel=True)
+            for name, each in calls.items()
+        ]
+        orders = [call_tool(name, at, message="go") for at, name in enumerate(calls)]
+        return Agent(self._model("boss", [orders]), tools=people, parallel=parallel, memory=False)
+
+    async def _slowly(self, what: str) -> str:
+        self.done.append(f"begun: {what}")
+        self.begun.set()
+        await wait(self._seconds)
+        self.done.append(what)
+        return what
+
+    def _model(self, name: str, calls: list[Any]) -> ScriptedModel:
+        def answer(request: Request) -> Any:
+            self.asked.append(name)
+            results = [each["content"] for each in request.messages if each["role"] == "tool"]
+            made = sum(each["role"] == "assistant" for each in request.messages)
+            return calls[made] if made < len(calls) else " and ".join(results)
+
+        return ScriptedModel(answer)
+
+
+def told(place: Place, ask: Callable[[Journal], Any]) -> Any:
+    """What a run answers in an attempt of a process of its own, or the names of the calls that wait."""
+    with closing(place.journal()) as journal:
+        try:
+            return ask(journal).content
+        except RunPausedError as error:
+            told = error
+        waiting = sorted(each.name for each in journal.pending("a"))
+        assert (journal.info("a").status, told.tool in waiting) == ("paused", True)
+        return waiting
+
+
+def approve(place: Place, *names: str) -> None:
+    with closing(place.journal()) as journal:
+        for each in journal.pending("a"):
+            if not names or each.name in names:
+                journal.approve("a", each.digest, by="ada")
+
+
+@every_entry
+def test_calls_at_once_end_before_the_run_pauses_and_ask_together(place: Place, entry: Entry):
+    office = Office()
+    buyer, payer = [call_tool("buy", item="x"), call_tool("buy", item="y")], [call_tool("pay", to="Bob")]
+    boss = office.boss(
+        buyer=buyer, mailer=[call_tool("mail", to="Eve")], payer=payer, clerk=[call_tool("file", to="A")]
+    )
+
+    def ask(journal: Journal) -> Any:
+        return entry(boss, "go", run_id="a", journal=journal, approve=ask_later)
+
+    assert told(place, ask) == ["buy", "pay"]
+    assert sorted(office.done) == ["begun: mailed Eve", "filed A", "mailed Eve"]
+    assert told(place, ask) == ["buy", "pay"]  # nobody has decided yet
+    approve(place)
+    assert told(place, ask) == ["buy"]
+    assert sorted(office.done[3:]) == ["begun: paid Bob", "bought x", "paid Bob"]
+    approve(place)
+    assert told(place, ask) == "x is bought and y is bought and mailed Eve and paid Bob and filed A"
+    assert office.done[6:] == ["bought y"]
+    assert {name: office.asked.count(name) for name in set(office.asked)} == {
+        "boss": 2, "buyer": 3, "mailer": 2, "payer": 2, "clerk": 2,
+    }  # fmt: skip
+
+
+def test_a_pause_within_several_levels_lets_all_of_them_end(place: Place):
+    office = Office()
+    both = [[call_tool("mail", 0, to="Eve"), call_tool("buy", 1, item="x"), call_tool("mail", 2, to="late")]]
+    boss = office.boss(both=both, payer=[call_tool("pay", to="Bob")], mailer=[call_tool("mail", to="Zoe")])
+
+    def ask(journal: Journal) -> Any:
+        return boss("go", run_id="a", journal=journal, approve=ask_later)
+
+    assert told(place, ask) == ["buy", "pay"]
+    approve(place, "pay")
+    assert told(place, ask) == ["buy"]
+    assert sorted(each for each in office.done if "begun" not in each) == ["mailed Eve", "mailed Zoe", "paid Bob"]
+    approve(place)
+    assert told(place, ask) == "mailed Eve and x is bought and mailed late and paid Bob and mailed Zoe"
+    assert len(office.done) == len({*office.done})
+
+
+def test_calls_one_after_the_other_do_not_begin_after_one_that_waits(place: Place):
+    office = Office()
+    boss = office.boss(parallel=False, buyer=[call_tool("buy", item="x")], payer=[call_tool("pay", to="Bob")])
+
+    def ask(journal: Journal) -> Any:
+        return boss("go", run_id="a", journal=journal, approve=ask_later)
+
+    assert told(place, ask) == ["buy"]
+    assert office.asked == ["boss", "buyer"]
+
+
+@pytest.mark.parametrize("how", ["deadline", "kill", "cancel"])
+def test_what_ends_a_run_ends_it_at_once_though_a_call_waits(place: Place, how: str):
+    office = Office(seconds=GUARD)
+    boss = office.boss(buyer=[call_tool("buy", item="x")], mailer=[call_tool("mail", to="Eve")])
+
+    async def attempt(journal: Journal) -> None:
+        options = {"timeout": 3.0} if how == "deadline" else {}
+        call = boss.open("go", run_id="a", journal=journal, approve=ask_later, **options)
+
+        async def follow() -> None:
+            async with call as events:
+                async for _ in events:
+                    pass
+
+        task = asyncio.ensure_future(follow())
+        assert await asyncio.to_thread(office.begun.wait, GUARD)
+        await asyncio.sleep(0.3)  # in which the other one asks
+        assert (office.done, task.done()) == (["begun: mailed Eve"], False)
+        if how == "kill":
+            call.node.kill("enough")
+        elif how == "cancel":
+            task.cancel()
+        await task
+
+    began = time.monotonic()
+    errors = {"deadline": DeadlineExceededError, "kill": RunKilledError, "cancel": asyncio.CancelledError}
+    with closing(place.journal()) as journal:
+        with pytest.raises(errors[how]):
+            asyncio.run(attempt(journal))
+        assert journal.info("a").status == "stopped"
+    assert time.monotonic() - began < GUARD / 2
+    assert office.done == ["begun: mailed Eve"]
