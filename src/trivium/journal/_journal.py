@@ -23,6 +23,7 @@ from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
     NestedRunError,
+    RunAliveError,
     RunInputError,
     UnknownNodeError,
     UnknownRunError,
