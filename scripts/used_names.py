@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from functools import cache, cached_property
 from posixpath import dirname, join, normpath
+from typing import cast
 
 PACKAGE = "trivium"
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
@@ -33,7 +34,7 @@ def within(tree: ast.AST) -> tuple[ast.AST, ...]:
         for field in node._fields:
             value = getattr(node, field, None)
             if isinstance(value, list):
-                found += [each for each in value if isinstance(each, ast.AST)]
+                found += [each for each in cast("list[object]", value) if isinstance(each, ast.AST)]
             elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
                 found.append(value)
     return tuple(found)
