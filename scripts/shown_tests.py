@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from used_names import UsedNames
+from used_names import UsedNames, within
 
 
 class BadDocumentError(ValueError):
@@ -32,12 +32,6 @@ _KINDS = {"type", "EnumMeta", "EnumType", "ModuleType"}
 @cache
 def _parsed(path: str, text: str) -> ast.Module:
     return ast.parse(text, path)
-
-
-@cache
-def _within(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """All nodes of a tree, walked once."""
-    return tuple(ast.walk(tree))
 
 
 def marked_tests(files: dict[str, str]) -> list[Shown]:
@@ -77,7 +71,7 @@ def _of_body(path: str, body: list[ast.stmt], above: list[str], helpers: frozens
 
 def _names_in(path: str, value: ast.AST) -> Iterator[str]:
     """The names in every `shows(...)` of a decorator, a list of marks or a parametrisation."""
-    for call in ast.walk(value):
+    for call in within(value):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "shows":
             for argument in call.args:
                 if not (isinstance(argument, ast.Constant) and isinstance(argument.value, str)):
@@ -92,7 +86,7 @@ def _trivial(test: ast.AST, helpers: frozenset[str]) -> str:
 
 
 def _asserts(test: ast.AST) -> list[ast.Assert]:
-    return [each for each in _within(test) if isinstance(each, ast.Assert)]
+    return [each for each in within(test) if isinstance(each, ast.Assert)]
 
 
 @cache
@@ -100,8 +94,8 @@ def _checks(test: ast.AST) -> bool:
     """Whether something can fail here that is more than a name that lacks."""
     if any(name in ("raises", "warns", "fail") for name in _called(test)):
         return True
-    bound = {each.id for each in _within(test) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    bound |= {each.arg for each in _within(test) if isinstance(each, ast.arg)}
+    bound = {each.id for each in within(test) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    bound |= {each.arg for each in within(test) if isinstance(each, ast.arg)}
     return any(_says_something(each.test, bound) for each in _asserts(test))
 
 
@@ -126,16 +120,18 @@ def _is_imported(value: ast.expr, bound: set[str]) -> bool:
 
 
 def _called(tree: ast.AST) -> Iterator[str]:
-    return (_called_name(each) for each in _within(tree) if isinstance(each, ast.Call))
+    return (_called_name(each) for each in within(tree) if isinstance(each, ast.Call))
 
 
 def _called_name(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ast.unparse(call.func)
 
 
 def _checking_helpers(trees: Iterable[ast.Module]) -> frozenset[str]:
     """The functions of the tests, other than tests, that check something."""
-    functions = [each for tree in trees for each in _within(tree) if isinstance(each, _Function)]
+    functions = [each for tree in trees for each in within(tree) if isinstance(each, _Function)]
     return frozenset(each.name for each in functions if not each.name.startswith("test") and _checks(each))
 
 

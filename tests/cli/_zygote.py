@@ -30,6 +30,8 @@ _LOADED = (
     "trivium.cli._runs", "trivium.cli._serve", "trivium.observers", "trivium.observers.lowlevel", "trivium.tasks",
     "trivium.terminal", "trivium.testing", "trivium.llms._openai", "rich.progress", "typer.testing",
 )  # fmt: skip
+_OF_POSTGRESQL = ("dbos", "psycopg", "sqlalchemy.dialects.postgresql")
+"""Loaded before the first run whose journal is there: half a second, which most processes of the tests never need."""
 
 
 class Forked:
@@ -159,21 +161,26 @@ def _serve() -> None:
         print(path, flush=True)
         while True:
             connection, _ = listener.accept()
+            head, streams, _, _ = socket.recv_fds(connection, 4, 3)
+            wanted = json.loads(connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
+            if wanted["environment"].get("TRIVIUM_JOURNAL", "").startswith("postgresql"):
+                for module in _OF_POSTGRESQL:
+                    importlib.import_module(module)
             if os.fork() == 0:
                 listener.close()
-                _attend(connection)
+                _attend(connection, wanted, streams)
             connection.close()
+            for each in streams:
+                os.close(each)
 
 
-def _attend(connection: socket.socket) -> None:
+def _attend(connection: socket.socket, wanted: dict[str, Any], streams: list[int]) -> None:
     """Fork the run, wait for it, and tell its status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    head, streams, _, _ = socket.recv_fds(connection, 4, 3)
-    data = connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
     pid = os.fork()
     if pid == 0:
         connection.close()
-        _become(json.loads(data), streams)
+        _become(wanted, streams)
     for each in streams:
         os.close(each)
     connection.sendall(pid.to_bytes(4, "big", signed=True))

@@ -14,13 +14,20 @@ import psycopg
 
 __all__ = ["add_node", "cluster_of_two", "kill_node_at_work"]
 
-_SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20}
+# Nothing reads its logs, or makes it larger: no processes are started for that.
+_SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_log_monitor": False, "no_monitor": True}
+# No workers are started before there is work for them.
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
+}
 
 
 @contextmanager
 def cluster_of_two() -> Generator[Any]:
     """The cluster, as long as the block runs; its first node has the program, and the other one may be killed."""
-    with patch.dict("os.environ", RAY_USAGE_STATS_ENABLED="0"):
+    with patch.dict("os.environ", _ENVIRONMENT):
         ray: Any = import_module("ray")
         cluster: Any = import_module("ray.cluster_utils").Cluster(
             initialize_head=True, head_node_args={**_SMALL, "include_dashboard": False}

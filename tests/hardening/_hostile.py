@@ -206,7 +206,7 @@ DOCUMENTS: Final[Mapping[str, Callable[[], bytes]]] = MappingProxyType(
         "forms.pdf": lambda: pdf(b"/X Do", forms=9),
         "loop.pdf": lambda: pdf(b"BT (x) Tj ET").replace(b"[3 0 R] /Count 1", b"[2 0 R] /Count 9"),
         "runs.docx": lambda: docx(b"<w:p>" + b"<w:r><w:t>a</w:t></w:r>" * 1_000_000 + b"</w:p>"),
-        "slide.pptx": lambda: pptx(b"x" * (29 * _MB)),
+        "slide.pptx": lambda: pptx(b"x" * (14 * _MB)),
         "paragraphs.pptx": lambda: pptx(b"</a:t></a:r></a:p>" + b"<a:p><a:r><a:t>a</a:t></a:r></a:p>" * 600_000),
         "deep.pptx": lambda: pptx(b"</a:t></a:r></a:p>" + b"<a:p>" * 2_000_000),
         "image.png": lambda: b"\x89PNG\r\n\x1a\n" + b"\0" * 1000,

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def call_of(deltas: list[Delta]) -> tuple[str | None, Any]:
     return parts[0].name, json.loads("".join(part.arguments for part in parts))
 
 
+@cache
 def tokens_of(model: LocalModel, *messages: tuple[str, str]) -> int:
     told = [{"role": role, "content": content} for role, content in messages]
     return next(

@@ -6,7 +6,6 @@ import ast
 import importlib
 import inspect
 import re
-import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import EnumMeta
@@ -41,13 +40,24 @@ def _public() -> dict[str, list[Any]]:
 @cache
 def _set_by(kind: type) -> frozenset[str]:
     """The attributes that the methods of a class set on their object."""
-    with suppress(OSError, TypeError):  # a class that was made without source
-        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
-        set_there = (
-            each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
-        )
-        return frozenset(each.attr for each in set_there if ast.unparse(each.value) == "self")
-    return frozenset()
+    tree = _classes_of(kind.__module__).get(kind.__qualname__, ast.Pass())  # one that was made without source
+    set_there = (each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
+    return frozenset(each.attr for each in set_there if isinstance(each.value, ast.Name) and each.value.id == "self")
+
+
+@cache
+def _classes_of(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module, and those within them: `inspect.getsource` would parse the file anew for each."""
+    found: dict[str, ast.ClassDef] = {}
+    todo: list[tuple[str, ast.AST]] = [("", ast.parse(inspect.getsource(importlib.import_module(module))))]
+    for above, tree in todo:  # it grows meanwhile
+        for each in ast.iter_child_nodes(tree):
+            if isinstance(each, ast.ClassDef):
+                found.setdefault(f"{above}{each.name}", each)
+                todo.append((f"{above}{each.name}.", each))
+            elif isinstance(each, ast.If | ast.Try):
+                todo.append((above, each))
+    return found
 
 
 def _has(owner: Any, name: str) -> bool:

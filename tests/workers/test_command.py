@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from cli._command import Command, Ended
+from cli._command import Command, Ended, Process
 from trivium.exceptions import RunPausedError
 from trivium.journal import Journal
 
-TRIVIUM = Path(sys.executable).with_name("trivium")
 AGENTS = f"""
 import sys
 
@@ -31,24 +28,24 @@ def make_waiter():
 """
 
 
-_started = list[subprocess.Popen[str]]()
+_started = list[Process]()
 
 
-def start(url: str, *words: str) -> subprocess.Popen[str]:
+def command_at(url: str) -> Command:
+    command = Command(Path.cwd())
+    command.environment["TRIVIUM_JOURNAL"] = url
+    return command
+
+
+def start(url: str, *words: str) -> Process:
     """A worker, or what else is stopped from outside."""
-    environment = {**os.environ, "TRIVIUM_JOURNAL": url}
-    process = subprocess.Popen(
-        [TRIVIUM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    _started.append(process)
-    return process
+    _started.append(command_at(url).start(*words))
+    return _started[-1]
 
 
 def say(url: str, *words: str) -> Ended:
     """The command, to its end."""
-    command = Command(Path.cwd())
-    command.environment["TRIVIUM_JOURNAL"] = url
-    return command(*words)
+    return command_at(url)(*words)
 
 
 @pytest.fixture(autouse=True)
@@ -58,8 +55,9 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     monkeypatch.chdir(tmp_path)
     yield
     while _started:
-        with _started.pop() as process:  # which closes its pipes and waits
-            process.kill()
+        process = _started.pop()
+        process.kill()
+        process.wait()
 
 
 def test_a_worker_works_until_sigterm(url: str, journal: Journal):

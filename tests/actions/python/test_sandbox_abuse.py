@@ -36,9 +36,9 @@ PROCESS_ENDED = "the Python process ended"
 
 ABUSES: dict[str, Abuse] = {
     # time
-    "an endless loop": Abuse(SPIN, "stopped after 1 seconds; the variables are kept", seconds=1),
-    "a long sleep": Abuse("time.sleep(600)", "KeyboardInterrupt", seconds=1),
-    "a child that is waited for": Abuse("subprocess.run(['sleep', '600'])", "stopped after 1 seconds", seconds=1),
+    "an endless loop": Abuse(SPIN, "stopped after 0.3 seconds; the variables are kept", seconds=0.3),
+    "a long sleep": Abuse("time.sleep(600)", "KeyboardInterrupt", seconds=0.3),
+    "a child that is waited for": Abuse("subprocess.run(['sleep', '600'])", "stopped after 0.3 seconds", seconds=0.3),
     # memory
     "one large object": Abuse("x = bytearray(1 << 30)", "MemoryError"),
     "a growing list": Abuse("x = []\nwhile True: x.append(bytearray(10 << 20))", "MemoryError"),
@@ -47,7 +47,7 @@ ABUSES: dict[str, Abuse] = {
     "a folder in memory": Abuse("open('/dev/shm/x', 'wb').write(bytes(40 << 20))", "OSError"),
     "sockets full of data": Abuse("s = [socket.socketpair() for _ in range(9999)]", "Too many open files"),
     # processes
-    "a fork bomb": Abuse(FORK, "stopped after 2 seconds", None, 2),
+    "a fork bomb": Abuse(FORK, "stopped after 0.5 seconds", None, 0.5),
     "children that multiply": Abuse(f"if not os.fork():\n    {FORK.replace(chr(10), chr(10) + '    ')}", ""),
     "many threads": Abuse(
         "stop = threading.Event()\nt = [threading.Thread(target=stop.wait) for _ in range(999)]\n"
@@ -65,8 +65,8 @@ ABUSES: dict[str, Abuse] = {
     "all folders gone": Abuse("[shutil.rmtree(p, ignore_errors=True) for p in ('/tmp', '/run', '/dev/shm')]", ""),
     # output
     "many lines": Abuse("for n in range(200_000): print(n)", "199999"),
-    "endless output": Abuse("while True: print('x' * 1000)", "stopped after 1 seconds", seconds=1),
-    "endless errors": Abuse("while True: sys.stderr.write('x' * 1000)", "stopped after 1 seconds", seconds=1),
+    "endless output": Abuse("while True: print('x' * 1000)", "stopped after 0.3 seconds", seconds=0.3),
+    "endless errors": Abuse("while True: sys.stderr.write('x' * 1000)", "stopped after 0.3 seconds", seconds=0.3),
     "output of a child": Abuse("subprocess.run('yes | head -c 5000000', shell=True)", "characters are left out"),
     "a long error": Abuse("raise ValueError('x' * 1_000_000)", "characters are left out"),
     "many images": Abuse(
@@ -144,7 +144,7 @@ def test_what_ignores_interrupts_is_ended_in_all_sessions_at_once():
     before, kernels = set(sandboxes()), Kernels(LIMITS)
 
     def run(name: str) -> Execution:
-        return execute(kernels, PRELUDE + STUBBORN[name], 1, session_id=name)
+        return execute(kernels, PRELUDE + STUBBORN[name], 0.2, session_id=name)
 
     with ThreadPoolExecutor(len(STUBBORN)) as pool:
         outcomes = dict(zip(STUBBORN, pool.map(run, STUBBORN), strict=True))
