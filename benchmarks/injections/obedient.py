@@ -44,7 +44,7 @@ class Obedient(ChatModel):
         self._case, self._world, self._renamed = case, world, renamed
         self._marks = [words(text) for text in case.texts]
         self._read = 0
-        truth = case.user.ground_truth(case.fresh())
+        truth = case.user.ground_truth(world.environment.model_copy(deep=True))
         self.users_calls = [Call(each.function, dict(each.args)) for each in truth]
         self._left = deque(self.users_calls)
 

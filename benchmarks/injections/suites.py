@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import pickle
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -64,8 +63,7 @@ class Case(NamedTuple):
         user: the user's task.
         injection: the attacker's task, or None.
         texts: what the attack put into the environment.
-        environment: the environment before the task.
-        packed: the same, pickled.
+        environment: the environment before the task; copied for each run.
         judged: how runs of the case have ended, and what AgentDojo has said of them.
     """
 
@@ -75,12 +73,7 @@ class Case(NamedTuple):
     injection: Any
     texts: tuple[str, ...]
     environment: Any
-    packed: bytes
     judged: list[tuple[tuple[Any, ...], bool]]
-
-    def fresh(self) -> Any:
-        """Return a copy of the environment, for a run to change; it takes a quarter of what a deep copy takes."""
-        return pickle.loads(self.packed)
 
 
 def cases(suite: str, attack: str, every: int = 1) -> Iterator[Case]:
@@ -92,11 +85,11 @@ def cases(suite: str, attack: str, every: int = 1) -> Iterator[Case]:
     if not attack:
         for user in tasks.user_tasks.values():
             environment = user.init_environment(tasks.load_and_inject_default_environment({}))
-            yield Case(suite, "", user, None, (), environment, pickle.dumps(environment), [])
+            yield Case(suite, "", user, None, (), environment, [])
         return
     made = load_attack(attack, tasks, _VICTIM)
     pairs = [(user, each) for user in tasks.user_tasks.values() for each in tasks.injection_tasks.values()]
     for user, injection in pairs[::every]:
         texts = made.attack(user, injection)
         environment = user.init_environment(tasks.load_and_inject_default_environment(texts))
-        yield Case(suite, attack, user, injection, tuple(texts.values()), environment, pickle.dumps(environment), [])
+        yield Case(suite, attack, user, injection, tuple(texts.values()), environment, [])

@@ -75,7 +75,7 @@ def run(case: Case, world: World, guard: Guard, in_task: bool, judge_task: bool 
         in_task: with a `ChatAgent` that has `ToolMessage`s, in a `Task`; else with an `Agent` that has functions.
         judge_task: ask AgentDojo if the user's task was done, too, which takes longer than all the rest.
     """
-    world.begin(case.fresh())
+    world.begin(case.environment)
     model = Obedient(case, world, RENAMED if in_task else {})
     approve = world.approver(model.users_calls if guard.has_approver else [])
     agent = (_task if in_task else _agent)(model, world)
@@ -123,7 +123,7 @@ def judge(task: Any, case: Case, world: World, text: str, calls: list[Call]) -> 
             return verdict
     name = "security" if task is case.injection else "utility"
     # To look at an inbox changes it.
-    arguments = (text, case.fresh(), world.environment.model_copy(deep=True))
+    arguments = (text, case.environment.model_copy(deep=True), world.environment.model_copy(deep=True))
     by_calls = getattr(task, f"{name}_from_traces")(*arguments, [world.as_call(each) for each in calls])
     verdict = bool(getattr(task, name)(*arguments) if by_calls is None else by_calls)
     case.judged.append((ended, verdict))

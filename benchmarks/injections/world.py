@@ -56,8 +56,8 @@ class World:
         self.messages = [_message(each, self, named) for each in functions]
 
     def begin(self, environment: Any) -> None:
-        """Begin a case in its environment, which it may change."""
-        self.environment = environment
+        """Begin a case in a copy of its environment."""
+        self.environment = environment.model_copy(deep=True)
         self.origin = USER
         self.ran, self.asked, self._approved = [], [], []
 
