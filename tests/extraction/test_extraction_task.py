@@ -433,8 +433,9 @@ WRONG: dict[str, Any] = {
 
 @pytest.mark.parametrize("text", WRONG)
 def test_wrong_arguments_of_a_case_are_refused_at_once(text: str):
+    arguments: dict[str, Any] = {"document": Document(content=TEXT), "fields": FIELDS, **WRONG[text]}
     with pytest.raises(ConfigurationError, match=text):
-        Case(**{"document": Document(content=TEXT), "fields": FIELDS, **WRONG[text]})
+        Case(**arguments)
 
 
 def test_a_task_takes_each_field_once_and_a_case_checks_values_by_name():
