@@ -182,7 +182,7 @@ class RecordFile:
                 pass  # a file that cannot be written is an error before the first document is read
             if not restart:
                 self._continue()
-        self._has_begun = bool(self.finished)
+        self._is_to_clear, self._has_begun = restart, bool(self.finished)
 
     def _continue(self) -> None:
         """Read the records of an earlier run; a line that was cut off when it died is removed."""
@@ -218,17 +218,19 @@ class RecordFile:
     def append(self, record: Record) -> None:
         """Write one record, completely or not at all."""
         with storage(self.path, self.finished):
-            if not self._has_begun:
-                self.path.write_bytes(self._form.header.encode())
-                self._has_begun = True
+            if self._is_to_clear:
+                self.path.write_bytes(b"")
+                self._is_to_clear = False
             before = self.path.stat().st_size
+            header = "" if self._has_begun or before else self._form.header
             try:
                 with self.path.open("ab") as file:
-                    file.write(self._form.write(record).encode("utf-8", "replace"))
+                    file.write((header + self._form.write(record)).encode("utf-8", "replace"))
             except OSError:
                 with suppress(OSError):  # a device has no length
                     os.truncate(self.path, before)
                 raise
+            self._has_begun = True
         self.finished[record["source"]] = record
 
     def finish(self) -> None:
@@ -245,12 +247,12 @@ def storage(path: Path, finished: Mapping[str, Record]) -> Generator[None]:
         raise OutputError(f"cannot write {path}: {advice_for(error, path)}{kept}") from None
 
 
-def advice_for(error: OSError, path: Path) -> str:
-    """Say what is wrong with a path, and what to do."""
+def advice_for(error: OSError, path: Path, option: str = "--output") -> str:
+    """Say what is wrong with the path of an option, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "no space is left there; free some, then run the same command again"
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return f"there is no folder {path.parent}; make it, or give another --output"
+    if error.errno in (errno.ENOENT, errno.ENOTDIR) and not path.parent.is_dir():
+        return f"there is no folder {path.parent}; make it, or give another {option}"
     if error.errno == errno.EISDIR:
         return "it is a folder; name a file in it"
-    return f"{error.strerror}; give another --output"
+    return f"{error.strerror}; give another {option}"

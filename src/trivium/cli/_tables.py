@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from trivium.cli._columns import Columns, Record
 from trivium.cli._records import CSV, storage
@@ -53,16 +54,22 @@ class TableFile:
         """Write the table, completely or not at all; one of no records is not written."""
         if not self.finished:
             return
-        part = self.path.with_name(f"{self.path.name}.part")
+        part = self.path.with_name(f"{self.path.name}.{uuid4().hex[:8]}.part")
         with storage(self.path, {}):
-            if self._shape == "csv":
-                text = self._form.header + "".join(map(self._form.write, self.finished.values()))
-                part.write_bytes(text.encode("utf-8", "replace"))
-            else:
-                columns = self._form.columns
-                rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
-                (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
-            os.replace(part, self.path)
+            try:
+                self._write(part)
+                os.replace(part, self.path)
+            finally:
+                part.unlink(missing_ok=True)
+
+    def _write(self, part: Path) -> None:
+        if self._shape == "csv":
+            text = self._form.header + "".join(map(self._form.write, self.finished.values()))
+            part.write_bytes(text.encode("utf-8", "replace"))
+            return
+        columns = self._form.columns
+        rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
+        (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
 
 
 def _plain(cell: object) -> Any:
