@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import os
+from codecs import BOM_UTF8
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -54,11 +55,13 @@ class JSONLines:
             record = json.loads(line)
             try:
                 names, values = list(record["fields"]), [each["value"] for each in record["fields"].values()]
-                is_record = names == self._names and len(values) == len(names) and isinstance(record["source"], str)
+                is_record = sorted(names) == sorted(self._names) and len(values) == len(names)
+                is_record = is_record and isinstance(record["source"], str)
             except (KeyError, TypeError, AttributeError):
                 is_record = False
             if not is_record:
                 raise ValueError("this is no record of these fields")
+            record["fields"] = {name: record["fields"][name] for name in self._names}
             found.append(record)
         return found
 
@@ -89,14 +92,20 @@ class CSV:
 
     def length(self, data: bytes) -> int:
         """Return the number of bytes up to the end of the last complete record; a quoted line end ends nothing."""
-        end = data.rfind(b"\n") + 1
-        while data.count(b'"', 0, end) % 2:
-            end = data.rfind(b"\n", 0, end - 1) + 1
-        return end
+        pieces, end = data.split(b'"'), len(data)
+        for at in range(len(pieces) - 1, -1, -1):  # each second one is within quotes
+            start = end - len(pieces[at])
+            if at % 2 == 0 and (last := data.rfind(b"\n", start, end)) >= 0:
+                return last + 1
+            end = start - 1
+        return 0
 
     def read(self, text: str) -> list[Record]:
         """Read complete records, as `JSONLines.read`."""
-        header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [self.columns.names]
+        try:
+            header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [self.columns.names]
+        except csv.Error as error:
+            raise ValueError(f"this is no CSV of records: {error}") from None
         records = [self._record(header, cells) for cells in rows]
         fits = all(
             is_value_of(field, each["fields"][field.name]["value"]) for each in records for field in self._fields
@@ -176,6 +185,8 @@ class RecordFile:
     ) -> None:
         self.path, self._fields = path, tuple(fields)
         self._form = CSV(fields, confidence=confidence) if as_csv else JSONLines(fields)
+        self._other = CSV(fields, confidence=not confidence).header if as_csv else None
+        self._has_confidence = confidence
         self.finished: dict[str, Record] = {}
         with storage(self.path, self.finished):
             with path.open("ab"):
@@ -191,6 +202,8 @@ class RecordFile:
         try:
             records = self._form.read(complete.decode("utf-8-sig"))
         except ValueError:
+            if self._other and complete.removeprefix(BOM_UTF8).startswith(self._other.encode()):
+                raise self._other_model() from None
             raise self._wrong_content() from None
         for record in records:
             for field in self._fields:
@@ -213,6 +226,13 @@ class RecordFile:
     def _wrong_content(self) -> ConfigurationError:
         return ConfigurationError(
             f"{self.path} holds something other than records of these fields; give another --output, or --restart"
+        )
+
+    def _other_model(self) -> ConfigurationError:
+        begun, now = ("has no", "tells") if self._has_confidence else ("has", "does not tell")
+        return ConfigurationError(
+            f"{self.path} {begun} columns for the confidence of values, which this model {now}: take the model with "
+            "which it was begun, or give another --output, a ….jsonl, or --restart"
         )
 
     def append(self, record: Record) -> None:

@@ -7,6 +7,8 @@ import json
 import os
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
+from math import inf
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,6 +20,10 @@ from trivium.extraction import Field
 
 _LONGEST = 32_767
 """The most characters of a cell in a spreadsheet."""
+
+_DIGITS, _LARGEST = 15, 9.99e307
+_FIRST_DAY = "1900-03-01"
+"""A spreadsheet rounds a number of more digits, knows none beyond, and shows no day before, or another one."""
 
 _NEEDS = {"xlsx": ("openpyxl", "table"), "parquet": ("pyarrow", "lancedb")}
 
@@ -91,14 +97,22 @@ def _write_sheet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) ->
     for number, row in enumerate(rows, 2):
         for column, (cell, kind) in enumerate(zip(row, kinds, strict=True), 1):
             place = sheet.cell(number, column)
-            if isinstance(cell, str) and kind == "date":
+            if isinstance(cell, str) and kind == "date" and cell >= _FIRST_DAY:
                 place.value = date.fromisoformat(cell)
-            elif isinstance(cell, str):
-                place.value = ILLEGAL_CHARACTERS_RE.sub(" ", cell)[:_LONGEST]
+            elif isinstance(cell, str) or _is_beyond_sheets(cell):
+                place.value = ILLEGAL_CHARACTERS_RE.sub(" ", str(cell))[:_LONGEST]
                 place.data_type = "s"  # words of a document are never a formula
             else:
                 place.value = cell
     book.save(path)
+
+
+def _is_beyond_sheets(cell: Any) -> bool:
+    """True for a number that a spreadsheet would round."""
+    if not isinstance(cell, int | float) or isinstance(cell, bool):
+        return False
+    digits = "".join(map(str, Decimal(str(cell)).as_tuple().digits)).strip("0")
+    return len(digits) > _DIGITS or abs(cell) > _LARGEST
 
 
 def _write_parquet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) -> None:
@@ -106,14 +120,31 @@ def _write_parquet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) 
     import pyarrow.parquet as parquet  # pyright: ignore[reportMissingTypeStubs]
 
     library: Any = pa
-    forms = {"number": library.float64(), "integer": library.int64(), "boolean": library.bool_()}
+
+    def column(kind: str, cells: Sequence[Any]) -> Any:
+        if kind == "date":
+            return library.array([date.fromisoformat(cell) if cell else None for cell in cells], library.date32())
+        if kind == "number":
+            return library.array([None if cell is None else _as_float(cell) for cell in cells], library.float64())
+        if kind == "boolean":
+            return library.array(cells, library.bool_())
+        if kind != "integer":
+            return library.array(cells, library.string())
+        largest = max((abs(cell) for cell in cells if cell is not None), default=0)
+        if largest < 2**63:
+            return library.array(cells, library.int64())
+        as_decimal = largest < 10**38
+        exact = [None if cell is None else Decimal(cell) if as_decimal else str(cell) for cell in cells]
+        return library.array(exact, library.decimal128(38, 0) if as_decimal else library.string())
+
     kinds = [columns.kinds.get(name, "text") for name in columns.names]
-    cells = [[row[at] for row in rows] for at in range(len(kinds))]
-    arrays = [
-        library.array([date.fromisoformat(cell) if cell else None for cell in each], library.date32())
-        if kind == "date"
-        else library.array(each, forms.get(kind, library.string()))
-        for kind, each in zip(kinds, cells, strict=True)
-    ]
+    arrays = [column(kind, [row[at] for row in rows]) for at, kind in enumerate(kinds)]
     writer: Any = parquet
     writer.write_table(library.table(arrays, names=columns.names), path)
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
