@@ -343,3 +343,8 @@ def test_json_lines_go_on_with_the_fields_in_another_order(trivium: Command):
     ended = trivium("extract", "letters/ada.txt", *other, "--output", "out.jsonl")
     assert ended.err.startswith("nothing is left to do")
     assert trivium("extract", "letters/ada.txt", *other[:1], "tenant", *other[2:], "--output", "out.jsonl").status == 2
+
+
+def test_a_field_may_be_named_as_a_column_of_another_kind_of_model(tmp_path: Path):
+    named = [Field("a"), Field("a_confidence")]
+    assert not RecordFile(tmp_path / "named.csv", named, as_csv=True).finished

@@ -15,7 +15,7 @@ from typing import Any
 
 from trivium.cli._columns import Columns, Record
 from trivium.cli._kinds import is_value_of, kind_text, read_cell
-from trivium.exceptions import ConfigurationError, OutputError
+from trivium.exceptions import ConfigurationError, FieldsError, OutputError
 from trivium.extraction import Field
 
 
@@ -185,7 +185,6 @@ class RecordFile:
     ) -> None:
         self.path, self._fields = path, tuple(fields)
         self._form = CSV(fields, confidence=confidence) if as_csv else JSONLines(fields)
-        self._other = CSV(fields, confidence=not confidence).header if as_csv else None
         self._has_confidence = confidence
         self.finished: dict[str, Record] = {}
         with storage(self.path, self.finished):
@@ -202,9 +201,7 @@ class RecordFile:
         try:
             records = self._form.read(complete.decode("utf-8-sig"))
         except ValueError:
-            if self._other and complete.removeprefix(BOM_UTF8).startswith(self._other.encode()):
-                raise self._other_model() from None
-            raise self._wrong_content() from None
+            raise (self._other_model(complete) or self._wrong_content()) from None
         for record in records:
             for field in self._fields:
                 value = record["fields"][field.name]["value"]
@@ -228,7 +225,14 @@ class RecordFile:
             f"{self.path} holds something other than records of these fields; give another --output, or --restart"
         )
 
-    def _other_model(self) -> ConfigurationError:
+    def _other_model(self, complete: bytes) -> ConfigurationError | None:
+        """Return the error of a table of these fields whose columns differ by the confidence alone."""
+        other = b""
+        if isinstance(self._form, CSV):
+            with suppress(FieldsError):  # a field may be named as one of those columns
+                other = CSV(self._fields, confidence=not self._has_confidence).header.encode()
+        if not other or not complete.removeprefix(BOM_UTF8).startswith(other):
+            return None
         begun, now = ("has no", "tells") if self._has_confidence else ("has", "does not tell")
         return ConfigurationError(
             f"{self.path} {begun} columns for the confidence of values, which this model {now}: take the model with "
