@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from trivium.cli._records import RecordFile
 from trivium.exceptions import ConfigurationError
 from trivium.extraction import Field
 
-from ._command import FIELDS, Command
+from ._command import FIELDS, Command, script_of
 from ._server import ModelServer, Reply, record_of
 
 MODEL = "openai:tiny"
@@ -256,7 +257,33 @@ def test_a_name_of_bytes_that_are_no_text(trivium: Command):
         ended = trivium.extract(name, "--output", "out.jsonl")
         assert (ended.status, tenants(trivium.folder / "out.jsonl")) == (0, ["Ada"])
         assert ended.err.startswith(begin)
-        assert "m\ufffdller.txt" in ended.out
+        assert "m\\xfcller.txt" in ended.out.replace("\n", "")
+
+
+def test_names_that_differ_in_bytes_that_are_no_text_are_two_documents(trivium: Command):
+    for name in (b"a\xff.txt", b"a\xfe.txt"):
+        (trivium.folder / "letters" / os.fsdecode(name)).write_text("Ada pays EUR 900 since 2024-05-01.")
+    ada = {"tenant": "Ada", "rent": "EUR 900", "starts": "2024-05-01"}
+    (trivium.folder / "answers.json").write_text(script_of(ada, ada, ada))
+    names = [f"letters/{os.fsdecode(name)}" for name in (b"a\xff.txt", b"a\xfe.txt")]
+    ended = trivium.extract(*names, "--output", "out.jsonl", "--at-once", "1")
+    assert ended.status == 0
+    lines = (trivium.folder / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["source"] for line in lines] == ["letters/a\\xff.txt", "letters/a\\xfe.txt"]
+    again = trivium.extract(*names, "--output", "out.jsonl")
+    assert again.err.startswith("nothing is left to do: 2 files finished before")
+
+
+@pytest.mark.parametrize(
+    "content", ['name;text\n"never ends\n' + "a;b\n" * 500_000, "a" * 200_000 + "\n", '"\n' * 400_000]
+)
+def test_a_foreign_table_is_refused_at_once(tmp_path: Path, content: str):
+    (tmp_path / "out.csv").write_text(content)
+    started = time.process_time()
+    with pytest.raises(ConfigurationError, match="holds something other than records of these fields; give another"):
+        RecordFile(tmp_path / "out.csv", [Field("a")], as_csv=True)
+    assert time.process_time() - started < 5
+    assert (tmp_path / "out.csv").read_text() == content
 
 
 TEXT = st.text(st.sampled_from('a"\n\r,\u2028\x85é{['), max_size=6)
@@ -296,3 +323,28 @@ def test_what_is_no_record_is_never_overwritten(tmp_path_factory: pytest.TempPat
         with pytest.raises(ConfigurationError):
             RecordFile(path, [Field("a")], as_csv=as_csv)
         assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("confidence", [False, True])
+def test_a_table_begun_by_another_kind_of_model_says_so(tmp_path: Path, confidence: bool):
+    path = tmp_path / "out.csv"
+    RecordFile(path, [Field("a")], as_csv=True, confidence=confidence).append(a_record("1", "x"))
+    with pytest.raises(ConfigurationError) as caught:
+        RecordFile(path, [Field("a")], as_csv=True, confidence=not confidence)
+    begun, now = ("has", "does not tell") if confidence else ("has no", "tells")
+    assert f"out.csv {begun} columns for the confidence of values, which this model {now}: take the model" in str(
+        caught.value
+    )
+
+
+def test_json_lines_go_on_with_the_fields_in_another_order(trivium: Command):
+    trivium.extract("letters/ada.txt", "--output", "out.jsonl")
+    other = ["--fields", "starts: date, tenant, rent: money", "--model", "scripted:answers.json"]
+    ended = trivium("extract", "letters/ada.txt", *other, "--output", "out.jsonl")
+    assert ended.err.startswith("nothing is left to do")
+    assert trivium("extract", "letters/ada.txt", *other[:1], "tenant", *other[2:], "--output", "out.jsonl").status == 2
+
+
+def test_a_field_may_be_named_as_a_column_of_another_kind_of_model(tmp_path: Path):
+    named = [Field("a"), Field("a_confidence")]
+    assert not RecordFile(tmp_path / "named.csv", named, as_csv=True).finished

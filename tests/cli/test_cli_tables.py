@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import subprocess
+from collections.abc import Sequence
 from datetime import date
-from typing import Any
+from math import inf
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
 
 from trivium.cli._records import CSV
+from trivium.cli._tables import TableFile
 from trivium.cli._views import records_view
-from trivium.extraction import parse_fields
+from trivium.extraction import Field, parse_fields
 
 from ._command import Command, needs_program, script_of
 
@@ -198,3 +202,59 @@ def test_a_least_confidence_needs_a_model_that_tells_probabilities(invoice: Comm
     ended = invoice(*arguments, "--min-confidence", "0.5")
     assert ended.status == 2
     assert "--min-confidence needs the probabilities of tokens" in ended.err
+
+
+HUGE = 12345678901234567890
+NUMBERS: dict[str, list[int]] = {
+    "decimal128(38, 0)": [7, HUGE],
+    "int64": [7, 2**63 - 1],
+    "string": [7, HUGE * 10**30],
+}
+
+
+def table_of(path: Path, kind: str, values: Sequence[Any]) -> TableFile:
+    table = TableFile(path, [Field("a", cast("Any", kind))], shape=path.suffix[1:])
+    for at, value in enumerate(values):
+        entry = {"value": value, "page": None, "line": 1, "quote": "x"}
+        table.append({"source": str(at), "fields": {"a": entry}, "refused": {}})
+    table.finish()
+    return table
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_large_whole_numbers_are_exact_in_parquet(tmp_path: Path, kind: str):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table_of(tmp_path / "out.parquet", "integer", [*NUMBERS[kind], None])
+    column = parquet.read_table(tmp_path / "out.parquet")["a"]
+    assert str(column.type) == kind
+    assert [each if each is None else int(each) for each in column.to_pylist()] == [*NUMBERS[kind], None]
+
+
+def test_numbers_and_amounts_in_parquet_are_floats(tmp_path: Path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    values = [9007199254740993, HUGE, 0.5, 10**400, -(10**400), None]
+    table_of(tmp_path / "out.parquet", "number", values)
+    found = parquet.read_table(tmp_path / "out.parquet")["a"].to_pylist()
+    assert found == [9007199254740992.0, float(HUGE), 0.5, inf, -inf, None]
+
+
+def test_what_a_spreadsheet_would_change_is_text_in_it(tmp_path: Path):
+    openpyxl = pytest.importorskip("openpyxl")
+
+    def column(kind: str, *values: Any) -> list[Any]:
+        table_of(tmp_path / "out.xlsx", kind, values)
+        return [
+            row[1]
+            for row in openpyxl.load_workbook(tmp_path / "out.xlsx").active.iter_rows(min_row=2, values_only=True)
+        ]
+
+    assert column("integer", 123456789012345, HUGE, -HUGE) == [123456789012345, str(HUGE), str(-HUGE)]
+    assert column("number", 0.1, 1234567.12345678901, 10**20, 10**400) == [
+        0.1,
+        "1234567.123456789",
+        10**20,
+        str(10**400),
+    ]
+    assert column("boolean", True) == [True]
+    days = column("date", "1900-03-01", "1900-02-28", "1899-12-31")
+    assert [days[0].date().isoformat(), *days[1:]] == ["1900-03-01", "1900-02-28", "1899-12-31"]

@@ -15,6 +15,7 @@ from trivium import Document, RunRecord
 from trivium.commander import Event, run_sync
 from trivium.exceptions import (
     ArgumentTypeError,
+    ConfigurationError,
     DocumentError,
     FieldsError,
     MalformedAnswerError,
@@ -399,3 +400,46 @@ def test_line_items_of_a_page_have_evidence_for_each_value(tmp_path: Path):
     assert [part["boxes"][0][1] for part in entry["parts"][0].values()] == pytest.approx([72, 300, 400], abs=2)
     assert len(entry["boxes"]) == 6
     assert model.requests[0].parameters["max_tokens"] == 300 + 3000
+
+
+@pytest.mark.parametrize("answers", [["I cannot", "No."], ["I cannot", call_tool("record", items=[{"d": "Pens"}])]])
+def test_talk_about_line_items_costs_a_try_and_no_other_field(answers: list[Any]):
+    fields = parse_fields("tenant, items: list of {d, q: number}, more: list of {d}")
+    first, last = call_tool("record", tenant="Ada Byron"), call_tool("record", more=[{"d": "Ink"}])
+    model = ScriptedModel([first, *answers, last])
+    opened = Case(Document(content="Ada Byron bought Pens and Ink"), fields)
+    record = run_sync(extract_file, extraction_task(fields, model), Path("order.txt"), lambda path: opened)
+    found = values(record)
+    assert (found["tenant"], found["more"]) == ("Ada Byron", [{"d": "Ink"}])
+    assert (found["items"] is None) == (record["refused"].get("items") == "it was not asked for")
+    assert (found["items"] is None) == (answers[1] == "No.")
+
+
+def test_a_case_has_a_record_before_anything_was_checked():
+    opened = case()
+    assert opened.confidence("tenant") is None
+    assert opened.result()["refused"] == dict.fromkeys(["tenant", "rent", "starts"], "it was not asked for")
+
+
+WRONG: dict[str, Any] = {
+    "min_confidence is a number from 0 to 1, not 7": {"min_confidence": 7},
+    "Case takes a number or None as min_confidence, not str": {"min_confidence": "a"},
+    "Case takes a whole number as tries, not str": {"tries": "3"},
+    "tries is a number above 0, not 0": {"tries": 0},
+    "budget is a number above 0, not -5": {"budget": -5},
+    "field 'tenant' is named twice": {"fields": [*FIELDS, FIELDS[0]]},
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_wrong_arguments_of_a_case_are_refused_at_once(text: str):
+    arguments: dict[str, Any] = {"document": Document(content=TEXT), "fields": FIELDS, **WRONG[text]}
+    with pytest.raises(ConfigurationError, match=text):
+        Case(**arguments)
+
+
+def test_a_task_takes_each_field_once_and_a_case_checks_values_by_name():
+    with pytest.raises(FieldsError, match="field 'tenant' is named twice; give each field a name of its own"):
+        extraction_task([*FIELDS, FIELDS[0]], ScriptedModel([]))
+    with pytest.raises(ArgumentTypeError, match="takes a dict as proposed, not list"):
+        case().check(cast("Any", ["x"]))

@@ -279,3 +279,22 @@ def test_a_broken_schema_file_says_why(tmp_path: Path, content: str, message: st
     (tmp_path / "s.json").write_text(content)
     with pytest.raises(FieldsError, match=message):
         load_fields(f"{tmp_path}/s.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"name": "a", "choices": ("x",)},
+            "'a': choices is for kind 'choice', not 'text'; write Field('a', ",
+        ),
+        ({"name": "a", "item": Field("b")}, "'a': item is for kind 'list', not 'text'; write Field('a', 'list', item="),
+        ({"name": "a", "kind": "list", "parts": (Field("b"),)}, "'a': parts is for kind 'group', not 'list'; write "),
+        ({"name": "a", "kind": "choice", "choices": (1, 2)}, "field 'a': a choice is empty"),
+        ({"name": "a", "kind": 5}, "field 'a': unknown type '5'"),
+        ({"name": 5}, "the name of a field is a text, as in Field('starts', 'date'), not 5"),
+    ],
+)
+def test_a_field_whose_arguments_do_not_fit_is_refused(arguments: dict[str, Any], message: str):
+    with pytest.raises(FieldsError, match=re.escape(message)):
+        Field(**arguments)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from trivium.extraction._dates import date_spans, parse_dates
 from trivium.extraction._money import money_spans, parse_money
 from trivium.extraction._months import _LANGUAGES, _NAMES  # pyright: ignore[reportPrivateUsage]
-from trivium.extraction._numbers import number_spans, parse_number, plain_number, readings
+from trivium.extraction._numbers import number_spans, parse_number, plain_number, proposed_numbers, readings
+from trivium.extraction._source import SourceText
 
 MODULES = ["fields", "schemas", "numbers", "months", "dates", "money", "normal_form", "borders", "source", "evidence"]
 
@@ -42,6 +43,11 @@ def test_readings_of_a_number(text: str, expected: list[str]) -> None:
 def test_parse_number_takes_the_likeliest_reading() -> None:
     assert parse_number("1,234") == 1234
     assert parse_number("next week") is None
+
+
+@pytest.mark.parametrize(("text", "expected"), [("(5)", "-5"), ("1.234,56-", "-1234.56"), ("EUR-5", "-5"), ("5", "5")])
+def test_a_number_that_is_proposed_with_a_sign_has_it(text: str, expected: str) -> None:
+    assert proposed_numbers(text)[0] == Decimal(expected)
 
 
 CENTS = st.integers(min_value=-(10**12), max_value=10**12)
@@ -175,3 +181,67 @@ def test_money_in_any_locale_is_read_back(cents: int, form: str, marks: str) -> 
     found = parse_money(form.format(number))
     assert Decimal(cents) / 100 in [money.amount for money in found]
     assert {money.currency for money in found} == {"EUR"}
+
+
+def amounts_in(text: str) -> list[list[str]]:
+    return [[str(each.amount) for each in span.readings] for span in money_spans(text)]
+
+
+NEGATIVE = ["1.234,56- EUR", "1.234,56 EUR-", "$1,234.56-", "EUR-1234.56", "EUR -1234.56", "-€1234.56", "1.234,56-",
+            "| 1.234,56- |", "Saldo 1.234,56-  2.000,00", "Saldo 1.234,56-\nHaben 2.000,00"]  # fmt: skip
+EITHER = ["Loss ($1,234.56)", "Loss (1,234.56) USD", "USD (1,234.56)", "(1,234.56 USD)", "Saldo: - 1234.56 €",
+          "Balance - €1234.56", "| - 1234.56 |", "1234.56- und", "1234.56- 1500.00", "Fee (EUR 1234.56)"]  # fmt: skip
+POSITIVE = ["5 - 7 EUR", "EUR 5 - EUR 7", "5 EUR - 7 EUR", "EUR 5-EUR 7", "12.50-15.00 EUR", "12.50 - 15.00",
+            "2019-2020", "A4-5 EUR", "- 5,00 €", "> - 5,00 €", "Paid:\n- 5,00 €\n - EUR 7", "tel. 030-1234.56",
+            "12,50 EUR-Gutschein", "100- und 200-Euro-Scheine", "12,50-EUR-Gutschein", "1.200,- €", "CHF 12.--",
+            "Room 5 - 7,00 €"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NEGATIVE)
+def test_a_minus_that_touches_an_amount_makes_it_negative(text: str) -> None:
+    assert amounts_in(text)[0] == ["-1234.56"]
+
+
+@pytest.mark.parametrize("text", EITHER)
+def test_an_amount_has_both_signs_where_the_mark_may_be_none_and_a_proposal_first_the_minus(text: str) -> None:
+    assert amounts_in(text)[0] == ["1234.56", "-1234.56"]
+    if len(amounts_in(text)) == 1:
+        assert [each.amount for each in parse_money(text)] == [Decimal("-1234.56"), Decimal("1234.56")]
+
+
+@pytest.mark.parametrize("text", POSITIVE)
+def test_a_dash_of_a_range_of_a_list_or_in_a_word_is_no_minus(text: str) -> None:
+    found = amounts_in(text)
+    assert found
+    assert not [each for readings in found for each in readings if each.startswith("-")]
+
+
+MINUS = [
+    "-{} EUR",
+    "EUR -{}",
+    "EUR-{}",
+    "-€{}",
+    "{}- EUR",
+    "{} EUR-",
+    "${}-",
+    "(${})",
+    "({}) USD",
+    "({} EUR)",
+    "- {} €",
+]
+
+
+@given(st.integers(1, 10**12), st.sampled_from(MINUS), st.sampled_from([",.", ".,", "'."]))
+def test_a_negative_amount_in_any_notation_is_read_back(cents: int, form: str, marks: str) -> None:
+    number = f"{Decimal(cents) / 100:,.2f}".translate({ord(","): marks[0], ord("."): marks[1]})
+    assert parse_money(form.format(number))[0].amount == -Decimal(cents) / 100
+    assert -Decimal(cents) / 100 in SourceText(f"Balance {form.format(number)}\nDate 2024").money
+
+
+@given(
+    st.integers(1, 10**12),
+    st.integers(1, 10**12),
+    st.sampled_from(["{}-{} EUR", "{} - {} €", "EUR {} - EUR {}", "- {} € {}"]),
+)
+def test_a_range_has_no_negative_end(first: int, second: int, form: str) -> None:
+    assert all(amount >= 0 for amount in SourceText(form.format(first / 100, second / 100)).money)

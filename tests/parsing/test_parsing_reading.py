@@ -212,7 +212,7 @@ def test_names_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
 
 def test_a_name_that_is_not_text(tmp_path: Path) -> None:
     path = write(tmp_path, os.fsdecode(b"caf\xe9.txt"), b"text")
-    assert read(path).metadata.source == str(tmp_path / "caf\ufffd.txt")
+    assert read(path).metadata.source == str(tmp_path / "caf\\xe9.txt")
 
 
 def test_a_folder(tmp_path: Path) -> None:
@@ -351,3 +351,11 @@ def test_what_is_probably_no_western_text_is_told(
     told = [record.getMessage() for record in caplog.records]
     assert [each.rpartition("/")[2].partition(":")[0] for each in told] == (["a.txt", "long.txt"] if is_told else [])
     assert is_told or found == text
+
+
+@pytest.mark.parametrize("path", ["https://example.com/x.html", Path("https://example.com/x.html")])
+def test_a_url_is_no_file_and_the_error_says_what_reads_it(path: Any):
+    with pytest.raises(
+        DocumentNotFoundError, match=r"^https://example\.com/x\.html: this is a URL, and files are read here"
+    ):
+        read(path)

@@ -250,7 +250,7 @@ def _extract_command(
         schema=schema,
         model=model,
         base_url=base_url,
-        output=output,
+        output=None if output == Path("-") else output,
         report=report,
         format=format.value if format else None,
         restart=restart,

@@ -17,6 +17,11 @@ from trivium.journal.lowlevel import digest_of
 _OWN = "extract"
 
 
+def journal_beside(table: Path) -> Path:
+    """Return the journal of a table for which no other one is given."""
+    return table.with_name(f"{table.name}.journal")
+
+
 def journal_files(place: str | Path) -> list[Path]:
     """Return the files of a journal, with those that are beside it while it is used."""
     return [Path(f"{place}{end}") for end in ("", "-wal", "-shm", "-acts")]

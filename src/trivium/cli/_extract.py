@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from trivium.cli._durable import ExtractionRuns, check_known, journal_files
+from trivium.cli._durable import ExtractionRuns, check_known, journal_beside, journal_files
 from trivium.cli._model import choose_model
+from trivium.cli._places import check_places, reserved
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
 from trivium.cli._report import Report
 from trivium.cli._screen import as_error, bar, one_line, printable, stderr, stdout, write_line
@@ -79,7 +81,12 @@ def run_extraction(files: Sequence[Path], options: ExtractOptions) -> int:
     Raises:
         TriviumError: the run could not begin, or had to stop; the finished records were shown.
     """
-    run = _Run(options, _fields_of(options))
+    with ExitStack() as reservations:
+        return _work(_Run(files, options, _fields_of(options), reservations), files)
+
+
+def _work(run: _Run, files: Sequence[Path]) -> int:
+    options = run.options
     runs = journal_files(run.runs.place) if run.runs is not None else []
     documents, errors = find_documents(files, [options.output, options.report, *runs])
     for error in errors:
@@ -111,26 +118,28 @@ def _fields_of(options: ExtractOptions) -> tuple[Field, ...]:
     raise ConfigurationError("no fields are named: give --fields 'tenant, rent: money, starts: date', or --schema FILE")
 
 
-def _target(options: ExtractOptions, fields: Sequence[Field], confidence: bool) -> RecordFile | TableFile | None:
+def _shape_of(options: ExtractOptions, fields: Sequence[Field]) -> str:
+    """Return the form of the output; one of "table …" is written at the end, and "" is none."""
     if options.json and options.output is None and options.format in ("csv", "table"):
         raise ConfigurationError(f"--json writes JSON lines: leave out --format {options.format}, or --json")
     if options.output is None:
-        return None
+        return ""
     shape = options.format or _SUFFIXES.get(options.output.suffix.lower())
     if shape is None or shape == "table":
         raise ConfigurationError(
             f"{options.output} would hold no records: name it ….jsonl, ….csv, ….xlsx or ….parquet, or give --format "
             "jsonl or csv"
         )
-    if shape not in ("jsonl", "csv") or (shape == "csv" and any(field.columns for field in fields)):
-        return TableFile(options.output, fields, shape=shape, confidence=confidence)
-    return RecordFile(options.output, fields, as_csv=shape == "csv", restart=options.restart, confidence=confidence)
+    is_table = shape not in ("jsonl", "csv") or (shape == "csv" and any(field.columns for field in fields))
+    return f"table {shape}" if is_table else shape
 
 
 class _Run:
     """One run of the command: the model, the target of its records, and their counts."""
 
-    def __init__(self, options: ExtractOptions, fields: Sequence[Field]) -> None:
+    def __init__(
+        self, files: Sequence[Path], options: ExtractOptions, fields: Sequence[Field], reservations: ExitStack
+    ) -> None:
         self.options, self.fields = options, fields
         self.names = [field.name for field in fields]
         self.model: ModelProtocol = choose_model(options.model, options.base_url)
@@ -140,7 +149,7 @@ class _Run:
                 f"--min-confidence needs the probabilities of tokens, which {self.model.name} does not tell: leave it "
                 "out, or use the embedded model (--model default)"
             )
-        self.target = _target(options, fields, confidence)
+        self.target = self._target(files, confidence, reservations)
         self.runs = self._runs()
         self.report = Report(options.report, self.names) if options.report is not None else None
         self.cases: dict[str, Case] = {}
@@ -148,6 +157,23 @@ class _Run:
         self.form = CSV(fields, confidence=confidence) if options.shape() == "csv" else JSONLines(fields)
         if options.shape() == "csv":
             sys.stdout.write(self.form.header)
+
+    def _target(
+        self, files: Sequence[Path], confidence: bool, reservations: ExitStack
+    ) -> RecordFile | TableFile | None:
+        """Return what is written to the output, which no other run writes meanwhile."""
+        options, path = self.options, self.options.output
+        shape = _shape_of(options, self.fields)
+        is_table = shape.startswith("table")
+        own = None if path is None or not is_table or options.journal else journal_beside(path)
+        journal = {"--journal": options.journal, "the journal of --output": own}
+        check_places(files, {"--output": path, "--report": options.report, **journal})
+        if path is None:
+            return None
+        reservations.enter_context(reserved(path, is_kept=not is_table))
+        if is_table:
+            return TableFile(path, self.fields, shape=shape.removeprefix("table "), confidence=confidence)
+        return RecordFile(path, self.fields, as_csv=shape == "csv", restart=options.restart, confidence=confidence)
 
     def work(self, documents: Sequence[Path]) -> None:
         """Extract from each document that is not finished yet."""
@@ -195,7 +221,7 @@ class _Run:
         place, target = self.options.journal, self.target
         if not isinstance(target, TableFile):
             return None if place is None else ExtractionRuns(place, f"extract {one_line(self.model.name)}")
-        own = target.path.with_name(f"{target.path.name}.journal")
+        own = journal_beside(target.path)
         if place is None and not self.options.restart:
             check_known(target.path, own.name, own.exists())
         runs = ExtractionRuns(own) if place is None else ExtractionRuns(place, f"extract {target.path}")

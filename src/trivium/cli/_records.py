@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import os
+from codecs import BOM_UTF8
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from trivium.cli._columns import Columns, Record
 from trivium.cli._kinds import is_value_of, kind_text, read_cell
-from trivium.exceptions import ConfigurationError, OutputError
+from trivium.exceptions import ConfigurationError, FieldsError, OutputError
 from trivium.extraction import Field
 
 
@@ -54,11 +55,13 @@ class JSONLines:
             record = json.loads(line)
             try:
                 names, values = list(record["fields"]), [each["value"] for each in record["fields"].values()]
-                is_record = names == self._names and len(values) == len(names) and isinstance(record["source"], str)
+                is_record = sorted(names) == sorted(self._names) and len(values) == len(names)
+                is_record = is_record and isinstance(record["source"], str)
             except (KeyError, TypeError, AttributeError):
                 is_record = False
             if not is_record:
                 raise ValueError("this is no record of these fields")
+            record["fields"] = {name: record["fields"][name] for name in self._names}
             found.append(record)
         return found
 
@@ -89,14 +92,20 @@ class CSV:
 
     def length(self, data: bytes) -> int:
         """Return the number of bytes up to the end of the last complete record; a quoted line end ends nothing."""
-        end = data.rfind(b"\n") + 1
-        while data.count(b'"', 0, end) % 2:
-            end = data.rfind(b"\n", 0, end - 1) + 1
-        return end
+        pieces, end = data.split(b'"'), len(data)
+        for at in range(len(pieces) - 1, -1, -1):  # each second one is within quotes
+            start = end - len(pieces[at])
+            if at % 2 == 0 and (last := data.rfind(b"\n", start, end)) >= 0:
+                return last + 1
+            end = start - 1
+        return 0
 
     def read(self, text: str) -> list[Record]:
         """Read complete records, as `JSONLines.read`."""
-        header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [self.columns.names]
+        try:
+            header, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [self.columns.names]
+        except csv.Error as error:
+            raise ValueError(f"this is no CSV of records: {error}") from None
         records = [self._record(header, cells) for cells in rows]
         fits = all(
             is_value_of(field, each["fields"][field.name]["value"]) for each in records for field in self._fields
@@ -176,13 +185,14 @@ class RecordFile:
     ) -> None:
         self.path, self._fields = path, tuple(fields)
         self._form = CSV(fields, confidence=confidence) if as_csv else JSONLines(fields)
+        self._has_confidence = confidence
         self.finished: dict[str, Record] = {}
         with storage(self.path, self.finished):
             with path.open("ab"):
                 pass  # a file that cannot be written is an error before the first document is read
             if not restart:
                 self._continue()
-        self._has_begun = bool(self.finished)
+        self._is_to_clear, self._has_begun = restart, bool(self.finished)
 
     def _continue(self) -> None:
         """Read the records of an earlier run; a line that was cut off when it died is removed."""
@@ -191,7 +201,7 @@ class RecordFile:
         try:
             records = self._form.read(complete.decode("utf-8-sig"))
         except ValueError:
-            raise self._wrong_content() from None
+            raise (self._other_model(complete) or self._wrong_content()) from None
         for record in records:
             for field in self._fields:
                 value = record["fields"][field.name]["value"]
@@ -215,20 +225,36 @@ class RecordFile:
             f"{self.path} holds something other than records of these fields; give another --output, or --restart"
         )
 
+    def _other_model(self, complete: bytes) -> ConfigurationError | None:
+        """Return the error of a table of these fields whose columns differ by the confidence alone."""
+        other = b""
+        if isinstance(self._form, CSV):
+            with suppress(FieldsError):  # a field may be named as one of those columns
+                other = CSV(self._fields, confidence=not self._has_confidence).header.encode()
+        if not other or not complete.removeprefix(BOM_UTF8).startswith(other):
+            return None
+        begun, now = ("has no", "tells") if self._has_confidence else ("has", "does not tell")
+        return ConfigurationError(
+            f"{self.path} {begun} columns for the confidence of values, which this model {now}: take the model with "
+            "which it was begun, or give another --output, a ….jsonl, or --restart"
+        )
+
     def append(self, record: Record) -> None:
         """Write one record, completely or not at all."""
         with storage(self.path, self.finished):
-            if not self._has_begun:
-                self.path.write_bytes(self._form.header.encode())
-                self._has_begun = True
+            if self._is_to_clear:
+                self.path.write_bytes(b"")
+                self._is_to_clear = False
             before = self.path.stat().st_size
+            header = "" if self._has_begun or before else self._form.header
             try:
                 with self.path.open("ab") as file:
-                    file.write(self._form.write(record).encode("utf-8", "replace"))
+                    file.write((header + self._form.write(record)).encode("utf-8", "replace"))
             except OSError:
                 with suppress(OSError):  # a device has no length
                     os.truncate(self.path, before)
                 raise
+            self._has_begun = True
         self.finished[record["source"]] = record
 
     def finish(self) -> None:
@@ -245,12 +271,12 @@ def storage(path: Path, finished: Mapping[str, Record]) -> Generator[None]:
         raise OutputError(f"cannot write {path}: {advice_for(error, path)}{kept}") from None
 
 
-def advice_for(error: OSError, path: Path) -> str:
-    """Say what is wrong with a path, and what to do."""
+def advice_for(error: OSError, path: Path, option: str = "--output") -> str:
+    """Say what is wrong with the path of an option, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "no space is left there; free some, then run the same command again"
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return f"there is no folder {path.parent}; make it, or give another --output"
+    if error.errno in (errno.ENOENT, errno.ENOTDIR) and not path.parent.is_dir():
+        return f"there is no folder {path.parent}; make it, or give another {option}"
     if error.errno == errno.EISDIR:
         return "it is a folder; name a file in it"
-    return f"{error.strerror}; give another --output"
+    return f"{error.strerror}; give another {option}"

@@ -105,7 +105,7 @@ class Report:
         try:
             self._path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise OutputError(f"cannot write {self._path}: {advice_for(error, self._path)}") from None
+            raise OutputError(f"cannot write {self._path}: {advice_for(error, self._path, '--report')}") from None
 
 
 def _text(text: object) -> str:

@@ -40,8 +40,8 @@ def find_documents(
 
 
 def source_of(path: Path) -> str:
-    """Return the name of a document in records: its path as text, whatever bytes it holds."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    r"""Return the name of a document in records: its path as text; bytes that are none are written as \xff."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def read_limits(max_bytes: int, seconds: float) -> ReadLimits:

@@ -7,8 +7,11 @@ import json
 import os
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
+from math import inf
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from trivium.cli._columns import Columns, Record
 from trivium.cli._records import CSV, storage
@@ -17,6 +20,10 @@ from trivium.extraction import Field
 
 _LONGEST = 32_767
 """The most characters of a cell in a spreadsheet."""
+
+_DIGITS, _LARGEST = 15, 9.99e307
+_FIRST_DAY = "1900-03-01"
+"""A spreadsheet rounds a number of more digits, knows none beyond, and shows no day before, or another one."""
 
 _NEEDS = {"xlsx": ("openpyxl", "table"), "parquet": ("pyarrow", "lancedb")}
 
@@ -53,16 +60,22 @@ class TableFile:
         """Write the table, completely or not at all; one of no records is not written."""
         if not self.finished:
             return
-        part = self.path.with_name(f"{self.path.name}.part")
+        part = self.path.with_name(f"{self.path.name}.{uuid4().hex[:8]}.part")
         with storage(self.path, {}):
-            if self._shape == "csv":
-                text = self._form.header + "".join(map(self._form.write, self.finished.values()))
-                part.write_bytes(text.encode("utf-8", "replace"))
-            else:
-                columns = self._form.columns
-                rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
-                (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
-            os.replace(part, self.path)
+            try:
+                self._write(part)
+                os.replace(part, self.path)
+            finally:
+                part.unlink(missing_ok=True)
+
+    def _write(self, part: Path) -> None:
+        if self._shape == "csv":
+            text = self._form.header + "".join(map(self._form.write, self.finished.values()))
+            part.write_bytes(text.encode("utf-8", "replace"))
+            return
+        columns = self._form.columns
+        rows = [[_plain(cell) for cell in row] for each in self.finished.values() for row in columns.rows(each)]
+        (_write_sheet if self._shape == "xlsx" else _write_parquet)(part, columns, rows)
 
 
 def _plain(cell: object) -> Any:
@@ -84,14 +97,22 @@ def _write_sheet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) ->
     for number, row in enumerate(rows, 2):
         for column, (cell, kind) in enumerate(zip(row, kinds, strict=True), 1):
             place = sheet.cell(number, column)
-            if isinstance(cell, str) and kind == "date":
+            if isinstance(cell, str) and kind == "date" and cell >= _FIRST_DAY:
                 place.value = date.fromisoformat(cell)
-            elif isinstance(cell, str):
-                place.value = ILLEGAL_CHARACTERS_RE.sub(" ", cell)[:_LONGEST]
+            elif isinstance(cell, str) or _is_beyond_sheets(cell):
+                place.value = ILLEGAL_CHARACTERS_RE.sub(" ", str(cell))[:_LONGEST]
                 place.data_type = "s"  # words of a document are never a formula
             else:
                 place.value = cell
     book.save(path)
+
+
+def _is_beyond_sheets(cell: Any) -> bool:
+    """True for a number that a spreadsheet would round."""
+    if not isinstance(cell, int | float) or isinstance(cell, bool):
+        return False
+    digits = "".join(map(str, Decimal(str(cell)).as_tuple().digits)).strip("0")
+    return len(digits) > _DIGITS or abs(cell) > _LARGEST
 
 
 def _write_parquet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) -> None:
@@ -99,14 +120,31 @@ def _write_parquet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) 
     import pyarrow.parquet as parquet  # pyright: ignore[reportMissingTypeStubs]
 
     library: Any = pa
-    forms = {"number": library.float64(), "integer": library.int64(), "boolean": library.bool_()}
+
+    def column(kind: str, cells: Sequence[Any]) -> Any:
+        if kind == "date":
+            return library.array([date.fromisoformat(cell) if cell else None for cell in cells], library.date32())
+        if kind == "number":
+            return library.array([None if cell is None else _as_float(cell) for cell in cells], library.float64())
+        if kind == "boolean":
+            return library.array(cells, library.bool_())
+        if kind != "integer":
+            return library.array(cells, library.string())
+        largest = max((abs(cell) for cell in cells if cell is not None), default=0)
+        if largest < 2**63:
+            return library.array(cells, library.int64())
+        as_decimal = largest < 10**38
+        exact = [None if cell is None else Decimal(cell) if as_decimal else str(cell) for cell in cells]
+        return library.array(exact, library.decimal128(38, 0) if as_decimal else library.string())
+
     kinds = [columns.kinds.get(name, "text") for name in columns.names]
-    cells = [[row[at] for row in rows] for at in range(len(kinds))]
-    arrays = [
-        library.array([date.fromisoformat(cell) if cell else None for cell in each], library.date32())
-        if kind == "date"
-        else library.array(each, forms.get(kind, library.string()))
-        for kind, each in zip(kinds, cells, strict=True)
-    ]
+    arrays = [column(kind, [row[at] for row in rows]) for at, kind in enumerate(kinds)]
     writer: Any = parquet
     writer.write_table(library.table(arrays, names=columns.names), path)
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trivium.exceptions import ArgumentTypeError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.extraction._alternatives import alternatives
 from trivium.extraction._confidence import Certainty, calibration, certainties, confidence, signs
 from trivium.extraction._currencies import CODES
@@ -27,6 +27,7 @@ from trivium.extraction._sums import corrections
 from trivium.llms import TokenLogprob
 from trivium.parsing import Locator, PagedDocument, PassageIndex, split
 from trivium.schema import Document
+from trivium.schema.lowlevel import check_arguments, checked, positive
 
 _PASSAGE = 500
 _BUDGET, _ROWS_BUDGET = 3600, 10_800
@@ -58,8 +59,9 @@ class Case:
             A model that tells no probabilities of its tokens gives no confidence, and all its values are given.
 
     Raises:
-        ArgumentTypeError: the document is none.
-        FieldsError: these are no fields.
+        ArgumentTypeError: the document is none, or another argument is of the wrong class.
+        ConfigurationError: a number is out of its range.
+        FieldsError: these are no fields, or two of them have one name.
 
     Example:
         >>> from trivium.extraction import parse_fields
@@ -83,6 +85,11 @@ class Case:
             raise ArgumentTypeError(
                 f"a case takes a Document, as Document(content=text) or read(path), not {document!r:.60}", "document"
             )
+        numbers = {"budget": budget, "tries": tries, "min_confidence": min_confidence}
+        check_arguments(Case.__init__, self, numbers.items())
+        positive(tries=tries, budget=1 if budget is None else budget)
+        if min_confidence is not None and not 0 <= min_confidence <= 1:
+            raise ConfigurationError(f"min_confidence is a number from 0 to 1, not {min_confidence!r}")
         self.document, self.fields = document, as_fields(fields)
         rows = [field for field in self.fields if field.is_rows]
         self.budget = budget or (_ROWS_BUDGET if rows else _BUDGET)
@@ -134,6 +141,7 @@ class Case:
         chosen = PassageIndex(passages).select(queries, budget=rest, always_first=2)
         return "\n[…]\n".join(passage.text.strip("\n") for passage in sorted({*chosen, passages[-1]}))
 
+    @checked
     def check(self, proposed: Mapping[str, Any], tokens: Sequence[TokenLogprob] = ()) -> list[str]:
         """Look up each proposed value in the document, and keep those that it supports.
 
@@ -143,6 +151,9 @@ class Case:
 
         Returns:
             A line for each value that the document does not support.
+
+        Raises:
+            ArgumentTypeError: they are no values by field name.
         """
         # A model that says the same again is not asked a third time.
         self._tries_left = 0 if proposed == self._proposed else self._tries_left - 1
@@ -221,7 +232,7 @@ class Case:
 
         Lists and groups have none: the calibration is of single values, each with the tokens of its own.
         """
-        certain, finding = self._certain.get(name), self._findings[name]
+        certain, finding = self._certain.get(name), self._findings.get(name)
         if certain is None or not isinstance(finding, Evidence):
             return {}
         return signs(next(field for field in self.fields if field.name == name), finding, certain, self._source)

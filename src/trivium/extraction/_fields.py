@@ -31,6 +31,9 @@ _SPELLINGS: Mapping[str, Kind] = {
     "money": "money",
     "boolean": "boolean", "bool": "boolean",
 }  # fmt: skip
+_BELONGS: Mapping[Kind, str] = {"choice": "choices", "list": "item", "group": "parts"}
+"""The argument that belongs to a kind alone."""
+
 _VALID = "text, number, integer, date, money, boolean, one|of|these, list, list of <type>, {a, b: <type>}"
 _ONE_OF = re.compile(r"\Aone\s+of\b\s*(?=.*\|)", re.IGNORECASE)
 _BRACKETED = re.compile(r"\A([^:()]*:\s*(?:list\s+of\s+)?(?:one\s+of\s*)?)\(([^()|]*\|[^()]*)\)", re.IGNORECASE)
@@ -59,7 +62,7 @@ class Field:
         parts: the values that belong together; for kind "group" only.
 
     Raises:
-        FieldsError: the name is empty, or kind, choices, item and parts do not fit each other.
+        FieldsError: the name is no text or empty, or kind, choices, item and parts do not fit each other.
 
     >>> Field("kind", "choice", choices=("lease", "sale")).choices
     ('lease', 'sale')
@@ -73,12 +76,20 @@ class Field:
     parts: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):  # type: ignore[unnecessary] - users pass anything
+            raise FieldsError(f"the name of a field is a text, as in Field('starts', 'date'), not {self.name!r:.60}")
         if not self.name.strip():
             raise FieldsError("a field has no name: write the name before the colon, as in 'starts: date'")
         if self.kind not in _KINDS:
-            raise _unknown_type(self.name, self.kind)
+            raise _unknown_type(self.name, str(self.kind))
+        for of, argument in _BELONGS.items():
+            if self.kind != of and getattr(self, argument):
+                raise FieldsError(
+                    f"field '{self.name}': {argument} is for kind '{of}', not '{self.kind}'; write Field("
+                    f"'{self.name}', '{of}', {argument}=…)"
+                )
         if self.kind == "choice":
-            if not self.choices or not all(choice.strip() for choice in self.choices):
+            if not self.choices or not all(isinstance(each, str) and each.strip() for each in self.choices):  # type: ignore[unnecessary]
                 raise FieldsError(f"field '{self.name}': a choice is empty; write the choices as 'one|of|these'")
             if len({choice.casefold() for choice in self.choices}) < len(self.choices):
                 raise FieldsError(f"field '{self.name}': a choice is given twice in '{'|'.join(self.choices)}'")
@@ -143,11 +154,12 @@ def as_fields(fields: Sequence[Field]) -> tuple[Field, ...]:
     """Return the fields of a task or a case.
 
     Raises:
-        FieldsError: they are something else, such as the text that names them.
+        FieldsError: they are something else, such as the text that names them, or two of them have one name.
     """
     found = tuple(fields) if isinstance(fields, Iterable) else ()  # type: ignore[unnecessary] - users pass anything
     if not found or not all(isinstance(field, Field) for field in found):  # type: ignore[unnecessary]
         raise FieldsError(f"these are no fields: {fields!r:.60}; write parse_fields('tenant, rent: money')")
+    check_names(field.name for field in found)
     return found
 
 

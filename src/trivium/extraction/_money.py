@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
 from trivium.extraction._currencies import all_units, currencies_of, unit_pattern
-from trivium.extraction._numbers import NumberSpan, number_spans, plain_number, proposed_numbers
+from trivium.extraction._numbers import MARKED, NumberSpan, number_spans, plain_number, proposed_numbers
 
 CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 """An amount that is written with cents."""
@@ -16,6 +16,8 @@ CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 _CURRENCY = unit_pattern()
 _BEFORE = re.compile(rf"(?P<sign>[-−]?)(?P<unit>{_CURRENCY})(?P<gap>\s?)(?P<inner>[-−]?)\Z")
 _AFTER = re.compile(rf"(?P<letter>(?:k|K|m|M|mn|bn|B)(?![^\W\d_]))?(?:(?P<gap>\s?)(?P<unit>{_CURRENCY}))?")
+_SPACES = " \t\u00a0"
+_ENDS_AMOUNT = re.compile(rf"(?:\d[^\s:]*|{_CURRENCY})\s*\Z")
 _HUNDREDTHS = re.compile(r"\s?(?:¢|(?:cents?|centimes?|céntimos?|centesimi|pence|penny)(?![^\W\d_]))", re.IGNORECASE)
 _TAILS = frozenset("-−" + "".join({unit[-1] for unit in all_units()})) | {"."}
 """The last characters of currencies: testing one character saves the search for most numbers."""
@@ -47,7 +49,7 @@ class MoneySpan(NamedTuple):
 
 
 def parse_money(text: str) -> tuple[Money, ...]:
-    """Return every amount that a text may mean, the likeliest first.
+    """Return every amount that a text may mean, the likeliest first; of two signs that is the minus.
 
     Args:
         text: the text of one amount, such as "EUR 1.234,56"; the currency may be missing.
@@ -58,9 +60,9 @@ def parse_money(text: str) -> tuple[Money, ...]:
     >>> parse_money("1.200,- €")[0].normal_form()
     {'amount': 1200, 'currency': 'EUR'}
     """
-    spans = list(money_spans(text))
+    spans = list(money_spans(f":{text}"))  # at its beginning, "- 5,00" is no item of a list
     whole = [span for span in spans if span.start <= spans[0].start and span.end >= spans[-1].end]
-    return whole[0].readings if whole else ()
+    return tuple(sorted(whole[0].readings, key=lambda each: each.amount > 0)) if whole else ()
 
 
 def money_spans(text: str) -> Iterator[MoneySpan]:
@@ -88,30 +90,48 @@ def money_at(text: str, number: NumberSpan) -> MoneySpan:
     Of a currency on each side, the one without a gap counts.
     """
     start, end, values = number
-    offset = max(0, start - 20)
-    before = _BEFORE.search(text[offset:start]) if text[offset:start].rstrip()[-1:] in _TAILS else None
-    after = _AFTER.match(text, end)
+    is_enclosed = text[start - 1 : start] == "(" and text[end : end + 1] == ")" and MARKED.search(text, start, end)
+    first, last = (start - 1, end + 1) if is_enclosed else (start, end)  # "(1,234.56) USD"
+    offset = max(0, first - 20)
+    before = _BEFORE.search(text[offset:first]) if text[offset:first].rstrip()[-1:] in _TAILS else None
+    after = _AFTER.match(text, last)
     assert after is not None, "all of it is optional"
-    unit, left, right = "", 0, 0
+    unit, sign = "", ""
     if before and not (after["unit"] and before["gap"] and not after["gap"]):
-        unit, left = before["unit"], len(before[0])
+        unit, start, end = before["unit"], offset + before.start(), last
+        sign = before["sign"] or before["inner"]
     elif after["unit"]:
-        unit, right = after["unit"], after.end()
+        unit, start, end = after["unit"], first, after.end()
     elif hundredths := _HUNDREDTHS.match(text, end):
-        right = hundredths.end()
+        end = hundredths.end()
         values = tuple(value / 100 for value in values)
     if unit and after["letter"]:
-        right = max(right, after.end("letter"))
+        end = max(end, after.end("letter"))
         values = tuple(value * 10 ** _LETTERS[after["letter"]] for value in values)
-    if before and left and (before["sign"] or before["inner"]):
-        first = offset + before.start()
-        if first > 0 and text[first - 1].isalnum():  # a hyphen between a word and the currency is not a minus sign
-            left -= len(before["sign"])
-        else:
+    if before and sign:
+        if start > 0 and text[start - 1].isalnum():  # a hyphen between a word and the currency is not a minus sign
+            start += len(before["sign"])
+        elif not text[max(0, start - 2) : start].rstrip()[-1:].isdigit():  # else a range, "5 EUR-7 EUR"
             values = tuple(-abs(value) for value in values)
+    elif min(values) >= 0 and (unit or CENTS.search(text, start, end)) and _has_minus_apart(text, start):
+        values += tuple(-value for value in values)
     codes = currencies_of(unit)
-    amounts = sorted(values, key=abs, reverse=True)  # 1.234 is a thousand here: cents have two digits
-    return MoneySpan(start - left, max(end, right), tuple(Money(each, codes) for each in amounts))
+    amounts = sorted(dict.fromkeys(values), key=abs, reverse=True)  # 1.234 is a thousand here: cents have two digits
+    return MoneySpan(start, end, tuple(Money(each, codes) for each in amounts))
+
+
+def _has_minus_apart(text: str, start: int) -> bool:
+    """Tell whether a minus stands before an amount, set off by a space; it may be a dash as well.
+
+    At the beginning of a line it is the mark of a list, and behind a number or a currency that of a range.
+    """
+    head = text[max(0, start - 40) : start]
+    behind = head.rstrip(_SPACES)
+    before = behind[:-1]
+    if behind == head or behind[-1:] not in ("-", "−") or (before and before[-1].isalnum()):
+        return False
+    is_bullet = (start <= 40 or "\n" in before) and not before.rpartition("\n")[2].strip(" \t>")
+    return not is_bullet and not _ENDS_AMOUNT.search(before)
 
 
 def proposed_money(proposed: object) -> tuple[Money, ...]:

@@ -30,11 +30,22 @@ _LAKHS = re.compile(r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _DECIMAL = re.compile(r"\d*[.,]\d+")
 _EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d{1,3}")
 _NO_NUMBER = re.compile(r"_|(?!(?:[cdk]?m)[23](?!\w))[^\W\d_]+\d")
+MARKED = re.compile(r"\d[.,'’]\d")
+"""A number with cents, or whose thousands are marked: amounts are written so, and hardly the number of an item."""
+
 _UNIT = re.compile(
     rf"[.,][-–—]{{1,2}}(?![\w])|[{_SPACE}]?(?:[%‰]|(?P<magnitude>{'|'.join(_MAGNITUDES)})(?![^\W\d_])\.?)",
     re.IGNORECASE,
 )
-_CURRENCY_BEFORE = re.compile(unit_pattern() + r"\Z")
+_CURRENCY = unit_pattern()
+_CURRENCY_BEFORE = re.compile(_CURRENCY + r"\Z")
+_OPENS = re.compile(rf"\((?:{_CURRENCY}\s?)?\Z")
+_CLOSES = re.compile(rf"(?:\s?{_CURRENCY})?\)")
+_MINUS_BEHIND = re.compile(
+    rf"(?:\s?{_CURRENCY})?(?P<minus>[-−])"
+    rf"(?:(?P<sure> {_CURRENCY}|(?=[ \t]{{0,99}}(?:\Z|\n(?!\s{{0,99}}\d))|[ \t]{{2}}|\t| ?[).,;|](?!\d)))|(?=\s))"
+)
+"""A minus as accounts write it, "1.234,56- EUR"; before a further word or number it may be a hyphen or a range."""
 _SIGNS = ("-", "−", "–", "+")
 _DIGITS = str.maketrans({space: " " for space in _SPACE} | {"’": "'"})
 
@@ -89,7 +100,7 @@ def proposed_numbers(proposed: object) -> tuple[Decimal, ...]:
     if isinstance(proposed, bool) or not isinstance(proposed, str | int | float):
         return ()
     if isinstance(proposed, str):
-        return readings(proposed)
+        return tuple(sorted(readings(proposed), key=lambda each: each > 0))  # who copies "(5)" copies its sign
     number = Decimal(repr(proposed)) if isinstance(proposed, float) else Decimal(proposed)
     return (number,) if number.is_finite() else ()
 
@@ -155,12 +166,21 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
         magnitude = _MAGNITUDES.get((unit["magnitude"] or "").casefold(), 0)
         values = tuple(value * 10**magnitude for value in values)
     negative = tuple(-value for value in values)
+    is_minus = before in _SIGNS
+    head, tail = text[max(0, start - 20) : start], text[end : end + 20]  # a look is quicker than a search
     # After a letter, digit or closing sign a hyphen joins words or ends a range: it is not a minus sign.
-    if before in _SIGNS and not (further.isalnum() or further in ("-", ".", ")", "]", "_", "/", "+")):
+    if is_minus and not (further.isalnum() or further in ("-", ".", ")", "]", "_", "/", "+")):
         start -= 1
         values = {"+": values, "–": values + negative}.get(before, negative)  # an en dash may be a dash or a minus
-    elif before == "(" and text[end : end + 1] == ")":  # accountants write a negative number so
+    elif is_minus and before != "+" and not further.isdecimal() and _CURRENCY_BEFORE.search(head[:-1]):
         values += negative
+    elif "(" in head and ")" in tail and _CLOSES.match(tail) and _OPENS.search(head):
+        values += negative  # accountants write a negative number so, and others a remark
+    elif (
+        ("-" in tail or "−" in tail) and MARKED.search(body) and not unit and (behind := _MINUS_BEHIND.match(text, end))
+    ):
+        end = behind.end("minus") if behind.start("minus") == end else end
+        values = values + negative if behind["sure"] is None else negative
     return NumberSpan(start, end, values)
 
 

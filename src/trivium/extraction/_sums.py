@@ -46,7 +46,7 @@ def sums(source: SourceText) -> list[Sum]:
         for tax in amounts
         if total - tax in amounts and _LEAST_RATE <= tax / (total - tax) <= _MOST_RATE
     ]
-    return sorted(found, key=lambda each: (abs(each.total), abs(each.tax)), reverse=True)
+    return sorted(found, key=lambda each: (abs(each.total), abs(each.tax), each.total), reverse=True)
 
 
 def _amounts(source: SourceText) -> set[Decimal]:
@@ -75,7 +75,10 @@ def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source
     total, tax = _only(fields, _TOTAL, _TAX), _only(fields, _TAX, None)
     if total is None or total.name not in findings or not (stated := sums(source)):
         return {}
-    largest, given, taken = stated[0], _amount(findings, total), _amount(findings, tax)
+    given, taken = _amount(findings, total), _amount(findings, tax)
+    # In parentheses a sum is stated with both signs; what was found tells which one is meant.
+    opposite = [each for each in stated if each.total == -stated[0].total] if given is not None and given < 0 else []
+    largest = (opposite or stated)[0]
     if given is None:
         if max(map(abs, _amounts(source))) > abs(largest.total):
             return {}

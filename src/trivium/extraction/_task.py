@@ -46,13 +46,13 @@ class Checker(Agent):
         return FinalResultTool(content=case.result())
 
     def handle_message_fallback(self, msg: Message) -> str | FinalResultTool:
-        """Have an extractor that only talks asked again; in the end the right values of its records stay.
+        """Have an extractor that only talks asked again, then for further fields; the right values of its records stay.
 
         Raises:
             MalformedAnswerError: it gave no record at all.
         """
         case = _case()
-        if (question := case.question_after_talk()) is not None:
+        if (question := case.question_after_talk() or case.next_question()) is not None:
             return question
         if not case.questions:
             raise MalformedAnswerError("the model gave no record; try another model, or fewer fields", str(msg.content))
@@ -93,7 +93,7 @@ def extraction_task(fields: Sequence[Field], model: Any) -> Task:
         {'amount': 900, 'currency': 'EUR'}
 
     Raises:
-        FieldsError: these are no fields.
+        FieldsError: these are no fields, or two of them have one name.
     """
     fields = as_fields(fields)
     record = record_message(fields)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Sequence
 from logging import getLogger
 from pathlib import Path
@@ -69,7 +70,7 @@ def read(
     >>> folder.cleanup()
     """
     # A file name may hold bytes that are not text; a source is stored and displayed, so it must be text.
-    source = os.fsencode(path).decode("utf-8", "replace")
+    source = os.fsencode(path).decode("utf-8", "backslashreplace")
     scanning = Scanning(tuple(languages), report=on_page)
     original = Original(b"", source, suffix_of(source), max_bytes, scanning=scanning)
     try:
@@ -115,6 +116,11 @@ def opening_error(error: OSError | ValueError, source: str) -> DocumentError:
     """Return the error for a file that the operating system does not open."""
     name = escape_unprintable(source)
     number = error.errno if isinstance(error, OSError) else errno.ENOENT  # ValueError: a NUL in the name
+    if number in {errno.ENOENT, errno.ENOTDIR} and (url := re.match(r"(https?:/)/?(?=[^/])", name)):
+        text = (
+            "this is a URL, and files are read here: save the page to a file; `trivium ask` and find_sources read URLs"
+        )
+        return DocumentNotFoundError(f"{url[1]}/{name[url.end() :]}: {text}", source)
     if number in {errno.ENOENT, errno.ENOTDIR}:
         return DocumentNotFoundError(f"{name}: there is no such file; check the path", source)
     if number == errno.EISDIR:
