@@ -92,7 +92,8 @@ class ChatRoutes(Routes):
         options = cast("JSONObject", body["stream_options"]) if isinstance(body.get("stream_options"), dict) else {}
         part = await self._begun(owner_of(request), name, cast("list[object]", messages), can_be_asked(body))
         if body.get("stream") is True:
-            return cast("Response", Streamed(_chunks(part, options.get("include_usage") is True)))
+            text = ChatText(getattr(self._runs.served.get(part.run.request.name), "answer_format", None) is not None)
+            return cast("Response", Streamed(_chunks(part, text, options.get("include_usage") is True)))
         return cast("Response", Awaited(partial(_completion, part)))
 
     async def _begun(self, owner: str, name: str, messages: list[object], asks: bool) -> _Part:
@@ -128,9 +129,8 @@ async def _completion(part: _Part) -> Response:
     return json_response(found)
 
 
-async def _chunks(part: _Part, with_usage: bool) -> AsyncGenerator[bytes]:
+async def _chunks(part: _Part, parts: ChatText, with_usage: bool) -> AsyncGenerator[bytes]:
     head = _head(part.run, "chat.completion.chunk")
-    parts = ChatText()
 
     def chunk(delta: JSONObject, reason: str | None = None) -> JSONObject:
         choices = [{"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}]
@@ -159,14 +159,20 @@ async def _chunks(part: _Part, with_usage: bool) -> AsyncGenerator[bytes]:
 
 
 class ChatText:
-    """The text of a run as one answer that grows: those of its model, each on a line of its own, and its result."""
+    """The text of a run as one answer that grows: those of its model, each on a line of its own, and its result.
 
-    def __init__(self) -> None:
+    Args:
+        is_typed: whether the answer has a type: then the result alone is its text, for what was sent cannot be taken
+            back where it does not fit, nor is JSON what has other text beside it.
+    """
+
+    def __init__(self, is_typed: bool) -> None:
+        self._is_typed = is_typed
         self._key, self._answer, self._has_text = "", "", False
 
     def read(self, event: JSONObject) -> str:
         """Return the text by which an event extends the answer."""
-        if event["kind"] == "delta" and is_answer(event):
+        if event["kind"] == "delta" and is_answer(event) and not self._is_typed:
             gap = "\n\n" if event["key"] != self._key and self._has_text else ""
             if event["key"] != self._key:
                 self._key, self._answer = event["key"], ""
