@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from ag_ui_validate.pytest_plugin import assert_valid_agui
 from serving._served import GUARD, Shop, follow, people, serving
 from trivium import Agent, ChatAgent
 from trivium.actions import tool
+from trivium.commander import wait
 from trivium.llms import Reasoning, Request
 from trivium.tasks import Task
 from trivium.testing import ScriptedModel, call_tool
@@ -219,4 +221,41 @@ def test_a_call_belongs_to_the_message_of_the_agent_that_made_it():
             "I am one.": ['{"item": "one"}'],
             "I am two.": ['{"item": "two"}'],
         }
-        assert run(client, "", "r2", resume=resolved(first))[-1]["outcome"] == {"type": "success"}
+
+
+def test_what_an_agent_says_as_another_one_asks_is_in_the_thread_once():
+    begun, is_broken_off = Event(), list[bool]()
+
+    @tool(needs_approval=True)
+    def buy() -> str:
+        """Buy."""
+        return "bought"
+
+    def ask(request: Request) -> Any:
+        if request.messages[-1]["role"] == "tool":
+            return "Bought."
+        assert begun.wait(GUARD)
+        return call_tool("buy")
+
+    class Talker:
+        name = "talker"
+
+        async def stream(self, request: Request) -> AsyncIterator[Any]:
+            yield "I am "
+            begun.set()
+            if not is_broken_off:
+                is_broken_off.append(True)
+                await wait()  # until it is stopped
+            yield "here."
+
+    both = [call_tool("buyer", 0, message="go"), call_tool("talker", 1, message="go")]
+    desk = ScriptedModel(lambda request: "Done." if request.messages[-1]["role"] == "tool" else both)
+    buyer = Agent(ScriptedModel(ask), name="buyer", tools=[buy], description="Buys.")
+    talker = Agent(Talker(), name="talker", description="Talks.")
+    with serving(Agent(desk, name="desk", tools=[buyer, talker], parallel=True)) as client:
+        first = run(client, "hi")
+        assert [
+            each["content"] for each in first[-2]["messages"] if each["role"] == "assistant" and "content" in each
+        ] == []
+        second = run(client, "", "r2", resume=resolved(first))
+        assert second[-1]["outcome"] == {"type": "success"}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trivium.journal._postgres_connections import PostgresConnections, postgres_parameters, postgres_place
     from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, check_queue, quiet_log
     from trivium.journal._reads import recorded_read
+    from trivium.journal._seals import digest_of_call
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Appending, Store, Writing
 
@@ -35,6 +36,7 @@ __all__ = [
     "attempt_of",
     "check_queue",
     "digest_of",
+    "digest_of_call",
     "fingerprint_chain",
     "hold_back",
     "postgres_parameters",
@@ -67,6 +69,7 @@ _HOMES = {
     "attempt_of": "_journal",
     "check_queue": "_queue",
     "digest_of": "_codec",
+    "digest_of_call": "_seals",
     "recorded_read": "_reads",
 }
 lazy_names(__name__, _HOMES, __all__, below="trivium.journal")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._answers import decide_rest
+from trivium.serving._approvals import DECISION_BESIDE
 from trivium.serving._chat_approvals import Answers, approval_calls, can_be_asked
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import STOPS
@@ -99,7 +100,11 @@ class ChatRoutes(Routes):
     async def _begun(self, owner: str, name: str, messages: list[object], asks: bool) -> _Part:
         """Start a run, or let one go on that has asked for approvals; answered again, it is followed again."""
         given = [cast("JSONObject", each) if isinstance(each, dict) else {} for each in messages]
-        if answers := [*takewhile(lambda each: each.get("role") == "tool", reversed(given))][::-1]:
+        latest = [*takewhile(lambda each: each.get("role") != "assistant", reversed(given))][::-1]
+        answers = [each for each in latest if each.get("role") == "tool"]
+        if answers and len(answers) < len(latest) and await self._is_awaited(owner, answers):
+            raise Failure(422, "InvalidRequest", f"the last messages hold {DECISION_BESIDE}")
+        if answers and len(answers) == len(latest):
             answered = Answers.parse(answers)
             run = await self._runs.find(owner, answered.run_id)
             paused, is_decided = answered.asked_by(run)
@@ -111,6 +116,14 @@ class ChatRoutes(Routes):
         ]
         spoken = parse_conversation(said, "messages")
         return _Part(await self._runs.start(owner, name, spoken, is_conversation=True, asks=asks))
+
+    async def _is_awaited(self, owner: str, answers: Sequence[JSONObject]) -> bool:
+        """Return whether a run still waits for answers."""
+        try:
+            run = await self._runs.find(owner, Answers.parse(answers).run_id)
+        except Failure:  # it was deleted, or they answer something else
+            return False
+        return run.request.state == "paused"
 
 
 async def _completion(part: _Part) -> Response:

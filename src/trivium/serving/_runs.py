@@ -282,7 +282,6 @@ class Runs:
                 await self._watch.refresh(run)
             note = partial(self.store.label, run.request, label, len(run.log.events)) if label else bool
             are_all = await self._approvals.decide(run, decisions, is_part, note)
-            await run.log.written()
             if are_all and run.request.name not in self.served:
                 await self._work.leave_to_others(run)
             elif are_all:
@@ -434,6 +433,7 @@ class Runs:
                 async with self._claims.turn("decide", run.id):
                     await self._watch.refresh(run)
                     if run.request.state == "paused" and not await self.pending(run):
+                        await self._approvals.tell(run)
                         await self._work.go_on_decided(run)
 
     async def _look_after(self) -> None:
