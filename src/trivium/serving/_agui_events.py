@@ -151,10 +151,7 @@ class AGUIEvents:
         yield _event("TOOL_CALL_RESULT", at, messageId=found["id"], toolCallId=key, content=content, role="tool")
 
     def _ask(self, event: JSONObject, at: float) -> Iterator[JSONObject]:
-        broken_off = [*self._open]
         yield from self._close(at)
-        for key in broken_off:  # by the pause; its model is asked again
-            self.messages.remove(self._of.pop(key))
         yield from self._snapshot(at)
         asked = [
             {

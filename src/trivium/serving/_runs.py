@@ -26,7 +26,7 @@ from trivium.serving._log import STOPS, first_event
 from trivium.serving._served_run import ServedRun
 from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore, TaskFilter
 from trivium.serving._tasks import Background, by_itself
-from trivium.serving._wire import Failure
+from trivium.serving._wire import Failure, shutting_down
 from trivium.serving._work import Work
 
 SWEEP_SECONDS: Final = 60.0
@@ -137,7 +137,7 @@ class Runs:
         run_id = fork or f"run_{uuid4().hex}"
         kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept}
         if self._work.is_draining:
-            raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+            raise shutting_down()
         self._admission.reserve(owner)
         try:
             last = (await self.find(owner, before)).request if before else None
