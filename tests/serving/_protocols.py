@@ -147,6 +147,8 @@ class Chat(Protocol):
         return self._post()
 
     def go_on(self, decided: Mapping[str, bool]) -> Any:
+        calls = [{"id": each, "type": "function", "function": {"name": "approve"}} for each in decided]
+        self.messages.append({"role": "assistant", "tool_calls": calls})
         self.messages += [
             {"role": "tool", "tool_call_id": each, "content": json.dumps({"approved": approved})}
             for each, approved in decided.items()

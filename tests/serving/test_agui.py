@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
 from ag_ui_validate.pytest_plugin import assert_valid_agui
 
-from serving._served import Shop, follow, people, serving
+from serving._served import GUARD, Shop, follow, people, serving
 from trivium import Agent, ChatAgent
-from trivium.llms import Reasoning
+from trivium.actions import tool
+from trivium.commander import wait
+from trivium.llms import Reasoning, Request
 from trivium.tasks import Task
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 
 def run(client: Any, said: str = "", run_id: str = "r1", path: str = "/ag-ui", **fields: Any) -> list[dict[str, Any]]:
@@ -168,3 +172,90 @@ def test_a_thread_belongs_to_its_owner():
 
 def test_the_model_of_these_tests_counts():
     assert Agent(Shop())("hi").content == "You said 1."
+
+
+def as_shown(events: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The names of the tools that each message of a thread calls, as its client puts the events together."""
+    found = dict[str, list[str]]()
+    for each in events:
+        if each["type"] == "TEXT_MESSAGE_START":
+            found[each["messageId"]] = []
+        elif each["type"] == "TOOL_CALL_START":
+            found.setdefault(each.get("parentMessageId", each["toolCallId"]), []).append(each["toolCallName"])
+    return found
+
+
+def test_a_call_belongs_to_the_message_of_the_agent_that_made_it():
+    """Two helpers work at once, each of which says something and then asks whether it may buy."""
+    both = Barrier(2, timeout=GUARD)
+
+    @tool(needs_approval=True)
+    def buy(item: str) -> str:
+        """Buy."""
+        return f"{item} bought"
+
+    def helper(name: str) -> Agent:
+        def answer(request: Request) -> Any:
+            if request.messages[-1]["role"] == "tool":
+                return "Done."
+            both.wait()
+            return [f"I am {name}.", call_tool("buy", item=name)]
+
+        return Agent(ScriptedModel(answer), name=name, tools=[buy], description="Buys.")
+
+    def ask(request: Request) -> Any:
+        if request.messages[-1]["role"] == "tool":
+            return "All done."
+        return ["Asking both.", call_tool("one", 0, message="go"), call_tool("two", 1, message="go")]
+
+    desk = Agent(ScriptedModel(ask), name="desk", tools=[helper("one"), helper("two")], parallel=True)
+    with serving(desk) as client:
+        first = run(client, "hi")
+        shown = first[-2]["messages"][1:]
+        assert as_shown(first) == {
+            each["id"]: [call["function"]["name"] for call in each.get("toolCalls", ())] for each in shown
+        }
+        by_text = {each["content"]: [call["function"]["arguments"] for call in each["toolCalls"]] for each in shown}
+        assert by_text == {
+            "Asking both.": ['{"message": "go"}', '{"message": "go"}'],
+            "I am one.": ['{"item": "one"}'],
+            "I am two.": ['{"item": "two"}'],
+        }
+
+
+def test_what_an_agent_says_as_another_one_asks_is_in_the_thread_once():
+    begun, is_broken_off = Event(), list[bool]()
+
+    @tool(needs_approval=True)
+    def buy() -> str:
+        """Buy."""
+        return "bought"
+
+    def ask(request: Request) -> Any:
+        if request.messages[-1]["role"] == "tool":
+            return "Bought."
+        assert begun.wait(GUARD)
+        return call_tool("buy")
+
+    class Talker:
+        name = "talker"
+
+        async def stream(self, request: Request) -> AsyncIterator[Any]:
+            yield "I am "
+            begun.set()
+            if not is_broken_off:
+                is_broken_off.append(True)
+                await wait()  # until it is stopped
+            yield "here."
+
+    both = [call_tool("buyer", 0, message="go"), call_tool("talker", 1, message="go")]
+    desk = ScriptedModel(lambda request: "Done." if request.messages[-1]["role"] == "tool" else both)
+    buyer = Agent(ScriptedModel(ask), name="buyer", tools=[buy], description="Buys.")
+    talker = Agent(Talker(), name="talker", description="Talks.")
+    with serving(Agent(desk, name="desk", tools=[buyer, talker], parallel=True)) as client:
+        first = run(client, "hi")
+        assert [
+            each["content"] for each in first[-2]["messages"] if each["role"] == "assistant" and "content" in each
+        ] == []
+        second = run(client, "", "r2", resume=resolved(first))
+        assert second[-1]["outcome"] == {"type": "success"}

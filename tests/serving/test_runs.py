@@ -159,11 +159,7 @@ def test_an_owner_has_so_many_runs_at_once_and_so_much_to_spend():
     with serving(sleeper, owner_limits=OwnerLimits(runs=1)) as client:
         run = start(client, "go")
         refused = client.post("/runs", json={"message": "go"})
-        assert [refused.status_code, refused.json()["error"]["limit"], refused.headers["retry-after"]] == [
-            429,
-            "runs",
-            "1",
-        ]
+        assert [refused.status_code, refused.json()["error"]["limit"]] == [429, "runs"]
         client.post(f"/runs/{run}/cancel")
         client.post(f"/runs/{start(client, 'go')}/cancel")
     with serving(Agent(Shop()), limits=Limits(turns=9), owner_limits=OwnerLimits(tokens_per_day=40)) as client:

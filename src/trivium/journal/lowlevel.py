@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trivium.journal._postgres_connections import PostgresConnections, postgres_parameters, postgres_place
     from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, check_queue, quiet_log
     from trivium.journal._reads import recorded_read
+    from trivium.journal._seals import digest_of_call
     from trivium.journal._served import FORGET_SERVED
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Appending, Store, Writing
@@ -38,6 +39,7 @@ __all__ = [
     "attempt_of",
     "check_queue",
     "digest_of",
+    "digest_of_call",
     "file_at",
     "fingerprint_chain",
     "hold_back",
@@ -75,6 +77,7 @@ _HOMES = {
     "digest_of": "_codec",
     "file_at": "_places",
     "is_there": "_places",
+    "digest_of_call": "_seals",
     "recorded_read": "_reads",
 }
 lazy_names(__name__, _HOMES, __all__, below="trivium.journal")

@@ -15,7 +15,7 @@ from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, can_ask_l
 from trivium.mcp._blocks import DeclaredOutput, failure
 from trivium.module import Module
 from trivium.serving import OwnerLimits
-from trivium.serving.lowlevel import ENDS, STOPS, Failure, Runs, RunStore, ServedRun, Verdict
+from trivium.serving.lowlevel import ENDS, STOPS, Runs, RunStore, ServedRun, Verdict, shutting_down
 
 if TYPE_CHECKING:
     from mcp import MCPError, types
@@ -139,7 +139,7 @@ class AgentCalls:
                     if event["kind"] == "paused":
                         break
                 else:
-                    raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+                    raise shutting_down()
         finally:
             if not is_over:
                 self._runs.leave(run)

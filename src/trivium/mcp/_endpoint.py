@@ -11,7 +11,7 @@ from trivium.commander.lowlevel import run_in_worker
 from trivium.exceptions import MissingExtraError
 from trivium.mcp._http import http_app
 from trivium.mcp._offers import Offers
-from trivium.serving.lowlevel import Background, Failure, Runs
+from trivium.serving.lowlevel import Background, Runs, shutting_down
 
 
 class MCPEndpoint:
@@ -59,7 +59,7 @@ class MCPEndpoint:
             self._sessions = self._sessions or Background(self._hold_sessions)
             await wait(event=self._is_open)
         if self._is_closed:
-            raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+            raise shutting_down()
         await self._app(scope, receive, send)
 
     async def _hold_sessions(self) -> None:

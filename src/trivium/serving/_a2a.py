@@ -21,11 +21,10 @@ from trivium.serving._a2a_messages import (
     spoken,
 )
 from trivium.serving._answers import decide_rest
-from trivium.serving._http import json_response, owner_of, page_after, read_value
+from trivium.serving._http import json_response, owner_of, page_after, read_value, text_field
 from trivium.serving._log import STOPS
 from trivium.serving._openai import parse_conversation
 from trivium.serving._routes import Handled, Routes
-from trivium.serving._run_routes import text_field
 from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun
 from trivium.serving._store import TaskFilter

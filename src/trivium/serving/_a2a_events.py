@@ -41,8 +41,8 @@ class A2AEvents:
     status: JSONObject = field(default_factory=lambda: {"state": "TASK_STATE_SUBMITTED"})
     status_time: float = 0.0
     artifacts: list[JSONObject] = field(default_factory=list[JSONObject])
-    _open: dict[str, JSONObject] = field(default_factory=dict[str, JSONObject])
-    """The artifacts that grow, by the keys of their nodes."""
+    _of: dict[str, JSONObject] = field(default_factory=dict[str, JSONObject])
+    """The artifacts whose text counts, by the keys of their nodes."""
     _free: list[JSONObject] = field(default_factory=list[JSONObject])
     """Those whose text does not count: the next answers take their place."""
     _last: object = ""
@@ -67,11 +67,11 @@ class A2AEvents:
         match kind:
             case "delta" if is_answer(event) and event["text"]:
                 yield self._grow(event["key"], event["text"])
-            case "answered" if event["key"] in self._open:
+            case "answered" if event["key"] in self._of:
                 self._last = event["text"]
-                yield self._update(self._open.pop(event["key"]), "", append=True, lastChunk=True)
-            case "void" if event["key"] in self._open:
-                artifact = self._open.pop(event["key"])
+                yield self._update(self._of[event["key"]], "", append=True, lastChunk=True)
+            case "void" if event["key"] in self._of:
+                artifact = self._of.pop(event["key"])
                 artifact["parts"] = [{"text": ""}]
                 self._free.append(artifact)
                 yield self._update(artifact, "")
@@ -87,11 +87,11 @@ class A2AEvents:
 
     # ---- answers
     def _grow(self, key: str, piece: str) -> JSONObject:
-        artifact = self._open.get(key)
+        artifact = self._of.get(key)
         if artifact is not None:
             artifact["parts"][0]["text"] += piece
             return self._update(artifact, piece, append=True)
-        artifact = self._open[key] = self._free.pop() if self._free else self._add(f"answer-{len(self.artifacts) + 1}")
+        artifact = self._of[key] = self._free.pop() if self._free else self._add(f"answer-{len(self.artifacts) + 1}")
         artifact["parts"] = [{"text": piece}]
         return self._update(artifact, piece)
 

@@ -7,14 +7,16 @@ from datetime import datetime
 from typing import Final, NamedTuple, cast
 
 from trivium.events import JSONObject
-from trivium.serving._approvals import Verdict
-from trivium.serving._http import objects_in, page_asked
+from trivium.serving._approvals import DECISION_BESIDE, Verdict
+from trivium.serving._http import objects_in, page_asked, text_field
 from trivium.serving._openai import attached
-from trivium.serving._run_routes import text_field
 from trivium.serving._wire import Failure
 
 MOST_IN_PAGE: Final = 100
-_FORM: Final = '{"approvals": [{"digest": …, "approved": true or false, "reason": …}]}'
+_FORM: Final = (
+    "the task waits for approvals: decide on each of them, in a part whose data is "
+    '{"approvals": [{"digest": …, "approved": true or false, "reason": …}]}'
+)
 
 
 def object_in(given: JSONObject, name: str) -> JSONObject:
@@ -75,15 +77,16 @@ def parse_decisions(message: JSONObject) -> dict[str, Verdict]:
     """Return what a message decides on calls that wait, by their digests.
 
     Raises:
-        Failure: it decides nothing.
+        Failure: it decides nothing, or says something else beside it.
     """
     data: list[object] = [part.get("data") for part in message["parts"]]
-    given = [cast("JSONObject", each).get("approvals") for each in data if isinstance(each, dict)]
-    found = [decision for each in given for decision in objects_in(each) or [{}]]
-    if not found or not all(isinstance(each.get("approved"), bool) for each in found):
-        text = f"the task waits for approvals: decide on each of them, in a part whose data is {_FORM}"
-        raise Failure(422, "InvalidParams", text)
-    return {text_field(each, "digest"): Verdict(each["approved"], text_field(each, "reason")) for each in found}
+    given = [cast("JSONObject", each) if isinstance(each, dict) else {} for each in data]
+    found = [decision for each in given for decision in objects_in(each.get("approvals")) or ()]
+    if not found:
+        raise Failure(422, "InvalidParams", _FORM)
+    if any([*each] != ["approvals"] for each in given):
+        raise Failure(422, "InvalidParams", f"the message holds {DECISION_BESIDE}")
+    return {text_field(each, "digest"): Verdict.parse(each, _FORM, ("digest",)) for each in found}
 
 
 # ---- tasks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from math import inf
 
 from trivium.commander import Limits
 from trivium.commander.lowlevel import run_in_worker
@@ -64,4 +65,4 @@ class Admission:
                 f"there are {self._max_sessions} sessions, as many as the server takes (max_sessions): forget some by "
                 "DELETE /memory"
             )
-            raise Failure(429, "TooManySessions", text, "max_sessions", self._max_sessions)
+            raise Failure(429, "TooManySessions", text, "max_sessions", self._max_sessions, retry_after=inf)

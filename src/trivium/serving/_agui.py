@@ -5,17 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._agui_events import AGUIEvents
 from trivium.serving._agui_thread import messages_added, thread_messages
 from trivium.serving._answers import decide_rest
-from trivium.serving._approvals import Verdict, nothing_waits
-from trivium.serving._http import objects_in, owner_of, read_object
+from trivium.serving._approvals import DECISION_BESIDE, Verdict, nothing_waits
+from trivium.serving._http import objects_in, owner_of, read_object, text_field
 from trivium.serving._openai import attached, parse_conversation
 from trivium.serving._routes import Handled, Routes
-from trivium.serving._run_routes import text_field
 from trivium.serving._served_run import ServedRun
 from trivium.serving._streams import Streamed, follow_as, server_event
 from trivium.serving._wire import Failure, parse_session
@@ -23,6 +22,9 @@ from trivium.serving._wire import Failure, parse_session
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+
+
+_FORM: Final = 'the payload is {"approved": true} or {"approved": false, "reason": "…"}'
 
 
 class _Attempt(NamedTuple):
@@ -81,14 +83,17 @@ class AGUIRoutes(Routes):
         if found is not None and (not found[1] or len(found[0].log.events) > found[1]):  # else it was not decided yet
             return _Attempt(*found, run_id, await self._messages_of(found[0]))
         waiting = await self._runs.waiting_in(owner, session, is_decided=bool(resume))
+        new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
         if resume:
             if waiting is None:
                 raise nothing_waits("thread")
+            known = {each.get("id") for each in await self._messages_of(waiting) or ()}
+            if known and any(each.get("id") not in known for each in new):
+                raise Failure(422, "InvalidRequest", f"the input holds {DECISION_BESIDE}")
             return await self._resume(waiting, run_id, resume)
         if waiting is not None:
             text = "the thread waits for a decision: answer each of its interrupts in resume, or cancel the run"
             raise Failure(409, "Interrupted", text)
-        new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
         said = parse_conversation([{**each, "content": _content(each.get("content"))} for each in new], "messages")
         kept = messages_added(messages, await self._runs.in_session(owner, session))
         run = await self._runs.start(
@@ -103,14 +108,10 @@ class AGUIRoutes(Routes):
         decided: dict[str, Verdict] = {}
         waiting = {each.digest for each in await self._runs.pending(run)}
         for each in resume:
-            payload: object = each.get("payload")
-            decision = cast("JSONObject", payload) if isinstance(payload, dict) else {}
-            if each.get("status") == "cancelled":
-                decision = {"approved": False, "reason": "nobody has answered"}
-            approved: object = decision.get("approved")
-            if not isinstance(approved, bool) and each.get("interruptId") in waiting:
-                raise Failure(409, "InvalidDecision", 'the payload is {"approved": true} or {"approved": false}')
-            decided[text_field(each, "interruptId")] = Verdict(approved is True, text_field(decision, "reason"))
+            verdict = Verdict(False, "nobody has answered")
+            if each.get("status") != "cancelled" and each.get("interruptId") in waiting:  # else it does not count
+                verdict = Verdict.parse(each.get("payload"), _FORM)
+            decided[text_field(each, "interruptId")] = verdict
         after = len(run.log.events)
         await decide_rest(self._runs, run, decided, {"agui": run_id}, run_id)
         return _Attempt(run, after, run_id, await self._messages_of(run))

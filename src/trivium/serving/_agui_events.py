@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trivium.events import JSONObject
+from trivium.serving._log import agent_of
 from trivium.serving._openai import content_text
 
 VERSION: Final = "1.0"
@@ -37,12 +38,15 @@ class AGUIEvents:
     messages: list[JSONObject] = field(default_factory=list[JSONObject])
     is_whole: bool = True
     is_resumed: bool = False
-    _open: dict[str, JSONObject] = field(default_factory=dict[str, JSONObject])
-    """The messages that grow, by the keys of their nodes."""
+    _of: dict[str, JSONObject] = field(default_factory=dict[str, JSONObject])
+    """The messages whose text counts, by the keys of their nodes."""
+    _open: list[str] = field(default_factory=list[str])
+    """The keys of those that grow."""
     _thoughts: dict[str, str] = field(default_factory=dict[str, str])
     _answers: int = 0
     _last: str = ""
-    _parent: str = ""
+    _parents: dict[str, JSONObject | None] = field(default_factory=dict[str, JSONObject | None])
+    """The latest message of each agent, by its path: what its tool calls belong to."""
 
     def begin(self, at: float) -> Iterator[JSONObject]:
         """Yield the first events."""
@@ -57,12 +61,17 @@ class AGUIEvents:
         match event["kind"]:
             case "delta":
                 yield from self._end_thought(event["key"], at)
-                yield from self._grow(event["key"], event["agent"], event["text"], at)
+                yield from self._grow(event, at)
             case "reasoning":
                 yield from self._think(event["key"], event["text"], at)
-            case "answered" | "void":
+            case "answered":
                 yield from self._end_thought(event["key"], at)
+                self._parents[agent_of(event["path"])] = message = self._of.get(event["key"])
+                self._last = message["content"] if message else self._last
                 yield from self._end_text(event["key"], at)
+            case "void":
+                yield from self._end_thought(event["key"], at)
+                yield from self._take_back(event["key"], at)
             case "tool_call":
                 yield from self._call(event, at)
             case "tool_result":
@@ -77,26 +86,31 @@ class AGUIEvents:
                 pass
 
     # ---- text and thoughts
-    def _grow(self, key: str, agent: str, piece: str, at: float) -> Iterator[JSONObject]:
-        message = self._open.get(key)
+    def _grow(self, event: JSONObject, at: float) -> Iterator[JSONObject]:
+        key, agent, piece = event["key"], event["agent"], event["text"]
+        message = self._of.get(key)
         if message is None:
             self._answers += 1
             made = f"{self.run_id}-{self._answers}"
-            message = self._open[key] = {"id": made, "role": "assistant", "content": "", "name": agent}
-            self._parent = made
+            message = self._of[key] = {"id": made, "role": "assistant", "content": "", "name": agent}
+            self._open.append(key)
+            self.messages.append(message)
             yield _event("TEXT_MESSAGE_START", at, messageId=made, role="assistant", name=agent)
         if piece:
             message["content"] += piece
             yield _event("TEXT_MESSAGE_CONTENT", at, messageId=message["id"], delta=piece)
 
     def _end_text(self, key: str, at: float) -> Iterator[JSONObject]:
-        message = self._open.pop(key, None)
-        if message is None:
-            self._parent = ""
-            return
-        self._last = message["content"]
-        self.messages.append(message)
-        yield _event("TEXT_MESSAGE_END", at, messageId=message["id"])
+        if key in self._open:
+            self._open.remove(key)
+            yield _event("TEXT_MESSAGE_END", at, messageId=self._of[key]["id"])
+
+    def _take_back(self, key: str, at: float) -> Iterator[JSONObject]:
+        """End a message whose text does not count, and send those that there are without it."""
+        yield from self._end_text(key, at)
+        if message := self._of.pop(key, None):
+            self.messages.remove(message)
+            yield from self._snapshot(at)
 
     def _think(self, key: str, piece: str, at: float) -> Iterator[JSONObject]:
         if not piece:
@@ -121,11 +135,11 @@ class AGUIEvents:
             "function": {"name": event["name"], "arguments": event["arguments"] or "{}"},
         }  # fmt: skip
         place = {"toolCallId": event["key"]}
-        parent: JSONObject = {"parentMessageId": self._parent} if self._parent else {}
+        owner = self._parents.get(agent_of(event["path"]))
+        parent: JSONObject = {"parentMessageId": owner["id"]} if owner else {}
         yield _event("TOOL_CALL_START", at, **place, toolCallName=event["name"], **parent)
         yield _event("TOOL_CALL_ARGS", at, **place, delta=call["function"]["arguments"])
         yield _event("TOOL_CALL_END", at, **place)
-        owner = next((each for each in self.messages if each["id"] == self._parent), None)
         if owner is None:
             owner = {"id": event["key"], "role": "assistant"}
             self.messages.append(owner)
@@ -162,7 +176,7 @@ class AGUIEvents:
         else:
             text = content_text(event["message"])
             if text and text != self._last:
-                yield from self._grow("result", event["message"]["sender"], text, at)
+                yield from self._grow({"key": "result", "agent": event["message"]["sender"], "text": text}, at)
                 yield from self._end_text("result", at)
             yield self._finished(at, {"type": "success"}, event["usage"], result=event["message"]["content"])
 

@@ -10,10 +10,9 @@ from trivium.events import JSONObject
 from trivium.serving._ai_sdk_events import AISDKEvents
 from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict, nothing_waits
-from trivium.serving._http import objects_in, owner_of, read_object
+from trivium.serving._http import objects_in, owner_of, read_object, text_field
 from trivium.serving._openai import attached, parse_conversation
 from trivium.serving._routes import Handled, Routes
-from trivium.serving._run_routes import text_field
 from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Streamed, server_event
 from trivium.serving._wire import Failure, parse_session

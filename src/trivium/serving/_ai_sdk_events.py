@@ -46,8 +46,8 @@ class AISDKEvents:
             case "answered":
                 yield from self._close()
                 self._last, self._text = self._text, ""
-            case "void":
-                self._open, self._text = "", ""
+            case "void" if event["key"] == self._step:
+                self._step, self._open, self._text = "", "", ""
                 yield {"type": "reset-step"}
             case "tool_call":
                 yield self._tool(

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple, cast
 
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
 from trivium.exceptions import DecisionNotValidError, NoSuchRequestError, RunTakenOverError, UnknownRunError
 from trivium.journal import Decided, Journal, PendingApproval
+from trivium.journal.lowlevel import digest_of_call
+from trivium.serving._http import text_field
 from trivium.serving._served_run import ServedRun
 from trivium.serving._watch import DELETED
 from trivium.serving._wire import Failure
+
+DECISION_BESIDE: Final = (
+    "a decision and something else that you say, which the run would not hear: send the decision alone, "
+    "and what you say when its run has ended"
+)
 
 
 class Verdict(NamedTuple):
@@ -27,6 +34,33 @@ class Verdict(NamedTuple):
 
     approved: bool
     reason: str = ""
+
+    @classmethod
+    def parse(cls, given: object, form: str, also: Collection[str] = (), approved: str = "approved") -> Verdict:
+        """Return what a client decides. It decides and nothing else: no key is read over that would change the call.
+
+        Args:
+            given: what the client sends.
+            form: what that is, for errors.
+            also: the names of what it holds beside the decision.
+            approved: the name of the decision.
+
+        Raises:
+            Failure: it is something else; status 422.
+
+        Example:
+            >>> Verdict.parse({"approved": False, "reason": "no"}, "…")
+            Verdict(approved=False, reason='no')
+        """
+        found = cast("JSONObject", given) if isinstance(given, dict) else {}
+        if unknown := [each for each in found if each not in (approved, "reason", *also)]:
+            text = (
+                f"{unknown[0][:100]!r} is no key of a decision, and the call runs as it was asked about, or not at all"
+            )
+            raise Failure(422, "InvalidRequest", f"{text}: {form}")
+        if not isinstance(found.get(approved), bool):
+            raise Failure(422, "InvalidRequest", form)
+        return cls(found[approved], text_field(found, "reason"))
 
 
 def described(pending: PendingApproval) -> JSONObject:
@@ -42,6 +76,14 @@ def waiting_in(journal: Journal, run_id: str) -> list[PendingApproval]:
         return journal.pending(run_id)
     except UnknownRunError:
         return []
+
+
+def _decided_in(journal: Journal, run_id: str) -> dict[str, tuple[float, Decided]]:
+    """Return the decisions that count on calls of a paused run, each with its time, by the digests of the calls."""
+    waiting = {each.digest for each in waiting_in(journal, run_id)}
+    made = [each for each in journal.entries(run_id) if each.kind == "decision"]
+    found = {digest_of_call(each.digest, each.node): (each.at, Decided(**json.loads(each.body))) for each in made}
+    return {digest: decision for digest, decision in found.items() if digest not in waiting}
 
 
 def nothing_waits(what: str) -> Failure:
@@ -96,7 +138,7 @@ class Approvals:
     async def decide(
         self, run: ServedRun, decisions: Mapping[str, Verdict], is_part: bool, note: Callable[[], object]
     ) -> bool:
-        """Decide on calls that wait, on all of them or on none; return whether no further one waits.
+        """Decide on calls that wait, on all of them or on none, and tell it; return whether no further one waits.
 
         Args:
             run: the run.
@@ -127,9 +169,18 @@ class Approvals:
             raise Failure(403, "DecisionNotValid", f"this server cannot sign decisions: {error}") from None
         except (NoSuchRequestError, RunTakenOverError, UnknownRunError):
             raise _no_such_approval([], decisions) from None
-        for digest, (approved, reason) in decisions.items():
-            run.log.add("decided", time.time(), digest=digest, approved=approved, by=by, reason=reason)
+        await self.tell(run)
         return len(decisions) == len(asked)
+
+    async def tell(self, run: ServedRun) -> None:
+        """Tell a paused run's clients what was decided and not told, as by `Journal.approve`; it is written then."""
+        *_, paused = (each for each in run.log.events if each["kind"] == "paused")
+        told = {each["digest"] for each in run.log.events[paused["seq"] :] if each["kind"] == "decided"}
+        untold = {each["digest"] for each in paused["approvals"]} - told
+        for digest, (at, made) in (await run_in_worker(partial(_decided_in, self._journal, run.id))).items():
+            if digest in untold:
+                run.log.add("decided", at, digest=digest, approved=made.approved, by=made.by, reason=made.reason)
+        await run.log.written()
 
 
 def _no_such_approval(waiting: list[str], given: Mapping[str, object]) -> Failure:

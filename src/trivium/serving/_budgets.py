@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import partial
+from math import inf
 
 from trivium.commander import Budget, Limits
 from trivium.commander.lowlevel import TaskNode, change_scope, run_in_worker
@@ -37,11 +39,13 @@ class OwnerBudgets:
         """Raise a Failure of status 429 where an owner has nothing left for today."""
         if not self._limits:
             return
-        tokens, usd = await run_in_worker(partial(self._store.spent_since, owner, time.time() - DAY_SECONDS))
+        now = time.time()
+        tokens, usd = await run_in_worker(partial(self._store.spent_since, owner, now - DAY_SECONDS))
         spent = {"tokens": tokens, "usd": usd}
         for name, limit in self._limits.items():
             if spent[name] >= limit:
-                raise _spent(name, limit)
+                ends = await run_in_worker(partial(self._store.spent_at, owner, now - DAY_SECONDS, name))
+                raise _spent(name, limit, _first_below(limit, spent[name], ends) - now + DAY_SECONDS)
 
     async def begin(self, owner: str, run_id: str, node: TaskNode) -> None:
         """Limit what a run spends, from its node down; what it had spent before counts as it is repeated."""
@@ -76,6 +80,15 @@ class OwnerBudgets:
         return None
 
 
-def _spent(name: str, limit: float) -> Failure:
+def _first_below(limit: float, spent: float, ends: Iterable[tuple[float, float]]) -> float:
+    """Return when what was spent is below a limit without what counts no more by then; `inf`: that is not known."""
+    for at, used in ends:
+        spent -= used
+        if spent < limit:
+            return at
+    return inf
+
+
+def _spent(name: str, limit: float, seconds: float = 0) -> Failure:
     text = f"nothing is left of your {limit:g} {name} a day: wait until a day after the oldest runs, or ask for less"
-    return Failure(429, "SpentForToday", text, f"{name}_per_day", limit)
+    return Failure(429, "SpentForToday", text, f"{name}_per_day", limit, retry_after=seconds)

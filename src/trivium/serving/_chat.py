@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._answers import decide_rest
+from trivium.serving._approvals import DECISION_BESIDE
 from trivium.serving._chat_approvals import Answers, approval_calls, can_be_asked
 from trivium.serving._http import json_response, owner_of, read_object
 from trivium.serving._log import STOPS
@@ -92,13 +93,18 @@ class ChatRoutes(Routes):
         options = cast("JSONObject", body["stream_options"]) if isinstance(body.get("stream_options"), dict) else {}
         part = await self._begun(owner_of(request), name, cast("list[object]", messages), can_be_asked(body))
         if body.get("stream") is True:
-            return cast("Response", Streamed(_chunks(part, options.get("include_usage") is True)))
+            text = ChatText(getattr(self._runs.served.get(part.run.request.name), "answer_format", None) is not None)
+            return cast("Response", Streamed(_chunks(part, text, options.get("include_usage") is True)))
         return cast("Response", Awaited(partial(_completion, part)))
 
     async def _begun(self, owner: str, name: str, messages: list[object], asks: bool) -> _Part:
         """Start a run, or let one go on that has asked for approvals; answered again, it is followed again."""
         given = [cast("JSONObject", each) if isinstance(each, dict) else {} for each in messages]
-        if answers := [*takewhile(lambda each: each.get("role") == "tool", reversed(given))][::-1]:
+        latest = [*takewhile(lambda each: each.get("role") != "assistant", reversed(given))][::-1]
+        answers = [each for each in latest if each.get("role") == "tool"]
+        if answers and len(answers) < len(latest) and await self._is_awaited(owner, answers):
+            raise Failure(422, "InvalidRequest", f"the last messages hold {DECISION_BESIDE}")
+        if answers and len(answers) == len(latest):
             answered = Answers.parse(answers)
             run = await self._runs.find(owner, answered.run_id)
             paused, is_decided = answered.asked_by(run)
@@ -110,6 +116,14 @@ class ChatRoutes(Routes):
         ]
         spoken = parse_conversation(said, "messages")
         return _Part(await self._runs.start(owner, name, spoken, is_conversation=True, asks=asks))
+
+    async def _is_awaited(self, owner: str, answers: Sequence[JSONObject]) -> bool:
+        """Return whether a run still waits for answers."""
+        try:
+            run = await self._runs.find(owner, Answers.parse(answers).run_id)
+        except Failure:  # it was deleted, or they answer something else
+            return False
+        return run.request.state == "paused"
 
 
 async def _completion(part: _Part) -> Response:
@@ -128,9 +142,8 @@ async def _completion(part: _Part) -> Response:
     return json_response(found)
 
 
-async def _chunks(part: _Part, with_usage: bool) -> AsyncGenerator[bytes]:
+async def _chunks(part: _Part, parts: ChatText, with_usage: bool) -> AsyncGenerator[bytes]:
     head = _head(part.run, "chat.completion.chunk")
-    parts = ChatText()
 
     def chunk(delta: JSONObject, reason: str | None = None) -> JSONObject:
         choices = [{"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}]
@@ -159,14 +172,20 @@ async def _chunks(part: _Part, with_usage: bool) -> AsyncGenerator[bytes]:
 
 
 class ChatText:
-    """The text of a run as one answer that grows: those of its model, each on a line of its own, and its result."""
+    """The text of a run as one answer that grows: those of its model, each on a line of its own, and its result.
 
-    def __init__(self) -> None:
+    Args:
+        is_typed: whether the answer has a type: then the result alone is its text, for what was sent cannot be taken
+            back where it does not fit, nor is JSON what has other text beside it.
+    """
+
+    def __init__(self, is_typed: bool) -> None:
+        self._is_typed = is_typed
         self._key, self._answer, self._has_text = "", "", False
 
     def read(self, event: JSONObject) -> str:
         """Return the text by which an event extends the answer."""
-        if event["kind"] == "delta" and is_answer(event):
+        if event["kind"] == "delta" and is_answer(event) and not self._is_typed:
             gap = "\n\n" if event["key"] != self._key and self._has_text else ""
             if event["key"] != self._key:
                 self._key, self._answer = event["key"], ""

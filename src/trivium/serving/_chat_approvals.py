@@ -93,8 +93,4 @@ def _verdict(content: object) -> Verdict:
         given = json.loads(content) if isinstance(content, str) else None
     except ValueError:
         given = None
-    found = cast("JSONObject", given) if isinstance(given, dict) else {}
-    approved, reason = found.get("approved"), found.get("reason", "")
-    if not isinstance(approved, bool) or not isinstance(reason, str):
-        raise Failure(422, "InvalidRequest", _FORM)
-    return Verdict(approved, reason[:10_000])
+    return Verdict.parse(given, _FORM)

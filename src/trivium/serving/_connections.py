@@ -112,7 +112,7 @@ class Connections:
         if limit:
             self.leave(victim)
             text = f"the server has {most} connections, as many as may be ({limit}): try again later, with fewer"
-            victim.refuse(Failure(503, "TooManyConnections", text, limit, most))
+            victim.refuse(Failure(503, "TooManyConnections", text, limit, most, retry_after=1))
 
     def leave(self, gone: Connected) -> None:
         """Forget a connection, if it is known."""

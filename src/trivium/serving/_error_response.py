@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from math import ceil, inf
 from typing import Final, NamedTuple
 
 from trivium.events import JSONObject
-from trivium.serving._wire import RUN_GOES_ON, Failure
+from trivium.serving._wire import Failure
 
 _OPENAI: Final = "/v1/"
 _JSON_RPC = re.compile(r"/mcp|/a2a(/(?!.*\.json$).*)?")
 _OPENAI_TYPES: Final = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"
 }  # fmt: skip
-_HEADERS: Final[Mapping[int | str, Mapping[str, str]]] = {
-    401: {"www-authenticate": "Bearer"},
-    429: {"retry-after": "1"},
-    503: {"retry-after": "1"},
-    RUN_GOES_ON: {"x-should-retry": "false"},  # as OpenAI's clients read it, which send again by themselves
-}
 
 
 class ErrorResponse(NamedTuple):
@@ -56,6 +51,13 @@ def error_response(path: str, failure: Failure) -> ErrorResponse:
         told = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": failure.message, "data": error}}
     headers = {
         "content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff",
-        **(_HEADERS.get(failure.kind) or _HEADERS.get(status, {})),
+        **({"www-authenticate": "Bearer"} if status == 401 else {}), **_retry_headers(failure.retry_after),
     }  # fmt: skip
     return ErrorResponse(status, headers, json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _retry_headers(seconds: float) -> Mapping[str, str]:
+    """Return when to send a request again, also as OpenAI's clients read it, which do so by themselves."""
+    if seconds == inf:
+        return {"x-should-retry": "false"}
+    return {"retry-after": str(ceil(seconds))} if seconds else {}

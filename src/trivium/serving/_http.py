@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium.events import JSONObject
 from trivium.exceptions import JournalError
@@ -65,6 +65,25 @@ def objects_in(value: object) -> list[JSONObject] | None:
     """Return a list of objects; None: it is none."""
     items = cast("list[object]", value) if isinstance(value, list) else [None]
     return cast("list[JSONObject]", items) if all(isinstance(each, dict) for each in items) else None
+
+
+def text_field(body: Mapping[str, Any], name: str, most: float = 10_000) -> str:
+    """Return a text of a body; "" where it is not given.
+
+    Args:
+        body: the body.
+        name: the name of the text there.
+        most: the characters that it may have.
+
+    Raises:
+        Failure: it is no text, or too long.
+    """
+    value: object = body.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Failure(422, "InvalidRequest", f"{name} is a text")
+    if value and len(value) > most:
+        raise Failure(422, "InvalidRequest", f"{name} is a text of at most {most:,} characters")
+    return value or ""
 
 
 def whole_number(text: str, name: str, least: int, most: int) -> int:

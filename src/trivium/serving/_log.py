@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from trivium.commander import wait
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
-from trivium.exceptions import JournalError, RunKilledError, ToolNotApprovedError
+from trivium.exceptions import AnswerFormatError, JournalError, RunKilledError, ToolNotApprovedError
 from trivium.serving._store import RunRequest, RunStore
 from trivium.serving._tasks import Background, News
 
@@ -35,7 +35,8 @@ class EventLog:
 
     - `delta`, `reasoning`: a piece of a model's text, or of its thoughts; `key` is the node, `agent` whose model it is.
     - `answered`: the model's answer is whole: `text`, all pieces together, and `usage`.
-    - `void`: the pieces of `key` so far do not count: the model failed, or the server did, and is asked again.
+    - `void`: the text of `key` so far does not count, also where it was whole: the model failed, or the server did, or
+      the answer does not fit its type, and the model is asked again.
     - `tool_call`, `tool_result`, and other events that are for clients, with the fields of their kind.
     - `tool_failed`: a tool call has no result: `error`.
     - `started`, `paused` (with `approvals`), `decided`, `resumed`, and one of `ENDS` last.
@@ -63,6 +64,10 @@ class EventLog:
         self._again = Counter((each.get("key"), each["kind"]) for each in self.events)
         self._texts: dict[str, str] = {}
         """The pieces of text that are logged of each model's answer that is not whole."""
+        self._whole = set[str]()
+        """The answers that are whole, and count."""
+        self._latest: dict[str, str] = {}
+        """The answer of each agent's model that came last in this attempt, by the path of the agent."""
         for each in self.events:
             self._note_text(each)
 
@@ -72,8 +77,12 @@ class EventLog:
                 self._texts[event["key"]] = self._texts.get(event["key"], "") + event["text"]
             case "reasoning":
                 self._texts.setdefault(event["key"], "")
-            case "answered" | "void":
+            case "answered":
                 self._texts.pop(event["key"], None)
+                self._whole.add(event["key"])
+            case "void":
+                self._texts.pop(event["key"], None)
+                self._whole.discard(event["key"])
             case _:
                 pass
 
@@ -116,6 +125,9 @@ class EventLog:
                 self._end_answer(event)
             elif event.name.startswith("tool:") and _has_failed(event.data):
                 self._end_tool(event.key, event.path, event.time, event.data)
+        elif event.kind == "retried" and isinstance(event.data, AnswerFormatError):
+            if (key := self._latest.get(event.path, "")) in self._whole:
+                self.add("void", event.time, key=key)
         elif event.is_for_clients():
             found = event.as_json(content=True)
             fields = {name: value for name, value in found.items() if name not in ("kind", "time", "type", "node")}
@@ -135,6 +147,7 @@ class EventLog:
             if logged is not None:
                 self.add("void", event.time, key=key)
             return
+        self._latest[agent_of(event.path)] = key
         if self._was_logged(key, "answered"):
             return
         text = str(answer.text)
@@ -224,6 +237,15 @@ class EventLog:
             if self._is_closed or (self.is_over and self._readable == len(self.events)):
                 return
             await self._news.wait()
+
+
+def agent_of(path: str) -> str:
+    """Return the path of the agent whose model or tool a path is of.
+
+    >>> agent_of("desk#0/tool:ask#0/clerk#0/model#1")
+    'desk#0/tool:ask#0/clerk#0'
+    """
+    return path.rpartition("/")[0]
 
 
 def first_event(request: RunRequest) -> JSONObject:

@@ -87,6 +87,7 @@ _START: Final[JSONObject] = {
 _DECISION: Final[JSONObject] = {
     "type": "object",
     "required": ["digest", "approved"],
+    "additionalProperties": False,
     "properties": {
         "digest": {"type": "string", "minLength": 1},
         "approved": {"type": "boolean"},

@@ -27,9 +27,10 @@ class _Text:
 class ResponseEvents:
     """Translates the events of a run, from its beginning or from where it was resumed, up to its end or its next pause.
 
-    An answer of the agent's own model is a message. A tool call is an `mcp_call`: it runs here, no client is asked to
-    run it. A call that waits for a decision is an `mcp_approval_request`: the response is complete with it, and the
-    run goes on with the response in which the client answers.
+    An answer of the agent's own model is a message; one that does not count stays in its place, without content. A tool
+    call is an `mcp_call`: it runs here, no client is asked to run it. A call that waits for a decision is an
+    `mcp_approval_request`: the response is complete with it, and the run goes on with the response in which the client
+    answers.
 
     Args:
         response: the response object as it begins, without its output.
@@ -59,7 +60,8 @@ class ResponseEvents:
                 self._last = self._texts[event["key"]].text
                 yield from self._close_text(event["key"], "completed")
             case "void" if event["key"] in self._texts:
-                yield from self._close_text(event["key"], "incomplete")
+                text = self._texts.pop(event["key"])
+                yield self._done(text, "incomplete")
             case "tool_call":
                 yield from self._begin_call(event)
             case "tool_result" | "tool_failed" if event["key"] in self._calls or event["key"] in self.calls:
@@ -103,11 +105,14 @@ class ResponseEvents:
         return self._event(kind, item_id=message.item["id"], output_index=message.index, content_index=0, **fields)
 
     def _close_text(self, key: str, status: str) -> Iterator[JSONObject]:
-        text = self._texts.pop(key)
+        text = self._texts[key]
         yield self._of(text, "response.output_text.done", text=text.text, logprobs=[])
         yield self._of(text, "response.content_part.done", part=_part(text.text))
-        text.item.update(status=status, content=[_part(text.text)])
-        yield self._event("response.output_item.done", output_index=text.index, item=dict(text.item))
+        yield self._done(text, status, _part(text.text))
+
+    def _done(self, message: _Text, status: str, *parts: JSONObject) -> JSONObject:
+        message.item.update(status=status, content=[*parts])
+        return self._event("response.output_item.done", output_index=message.index, item=dict(message.item))
 
     # ---- tools
     def _begin_call(self, event: JSONObject) -> Iterator[JSONObject]:
@@ -156,7 +161,7 @@ class ResponseEvents:
             text = content_text(event["message"])
             if text != self._last:
                 yield from self._grow("result", text)
-        for key in [*self._texts]:
+        for key in [key for key, text in self._texts.items() if text.item["status"] == "in_progress"]:
             yield from self._close_text(key, "completed" if event["kind"] == "done" else "incomplete")
         if event["kind"] == "failed":
             self.response["error"] = {"code": "server_error", "message": event["error"]["message"]}

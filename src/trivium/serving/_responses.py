@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from trivium.events import JSONObject
 from trivium.serving._answers import decide_rest
-from trivium.serving._approvals import Verdict
-from trivium.serving._http import MOST, json_response, owner_of, read_object, whole_number
+from trivium.serving._approvals import DECISION_BESIDE, Verdict
+from trivium.serving._http import MOST, json_response, owner_of, read_object, text_field, whole_number
 from trivium.serving._log import STOPS
 from trivium.serving._openai import check_format, parse_conversation
 from trivium.serving._response_events import ResponseEvents
 from trivium.serving._routes import Handled, Routes
-from trivium.serving._run_routes import text_field
 from trivium.serving._served_run import ServedRun, followed
 from trivium.serving._streams import Awaited, Streamed, follow_as, server_event
 from trivium.serving._wire import Failure
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _APPROVAL: Final = "mcp_approval_response"
+_FORM: Final = "an mcp_approval_response has approval_request_id, approve (true or false), and a reason if you like"
 _OURS: Final = ("mcp_call", "mcp_list_tools", "mcp_approval_request", "reasoning", "item_reference")
 """Items of earlier responses that clients send back; the run remembers them itself."""
 
@@ -68,6 +68,8 @@ class ResponseRoutes(Routes):
         before = text_field(body, "previous_response_id")
         decisions = [each for each in given if _type_of(each) == _APPROVAL]
         if decisions:
+            if any(_type_of(each) not in (_APPROVAL, *_OURS) for each in given):
+                raise Failure(422, "InvalidRequest", f"input holds {DECISION_BESIDE}")
             part = await self._decide(owner, before, cast("list[JSONObject]", decisions), kept)
         else:
             said = parse_conversation([each for each in given if _type_of(each) not in _OURS], "input")
@@ -96,14 +98,12 @@ class ResponseRoutes(Routes):
         part = await self._find(owner, before)
         if not kept["store"]:
             raise Failure(422, "InvalidRequest", "a run that has asked for approvals is stored: leave store out")
-        if not all(isinstance(each.get("approve"), bool) for each in decisions):
-            raise Failure(422, "InvalidRequest", "approve is true or false")
         made = {
             text_field(each, "approval_request_id").removeprefix("mcpr_"):
-                Verdict(each["approve"], text_field(each, "reason"))
+                Verdict.parse(each, _FORM, ("type", "id", "approval_request_id"), "approve")
             for each in decisions
         }  # fmt: skip
-        after = await decide_rest(self._runs, part.run, made, {"response": kept, "before": part.id})
+        after = await decide_rest(self._runs, part.run, made, {"response": kept})
         return _Part(part.run, part.number + 1, after)
 
     async def compact(self, request: Request) -> Response:
@@ -215,6 +215,7 @@ def _checked(body: JSONObject) -> JSONObject:
         "metadata": cast("JSONObject", metadata or {}), "background": body.get("background") is True,
         "stream": body.get("stream") is True, "instructions": text_field(body, "instructions", inf) or None,
         "store": body.get("store") is not False,
+        "previous_response_id": text_field(body, "previous_response_id") or None,
     }  # fmt: skip
 
 
@@ -228,21 +229,21 @@ def _events(part: _Part) -> ResponseEvents:
     }
     before: JSONObject = earlier[-1]["usage"] if earlier else {}
     kept, at = run.request.body["response"], run.request.created
-    previous = run.request.before.replace("run_", "resp_") or None
     if part.number > 1:
         resumed: JSONObject = next((each for each in later if each["kind"] == "resumed"), {"time": at})
         body: JSONObject = resumed.get("body") or {}
-        kept, at, previous = body.get("response", kept), resumed["time"], body.get("before")
-    return ResponseEvents(_begun(part, kept, at, previous), calls, before)
+        kept, at = body.get("response", kept), resumed["time"]
+    return ResponseEvents(_begun(part, kept, at), calls, before)
 
 
-def _begun(part: _Part, kept: JSONObject, at: float, previous: str | None) -> JSONObject:
+def _begun(part: _Part, kept: JSONObject, at: float) -> JSONObject:
     return {
         "id": part.id, "object": "response", "created_at": int(at), "completed_at": None, "status": "in_progress",
         "error": None, "incomplete_details": None, "model": part.run.request.name, "output": list[Any](),
-        "previous_response_id": previous, "instructions": kept["instructions"], "metadata": kept["metadata"],
-        "background": kept["background"], "store": kept["store"], "tools": [], "tool_choice": "auto",
-        "parallel_tool_calls": True, "max_output_tokens": None, "max_tool_calls": None, "temperature": 1.0,
+        "previous_response_id": kept.get("previous_response_id"), "instructions": kept["instructions"],
+        "metadata": kept["metadata"], "background": kept["background"], "store": kept["store"],
+        "tools": [], "tool_choice": "auto", "parallel_tool_calls": True,
+        "max_output_tokens": None, "max_tool_calls": None, "temperature": 1.0,
         "top_p": 1.0, "top_logprobs": 0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "truncation": "disabled",
         "reasoning": {"effort": None, "summary": None}, "text": {"format": {"type": "text"}}, "usage": None,
         "service_tier": "default", "safety_identifier": None, "prompt_cache_key": None, "user": None,

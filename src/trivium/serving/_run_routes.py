@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import AsyncGenerator, Collection, Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
 from trivium.serving._approvals import Verdict, described
@@ -14,6 +14,7 @@ from trivium.serving._http import (
     page_after,
     page_asked,
     read_object,
+    text_field,
     whole_number,
 )
 from trivium.serving._log import ENDS
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 KEYS = ("message", "model", "session_id", "previous_run_id", "stream")
+_DECISION: Final = 'the body is {"digest": …, "approved": true or false}, and a "reason" if you like'
 
 
 class RunRoutes(Routes):
@@ -122,11 +124,10 @@ class RunRoutes(Routes):
         """Approve or refuse a call that waits."""
         run = await self._run(request)
         body = await read_object(request, self._max_bytes)
-        if not isinstance(body.get("approved"), bool) or not text_field(body, "digest"):
-            text = 'the body is {"digest": …, "approved": true or false}, and a "reason" if you like'
-            raise Failure(422, "InvalidRequest", text)
-        decision = Verdict(body["approved"], text_field(body, "reason"))
-        await self._runs.decide(run, {text_field(body, "digest"): decision}, is_part=True)
+        decision = Verdict.parse(body, _DECISION, ("digest",))
+        if not (digest := text_field(body, "digest")):
+            raise Failure(422, "InvalidRequest", _DECISION)
+        await self._runs.decide(run, {digest: decision}, is_part=True)
         return json_response(await self._described(run))
 
     async def forget(self, request: Request) -> Response:
@@ -156,22 +157,3 @@ def _head(request: RunRequest) -> JSONObject:
 
 def _lines(run: ServedRun, after: int) -> AsyncGenerator[bytes]:
     return follow_as(run, after, lambda event: (event,), ENDS, lambda event: server_event(event, number=event["seq"]))
-
-
-def text_field(body: Mapping[str, Any], name: str, most: float = 10_000) -> str:
-    """Return a text of a body; "" where it is not given.
-
-    Args:
-        body: the body.
-        name: the name of the text there.
-        most: the characters that it may have.
-
-    Raises:
-        Failure: it is no text, or too long.
-    """
-    value: object = body.get(name)
-    if value is not None and not isinstance(value, str):
-        raise Failure(422, "InvalidRequest", f"{name} is a text")
-    if value and len(value) > most:
-        raise Failure(422, "InvalidRequest", f"{name} is a text of at most {most:,} characters")
-    return value or ""

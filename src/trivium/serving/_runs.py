@@ -26,7 +26,7 @@ from trivium.serving._log import STOPS, first_event
 from trivium.serving._served_run import ServedRun
 from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore, TaskFilter
 from trivium.serving._tasks import Background, by_itself
-from trivium.serving._wire import Failure
+from trivium.serving._wire import Failure, shutting_down
 from trivium.serving._work import Work
 
 SWEEP_SECONDS: Final = 60.0
@@ -137,7 +137,7 @@ class Runs:
         run_id = fork or f"run_{uuid4().hex}"
         kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept}
         if self._work.is_draining:
-            raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+            raise shutting_down()
         self._admission.reserve(owner)
         try:
             last = (await self.find(owner, before)).request if before else None
@@ -282,7 +282,6 @@ class Runs:
                 await self._watch.refresh(run)
             note = partial(self.store.label, run.request, label, len(run.log.events)) if label else bool
             are_all = await self._approvals.decide(run, decisions, is_part, note)
-            await run.log.written()
             if are_all and run.request.name not in self.served:
                 await self._work.leave_to_others(run)
             elif are_all:
@@ -434,6 +433,7 @@ class Runs:
                 async with self._claims.turn("decide", run.id):
                     await self._watch.refresh(run)
                     if run.request.state == "paused" and not await self.pending(run):
+                        await self._approvals.tell(run)
                         await self._work.go_on_decided(run)
 
     async def _look_after(self) -> None:

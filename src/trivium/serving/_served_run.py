@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from math import inf
 
 from trivium.commander import TaskNode
 from trivium.commander.lowlevel import node_name
@@ -12,7 +13,7 @@ from trivium.schema import Usage
 from trivium.serving._log import ENDS, EventLog
 from trivium.serving._store import RunRequest
 from trivium.serving._tasks import Background
-from trivium.serving._wire import RUN_GOES_ON, Failure, to_failure
+from trivium.serving._wire import Failure, shutting_down, to_failure
 
 
 class ServedRun:
@@ -59,13 +60,13 @@ def done(event: JSONObject) -> JSONObject:
     """Return the last event of a run that is done.
 
     Raises:
-        Failure: it has failed, or was cancelled.
+        Failure: it has failed, or was cancelled; the request is not to be sent again, for that would be another run.
     """
-    if event["kind"] == "failed":
-        error = event["error"]
-        raise Failure(event["status"], error["type"], error["message"], error.get("limit", ""), error.get("value", 0))
-    if event["kind"] == "cancelled":
-        raise to_failure(RunKilledError(""))
+    if event["kind"] in ("failed", "cancelled"):
+        killed = to_failure(RunKilledError(""))
+        error = event.get("error", killed.body()["error"])
+        reached = error.get("limit", ""), error.get("value", 0)
+        raise Failure(event.get("status", killed.status), error["type"], error["message"], *reached, retry_after=inf)
     return event
 
 
@@ -96,6 +97,6 @@ async def followed(run: ServedRun, after: int = 0, until: tuple[str, ...] = ENDS
     if run.log.is_over:  # its client knew its end
         return
     if run.ends_with_client:
-        raise Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment")
+        raise shutting_down()
     text = f"the server is shutting down, and the run {run.id} goes on: follow it by GET /runs/{run.id}/events"
-    raise Failure(503, RUN_GOES_ON, text)
+    raise Failure(503, "RunGoesOn", text, retry_after=inf)

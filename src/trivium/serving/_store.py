@@ -357,6 +357,19 @@ class RunStore:
         tokens, usd = self.database.read(query, (owner, since, *left_out, owner, since))[0]
         return int(tokens or 0), float(usd or 0)
 
+    def spent_at(self, owner: str, since: float, what: str) -> list[tuple[float, float]]:
+        """Return what runs of an owner have used that have ended since a time, each with its end, the first one first.
+
+        Args:
+            owner: the owner.
+            since: the time.
+            what: "tokens" or "usd".
+        """
+        query = f"""SELECT ended, {what} FROM trivium_served WHERE owner = ? AND ended >= ?
+            UNION ALL SELECT created, {what} FROM trivium_spent WHERE owner = ? AND created >= ?
+            ORDER BY 1"""  # noqa: S608 - a name of a column
+        return [(float(at), float(used or 0)) for at, used in self.database.read(query, (owner, since, owner, since))]
+
     def write(
         self, events: Sequence[tuple[str, int, str]], requests: Sequence[RunRequest], epochs: Mapping[str, int]
     ) -> set[str]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from trivium.commander.lowlevel import run_in_worker
 from trivium.serving._browser import RunBrowser, Wanted
-from trivium.serving._http import json_response, owner_of, read_object, whole_number
+from trivium.serving._http import json_response, owner_of, read_object, text_field, whole_number
 from trivium.serving._routes import Handled, Routes
-from trivium.serving._run_routes import text_field
 from trivium.serving._runs import Runs
 from trivium.serving._streams import HEADERS
 from trivium.serving._wire import Failure

@@ -37,8 +37,6 @@ MAX_SOURCES: Final = 100
 """The sources by name that are read with a message: each answer of a session repeats them."""
 MAX_DEPTH: Final = 100
 """Levels of objects and lists in a body: what is remembered of it is written as JSON within more of them."""
-RUN_GOES_ON: Final = "RunGoesOn"
-"""The kind of the failure of a request whose run goes on: sent again it would begin another one."""
 _ROLES = frozenset(
     {"assistant", "model", "tool", *(str(entity).lower() for entity in Entity if entity is not Entity.USER)}
 )
@@ -57,17 +55,33 @@ class Failure(Exception):
     """The error that a client receives: an HTTP status, a kind, and a text that reveals nothing of the server.
 
     Where it is a limit that the request reaches, it names the limit and has its value.
+
+    Args:
+        status: the HTTP status.
+        kind: the kind, a word.
+        message: the text.
+        limit: the name of the limit.
+        value: its value.
+        retry_after: the seconds after which the same request may be answered; 0: nobody knows; `inf`: it is not to be
+            sent again, for that does not help, or begins another run.
     """
 
-    def __init__(self, status: int, kind: str, message: str, limit: str = "", value: float = 0) -> None:
+    def __init__(
+        self, status: int, kind: str, message: str, limit: str = "", value: float = 0, *, retry_after: float = 0
+    ) -> None:
         super().__init__(message)
         self.status, self.kind, self.message = status, kind, message
-        self.limit, self.value = limit, value
+        self.limit, self.value, self.retry_after = limit, value, retry_after
 
     def body(self) -> JSONObject:
         """Return the failure as JSON."""
         reached: JSONObject = {"limit": self.limit, "value": self.value} if self.limit else {}
         return {"error": {"type": self.kind, "message": self.message, **reached}}
+
+
+def shutting_down() -> Failure:
+    """Return the failure of a request that a server does not begin, or not end, because it shuts down."""
+    return Failure(503, "ShuttingDown", "the server is shutting down: try again in a moment", retry_after=1)
 
 
 def too_large(most: int) -> Failure:
@@ -87,7 +101,8 @@ def to_failure(error: BaseException) -> Failure:
         if isinstance(error, kind):
             return Failure(status, kind.__name__, text)
     if type(error) is JournalError:  # those of its kinds are not about the database
-        return Failure(503, "JournalError", "the database of the runs cannot be used now: try again in a moment")
+        text = "the database of the runs cannot be used now: try again in a moment"
+        return Failure(503, "JournalError", text, retry_after=1)
     return Failure(500, "InternalError", "the agent failed; the server's log says why")
 
 

@@ -14,7 +14,7 @@ from trivium.serving._served_run import ServedRun
 from trivium.serving._server import HTTPServing, Served
 from trivium.serving._store import RunStore
 from trivium.serving._tasks import Background
-from trivium.serving._wire import Failure, forward_event, parse_answer, to_failure
+from trivium.serving._wire import Failure, forward_event, parse_answer, shutting_down, to_failure
 
 __all__ = [
     "ENDS",
@@ -35,5 +35,6 @@ __all__ = [
     "forward_event",
     "is_loopback",
     "parse_answer",
+    "shutting_down",
     "to_failure",
 ]
