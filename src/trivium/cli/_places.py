@@ -56,9 +56,7 @@ def reserved(path: Path, *, is_kept: bool) -> Generator[None]:
     Raises:
         OutputError: another run writes it, or it cannot be written.
     """
-    if sys.platform == "win32" or (
-        path.exists() and not path.is_file()
-    ):  # pragma: no cover - it cannot be locked there
+    if sys.platform == "win32" or (path.exists() and not path.is_file()):
         yield
         return
     import fcntl
@@ -79,7 +77,6 @@ def reserved(path: Path, *, is_kept: bool) -> Generator[None]:
             yield
             is_done = True
         finally:
-            if is_new and not (is_kept and is_done):
-                with suppress(OSError):
-                    if not path.stat().st_size:
-                        path.unlink()
+            with suppress(OSError):
+                if is_new and not (is_kept and is_done) and not path.stat().st_size:
+                    path.unlink()
