@@ -166,8 +166,8 @@ def test_what_ends_a_run_ends_it_at_once_though_a_call_waits(place: Place, how: 
     boss = office.boss(buyer=[call_tool("buy", item="x")], mailer=[call_tool("mail", to="Eve")])
 
     async def attempt(journal: Journal) -> None:
-        options = {"timeout": 3.0} if how == "deadline" else {}
-        call = boss.open("go", run_id="a", journal=journal, approve=ask_later, **options)
+        seconds = 3.0 if how == "deadline" else None
+        call = boss.open("go", run_id="a", journal=journal, approve=ask_later, timeout=seconds)
 
         async def follow() -> None:
             async with call as events:

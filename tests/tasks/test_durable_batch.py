@@ -51,7 +51,10 @@ def test_a_durable_batch_takes_an_id_and_a_journal():
 def test_items_at_work_end_before_a_batch_pauses_for_one_and_further_ones_do_not_begin(tmp_path: Path, at_once: int):
     journal, done = Journal(tmp_path / "runs.db"), list[str]()
 
-    @tool(effect="once", needs_approval=lambda to: to == "shop")
+    def is_shop(to: str) -> bool:
+        return to == "shop"
+
+    @tool(effect="once", needs_approval=is_shop)
     async def send(to: str) -> str:
         """Send."""
         done.append(f"begun {to}")
