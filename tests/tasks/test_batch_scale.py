@@ -1,4 +1,4 @@
-"""Batches of thousands of items: nothing grows with the items but the results."""
+"""Batches of ten thousand items: nothing grows with the items but the results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def nodes_of_items_in_the_end() -> list[TaskNode]:
 @pytest.mark.shows("run_batch_tasks(items)", "run_batch_tasks(batch_size)", "weak point 4", "weak point 11")
 @pytest.mark.parametrize(
     ("how", "many"),
-    [({}, 6_000), ({"sequential": False, "batch_size": 16}, 3_000), ({"sequential": False}, 3_000)],
+    [({}, 10_000), ({"sequential": False, "batch_size": 16}, 5_000), ({"sequential": False}, 5_000)],
 )
 def test_while_many_items_run_nothing_grows(how: dict[str, Any], many: int):
     early, late = ([FEW + at for at in LOOKS], [many - FEW + at for at in LOOKS])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from trivium.llms import Request
 from trivium.tasks import run_batch_task_gen, run_batch_tasks
 from trivium.testing import ScriptedModel, call_tool
 
-from ._batches import answering, text_of
+from ._batches import GUARD, answering, text_of
 
 
 def test_a_durable_batch_goes_on_where_it_was_and_repeats_nothing(tmp_path: Path):
@@ -80,4 +81,27 @@ def test_items_at_work_end_before_a_batch_pauses_for_one_and_further_ones_do_not
     journal.approve(waiting.run_id, waiting.digest, by="ada")
     assert run(items) == items
     assert len(done) == 8
+    journal.close()
+
+
+def test_a_batch_pauses_though_its_items_come_from_a_call_that_goes_on(tmp_path: Path):
+    source = Agent(ScriptedModel([["shop "] * 9_000]), name="source")
+
+    def items() -> Iterator[str]:
+        with source.stream("names") as events:
+            yield from (str(event.data).strip() for event in events if event.kind == "delta")
+
+    @tool(needs_approval=True)
+    def send(to: str) -> str:
+        """Send."""
+        return to
+
+    def asked(request: Request) -> Any:
+        return call_tool("send", to="Ada")
+
+    agent = Agent(ScriptedModel(asked), tools=[send], memory=False)
+    journal = Journal(tmp_path / "runs.db")
+    run = partial(run_batch_tasks, Task(agent, interactive=False), run_id="all", journal=journal, approve=ask_later)
+    with pytest.raises(RunPausedError):
+        run(items(), sequential=True, timeout=GUARD)
     journal.close()

@@ -82,6 +82,7 @@ class Batch:
     has_sessions: bool = True
     results: list[Any] = field(default_factory=list[Any], init=False)
     done: int = field(default=0, init=False)
+    at_work: set[CallNode] = field(default_factory=set[CallNode], init=False)
     over: BaseException | None = field(default=None, init=False)
     """The first error: it decides how the batch ends."""
 
@@ -123,8 +124,8 @@ class Batch:
                             self.over = error
                             for each in node.children if not isinstance(error, RunPausedError) else ():
                                 each.kill("the batch is over")
-                        while isinstance(self.over, RunPausedError) and node.children:
-                            await wait(0.02)  # what is at work ends, and may ask too
+                        while isinstance(self.over, RunPausedError) and self.at_work:
+                            await wait(0.02)  # the items at work end, and may ask too
                         raise
 
                 with suppress(_OverError):
@@ -132,14 +133,13 @@ class Batch:
                 if not isinstance(self.over, _OverError | None):
                     raise self.over
         except BaseException as error:
-            of_all = "" if total is None else f" of {total}"
-            error.add_note(f"the batch was stopped when {self.done}{of_all} items were done")
+            error.add_note(f"the batch was stopped when {self.done}{f' of {total}' if total else ''} items were done")
             raise
         return self.results + [None] * ((total or 0) - len(self.results))
 
     async def _one(self, batch: CallNode, index: int, item: Any, handling: ExceptionHandling) -> None:
         self.results += [None] * (index + 1 - len(self.results))
-        node = CallNode(f"{self.name}-{index}", batch)
+        self.at_work.add(node := CallNode(f"{self.name}-{index}", batch))
         if self.has_sessions:
             change_scope(node, session_id=f"{node.run_id}/{node.key}")
         result = None
@@ -154,6 +154,7 @@ class Batch:
                 result = error
         finally:
             forget_name(node)  # it does not come again: nothing grows with the items
+            self.at_work.discard(node)
         if self.over is not None:  # another was first
             raise _OverError
         self.results[index] = result
@@ -165,8 +166,7 @@ def read_handling(given: object) -> ExceptionHandling:
     if isinstance(given, ExceptionHandling):
         return given
     if not isinstance(given, bool):
-        kind = type(given).__name__
-        raise ArgumentTypeError(f"handle_exceptions is an ExceptionHandling, not {kind}", "handle_exceptions")
+        raise ArgumentTypeError(f"give an ExceptionHandling, not {type(given).__name__}", "handle_exceptions")
     meant = ExceptionHandling.RETURN_NONE if given else ExceptionHandling.RAISE
     warnings.warn(f"handle_exceptions={given} is now {meant}", DeprecationWarning, stacklevel=2)
     return meant

@@ -60,7 +60,7 @@ def record_lines(lines: Iterable[str], separator: str | None = None) -> Iterator
 def declared_separator(line: str) -> str | None:
     """Return the separator that the first line of a file declares to Excel, and that is no record; else None.
 
-    >>> declared_separator("sep=;\n"), declared_separator("sep;name\n")
+    >>> declared_separator("sep=;\\n"), declared_separator("sep;name\\n")
     (';', None)
     """
     declared = _DECLARED.fullmatch(line)

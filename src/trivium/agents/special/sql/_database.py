@@ -19,7 +19,7 @@ from trivium.agents.special.sql._engines import (
 from trivium.agents.special.sql._guard import check_query
 from trivium.agents.special.sql._rows import Rows
 from trivium.agents.special.sql._rules import UNKNOWN_COLUMN, UNKNOWN_TABLE
-from trivium.agents.special.sql._schema import Table, check_names, read_columns, read_tables
+from trivium.agents.special.sql._schema import Table, check_spelled, read_columns, read_tables
 from trivium.agents.special.sql._sqlite import read_only_guard
 from trivium.exceptions import (
     ConfigurationError,
@@ -193,7 +193,7 @@ class ReadOnlyDatabase:
                     allowed = {each.lower() for each in self._allowed}
                     if is_first:  # later a model would read of the tables that it may not read
                         known = sorted({name.lower() for each in found for name in self._names(each)})
-                        check_names(sorted(allowed), known, "there is no table")
+                        check_spelled(sorted(allowed), known, "there is no table")
                     found = [each for each in found if allowed & {name.lower() for name in self._names(each)}]
                 self._found = read_columns(connection, found) if self.dialect == "postgres" else found
         return self._found

@@ -130,7 +130,7 @@ def _read_together(connection: Connection, some: list[Table]) -> list[Table]:
     return found
 
 
-def check_names(names: Iterable[str], known: Collection[str], text: str) -> None:
+def check_spelled(names: Iterable[str], known: Collection[str], text: str) -> None:
     """Check that names are known.
 
     Raises:
@@ -153,13 +153,13 @@ def check_descriptions(descriptions: Mapping[str, Any], tables: Iterable[Table],
         ArgumentTypeError: there is no such table, or no such column.
     """
     known = {name: each for each in tables for name in (each.full_name, each.name)}
-    check_names(descriptions, {**known, **dict.fromkeys(others)}, "context_descriptions: there is no table")
+    check_spelled(descriptions, {**known, **dict.fromkeys(others)}, "context_descriptions: there is no table")
     for name, table in known.items():
         about = descriptions.get(name)
         if isinstance(about, Mapping) and not table.problem:
             text = f"context_descriptions: the table {name} has no column"
             columns = cast("Mapping[str, Any]", about).get("columns") or ()
-            check_names(columns, [each.name for each in table.columns], text)
+            check_spelled(columns, [each.name for each in table.columns], text)
 
 
 def _references(foreign_keys: Iterable[ReflectedForeignKeyConstraint]) -> dict[str, str]:
