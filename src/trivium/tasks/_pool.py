@@ -11,15 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypedDict
 
 from trivium.commander import CallNode, Limits, Listener, driver_neutral, for_each, wait
-from trivium.commander.lowlevel import (
-    change_scope,
-    check_option,
-    drive,
-    forget_name,
-    invoke_in_place,
-    is_in_trio,
-    run_from_trio,
-)
+from trivium.commander.lowlevel import change_scope, drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
 from trivium.exceptions import ArgumentTypeError, RunPausedError
 from trivium.module import OPTIONS, Module, call_node
 from trivium.observers import ProgressBar
@@ -173,7 +165,8 @@ def read_handling(given: object) -> ExceptionHandling:
     """Return the policy; True and False are its deprecated names."""
     if isinstance(given, ExceptionHandling):
         return given
-    check_option("handle_exceptions", given, bool, "an ExceptionHandling")
+    if not isinstance(given, bool):
+        raise ArgumentTypeError(f"handle_exceptions={given!r:.40} is no ExceptionHandling", "handle_exceptions")
     meant = ExceptionHandling.RETURN_NONE if given else ExceptionHandling.RAISE
     warnings.warn(f"handle_exceptions={given} is now {meant}", DeprecationWarning, stacklevel=2)
     return meant
