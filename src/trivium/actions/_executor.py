@@ -254,7 +254,8 @@ class ActionExecutor(Module):
                 budget.take_tool_call(len(calls))
             groups = group_calls(calls, self.tools, alone)
         for group in groups:
-            found = await gather(*[partial(_answer_until, answer, ended, call, is_counted) for call in group])
+            works = [partial(_answer_until, answer, ended, call, is_counted) for call in group]
+            found = await gather(*works) if len(works) > 1 else [await works[0]()]
             if paused := [each for each in found if isinstance(each, RunPausedError)]:
                 raise paused[0]
             answers += [each for each in found if isinstance(each, Message)]
