@@ -133,20 +133,6 @@ def test_a_run_at_work_is_not_forgotten(journal: str):
         assert client.get(f"/runs/{run}").status_code == 404
 
 
-def test_a_run_that_waits_for_its_turn_is_not_forgotten_before_its_server_has_died(journal: str):
-    with own_process(journal, made_by="make_waiting_shop") as (_, client):
-        runs = [start(client, "wait", session_id="s") for _ in range(2)]
-        follow(client, runs[0], until='"delta"')
-        with closing(Journal(journal)) as other:
-            with pytest.raises(RunAliveError, match=runs[1]):
-                other.forget(runs[1])
-            assert len(other.runs()) == 1
-    with closing(Journal(journal)) as other:  # the server was killed
-        assert [other.forget(session_id="s"), other.forget(runs[1])] == [1, 0]
-    with serving(journal=journal) as client:
-        assert [client.get(f"/runs/{run}").status_code for run in runs] == [404, 404]
-
-
 def test_a_run_that_was_approved_is_not_forgotten_before_it_begins(journal: str, monkeypatch: pytest.MonkeyPatch):
     begins, may_begin, attempt = Event(), Event(), Work._attempt  # type: ignore[reportPrivateUsage]
 
