@@ -218,6 +218,19 @@ def test_a_log_that_is_lost_after_a_crash_repeats_nothing_that_must_happen_once(
     assert paid == [4, 3]
 
 
+def test_a_journal_stays_where_it_is_when_the_process_changes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for each in ("one", "other"):
+        (tmp_path / each).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    journal = Journal("runs.db")
+    monkeypatch.chdir(tmp_path / "other")
+    _pay(journal, [])
+    assert {each.parent.name for each in tmp_path.glob("*/runs.db*")} == {"one"}
+    assert (tmp_path / "one" / "runs.db-acts").exists()
+
+
 def test_an_error_that_is_kept_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 0.2)
     place, kept = sqlite_place(tmp_path / "runs.db"), list[BaseException]()

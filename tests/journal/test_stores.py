@@ -85,7 +85,7 @@ def test_records_come_back_as_they_were_and_each_attempt_gets_those_before(place
     store.begin("b", "root", "digest", Caller.here())
     store.leave("b", 1)
     assert [run.id for run in store.runs()] == ["b", "a"]
-    store.forget("a")
+    assert store.forget(["a", "never"]) == {"a"}
     assert [run.id for run in store.runs()] == ["b"]
     with pytest.raises(UnknownRunError, match="'a'"):
         store.runs("a")

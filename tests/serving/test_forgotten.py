@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from threading import Semaphore
+from threading import Event, Semaphore
 from typing import Any
 
 import psycopg
@@ -28,10 +28,13 @@ from serving._served import (
 )
 from trivium import Agent
 from trivium.actions import tool
+from trivium.commander.lowlevel import run_in_worker
 from trivium.exceptions import RunAliveError
 from trivium.journal import Journal
 from trivium.serving._approvals import Approvals
+from trivium.serving._log import first_event
 from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore
+from trivium.serving._work import Work
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -128,6 +131,55 @@ def test_a_run_at_work_is_not_forgotten(journal: str):
         assert client.post(f"/runs/{run}/cancel").json()["state"] == "cancelled"
         forget(journal, run)
         assert client.get(f"/runs/{run}").status_code == 404
+
+
+def test_a_run_that_was_approved_is_not_forgotten_before_it_begins(journal: str, monkeypatch: pytest.MonkeyPatch):
+    begins, may_begin, attempt = Event(), Event(), Work._attempt  # type: ignore[reportPrivateUsage]
+
+    async def slow(work: Work, *given: Any) -> None:
+        begins.set()
+        await run_in_worker(may_begin.wait)
+        await attempt(work, *given)
+
+    with serving(journal=journal) as client:
+        run = paused(client)
+        monkeypatch.setattr(Work, "_attempt", slow)
+        approve_all(client, run)
+        assert begins.wait(GUARD)
+        with pytest.raises(RunAliveError):
+            forget(journal, run)
+        may_begin.set()
+        assert outcome(client, run) == "You said 1."
+        forget(journal, run)
+
+
+def test_what_was_done_before_a_pause_is_not_done_again_where_it_is_forgotten(tmp_path: Path):
+    """As where the server keeps what was asked elsewhere: the journal cannot tell then that it is at work."""
+    place = tmp_path / "runs.db"
+    with closing(RunStore(place)) as store:
+        body = {"messages": "buy", "is_conversation": False, "of_client": False, "asks": True, "is_kept": True}
+        run = made_run(1, owner="", ended=0.0, state="queued", body=body)
+        store.add(run, "", first_event(run), {"seq": 2, "kind": "paused", "time": 1.0, "approvals": []})
+    with serving(journal=str(place)) as client:
+        last = outcome(client, "run_1")
+        assert [last["kind"], last["why"]] == ["cancelled", "its records were deleted from the journal"]
+
+
+def test_what_is_forgotten_beside_a_reader_leaves_the_log_when_the_journal_is_closed(tmp_path: Path):
+    place, journal = tmp_path / "runs.db", Journal(tmp_path / "runs.db")
+    agent = Agent(ScriptedModel(lambda _: "yes"), name="a", memory=False)
+    agent("my secret is 4711", run_id="r", journal=journal)
+
+    def is_left() -> bool:
+        return any(b"4711" in each.read_bytes() for each in tmp_path.glob("runs.db*"))
+
+    with closing(sqlite3.connect(place, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM run").fetchall()
+        assert [journal.forget("r"), is_left()] == [1, True]
+        reader.execute("COMMIT")
+        journal.close()
+        assert not is_left()
 
 
 def test_a_run_whose_process_has_died_is_forgotten(journal: str):

@@ -80,3 +80,5 @@ def test_who_has_as_many_sessions_as_may_be_is_told_not_to_wait():
         refused = client.post("/runs", json={"message": "hi", "session_id": "two"})
         assert [refused.status_code, refused.json()["error"]["type"]] == [429, "TooManySessions"]
         assert [refused.headers.get(name) for name in ("x-should-retry", "retry-after")] == ["false", None]
+        refused = client.post("/runs", json={"message": "hi", "session_id": "mcp:two/"})  # those of MCP do not count
+        assert [refused.status_code, "begin with mcp:" in refused.text] == [422, True]

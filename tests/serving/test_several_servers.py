@@ -243,10 +243,10 @@ def test_what_a_server_held_is_free_when_its_connection_breaks_and_it_writes_not
 def test_who_asks_for_a_run_while_it_is_taken_up_follows_it(journal: str, monkeypatch: pytest.MonkeyPatch):
     begun, may_go_on, take_up = Event(), Event(), RunStore.take_up
 
-    def slow(store: RunStore, run_id: str, after: int = 0) -> Any:
+    def slow(store: RunStore, *given: Any) -> Any:
         begun.set()
         assert may_go_on.wait(GUARD)
-        return take_up(store, run_id, after)
+        return take_up(store, *given)
 
     with serving(journal=journal) as client, closing(RunStore(journal)) as store, ThreadPoolExecutor(1) as pool:
         monkeypatch.setattr(RunStore, "take_up", slow)

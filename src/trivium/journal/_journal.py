@@ -23,7 +23,6 @@ from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
     NestedRunError,
-    RunAliveError,
     RunInputError,
     UnknownNodeError,
     UnknownRunError,
@@ -47,7 +46,7 @@ from trivium.journal._queues import (
 )
 from trivium.journal._run import DurableRun
 from trivium.journal._seals import Decided, Seal
-from trivium.journal._store import Entry, RunInfo, Store, Writing
+from trivium.journal._store import Entry, RunInfo, Store, Writing, at_work
 from trivium.journal._views import RunView
 
 if TYPE_CHECKING:
@@ -339,7 +338,7 @@ class Journal:
 
         Raises:
             ArgumentTypeError: neither is given, or the run's id is no text.
-            RunAliveError: one of them is at work; none is deleted then.
+            RunAliveError: one of them is at work, or waits for its turn at a server; none is deleted then.
         """
         if run_id is not None or session_id is None:
             wanted = [check_option("run_id", run_id, str, "a text, or else session_id=,")]
@@ -348,11 +347,11 @@ class Journal:
         if session_id is not None:
             wanted += [each.id for each in self.runs() if self._session_of(each.id) == session_id]
         for each in filter(self._is_at_work, wanted):
-            raise RunAliveError(f"the run {each!r} is at work: cancel it, or wait for its end, then delete it", each)
+            raise at_work(each)
         waiting = {each.id for each in self.waiting()}
         if self._has_queues():
             self._queued().forget(wanted)
-        return sum(self._store.forget(each) or each in waiting for each in wanted)
+        return len(self._store.forget(wanted) | waiting.intersection(wanted))
 
     def _is_at_work(self, run_id: str) -> bool:
         with suppress(UnknownRunError):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, LiteralString
 from uuid import uuid4
 from weakref import finalize
@@ -16,7 +17,7 @@ from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._postgres_connections import PostgresConnections, is_lost
 from trivium.journal._postgres_leases import Lease, PostgresLeases
 from trivium.journal._seals import Seal
-from trivium.journal._served import FORGET_SERVED, LAST_SERVED
+from trivium.journal._served import AT_WORK, FORGET_SERVED, IS_CLAIMED, LAST_SERVED
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -27,6 +28,7 @@ from trivium.journal._store import (
     RunStatus,
     UndoneError,
     Writing,
+    at_work,
     check_input,
     checked_entries,
     checked_parts,
@@ -37,7 +39,7 @@ from trivium.journal._store import (
 )
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection, Cursor
 
 _SETTINGS: Final = {"synchronous_commit": "off"}
 """A commit outlasts this process at once, and a failure of the server after a moment; see `append`."""
@@ -291,21 +293,37 @@ class PostgresRunStore:
                 connection.execute(shared, (run_id, origin.id))
         return is_new
 
-    def forget(self, run_id: str) -> bool:
-        """Delete a run and its records, and the parts that no other run refers to; see `Store.forget`."""
-        with self.connections.use(run_id) as connection, connection.transaction():
-            connection.execute("LOCK TABLE trivium_head IN SHARE ROW EXCLUSIVE MODE")
-            if connection.execute("DELETE FROM trivium_head WHERE run = %s", (run_id,)).rowcount:
-                connection.execute(_SWEEP)
-            connection.execute("DELETE FROM trivium_entry WHERE run = %s", (run_id,))
+    def forget(self, run_ids: Sequence[str]) -> set[str]:
+        """Delete runs and their records, and the parts that no other run refers to; see `Store.forget`."""
+        given = (sorted({*run_ids}),)  # in one order, whoever locks them
+        with self.connections.use(run_ids[0] if len(run_ids) == 1 else "") as connection, connection.transaction():
             found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (LAST_SERVED,)).fetchone()
-            for each in FORGET_SERVED if found == (True,) else ():
-                connection.execute(each.replace("?", "%s").encode(), (run_id,))
-            return connection.execute("DELETE FROM trivium_run WHERE id = %s", (run_id,)).rowcount > 0
+            lock_served, *forget_served = FORGET_SERVED if found == (True,) else ("",)
+            for each in given[0] if lock_served else ():
+                _execute(connection, lock_served, each)
+                if _execute(connection, f"{AT_WORK} AND {IS_CLAIMED}", each).fetchone():
+                    raise at_work(each)
+            connection.execute("SELECT FROM trivium_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE", given)
+            there = {row[0]: row[2] for row in connection.execute(f"{_RUNS} WHERE id = ANY(%s)", given)}
+            for each in [run_id for run_id, status in there.items() if status == "running"]:
+                raise at_work(each)
+            connection.execute("LOCK TABLE trivium_head IN SHARE ROW EXCLUSIVE MODE")
+            if connection.execute("DELETE FROM trivium_head WHERE run = ANY(%s)", given).rowcount:
+                connection.execute(_SWEEP)
+            connection.execute("DELETE FROM trivium_entry WHERE run = ANY(%s)", given)
+            connection.execute("DELETE FROM trivium_run WHERE id = ANY(%s)", given)
+            for query, each in product(forget_served, given[0]):
+                _execute(connection, query, each)
+        return {*there}
 
     def _entries(self, connection: Connection[Any], run_id: str, head: str | None, after: int = 0) -> list[Entry]:
         found = map(Entry._make, connection.execute(_ENTRIES, (run_id, after)))
         return checked_entries(found, head, run_id, self.seal.key_of(run_id), after)
+
+
+def _execute(connection: Connection[Any], query: str, run_id: str) -> Cursor[Any]:
+    """Execute a statement of `_served` for a run."""
+    return connection.execute(query.replace("?", "%s").encode(), (run_id,))
 
 
 def _known_of(connection: Connection[Any], digests: list[str]) -> set[str]:

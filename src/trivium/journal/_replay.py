@@ -92,9 +92,9 @@ class _ReplayStore:
         """Add nothing."""
         return False
 
-    def forget(self, run_id: str) -> bool:
+    def forget(self, run_ids: Sequence[str]) -> set[str]:
         """Delete nothing."""
-        return False
+        return set()
 
 
 class _ReplayedRun(DurableRun):

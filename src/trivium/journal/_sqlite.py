@@ -26,7 +26,7 @@ from trivium.journal._outline import Head
 from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._records import NewRecords
 from trivium.journal._seals import Seal
-from trivium.journal._served import FORGET_SERVED, LAST_SERVED
+from trivium.journal._served import AT_WORK, FORGET_SERVED, LAST_SERVED, has_server
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -37,6 +37,7 @@ from trivium.journal._store import (
     RunStatus,
     UndoneError,
     Writing,
+    at_work,
     check_input,
     checked_entries,
     checked_parts,
@@ -82,6 +83,7 @@ WITH RECURSIVE chain (digest, before, body, place) AS (
     UNION ALL SELECT part.digest, part.before, part.body, place + 1 FROM part JOIN chain ON part.digest = chain.before
 ) SELECT digest, before, body FROM chain ORDER BY place DESC
 """
+_FORGET: Final = ("DELETE FROM entry WHERE run = ?", "DELETE FROM run WHERE id = ?")
 _SWEEP: Final = """
 DELETE FROM part WHERE digest NOT IN (
     WITH RECURSIVE used (digest) AS (
@@ -106,14 +108,16 @@ class SQLiteRunStore:
     def __init__(self, path: str | os.PathLike[str], seal: Seal | None = None) -> None:
         if not str(path) or str(path) == ":memory:":
             raise ConfigurationError("a journal is a file that outlives the process: give a path, as 'runs.db'")
-        self.path, self.seal = Path(path).expanduser(), seal or Seal()
+        self.path, self.seal = Path(path).expanduser().absolute(), seal or Seal()  # the process may change its folder
         self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
         self.commits = GroupCommit[NewRecords]()
         self._leases, self._token = Leases[bool](), uuid4().hex
         self._acts = ActNotes(self.path.resolve())  # beside the log of SQLite, whatever links there are
+        self._is_left = False
+        """Whether what was deleted may still be in SQLite's log, as somebody read the file."""
 
     def __reduce__(self) -> tuple[object, ...]:  # another process may be in another folder
-        return SQLiteRunStore, (str(self.path.absolute()), self.seal)
+        return SQLiteRunStore, (str(self.path), self.seal)
 
     @property
     def place(self) -> str:
@@ -122,7 +126,7 @@ class SQLiteRunStore:
 
     def close(self) -> None:
         """Close unused connections; the next use opens one again."""
-        if self._acts.exist():
+        if self._is_left or self._acts.exist():
             self._clear_notes()
         self._connections.close()
 
@@ -193,7 +197,7 @@ class SQLiteRunStore:
         """Write all records into the main file, and clear the notes of acts if nobody writes further ones meanwhile."""
         with suppress(sqlite3.Error, OSError, UnicodeDecodeError, JournalError), self._connections.use() as database:
             database.execute("PRAGMA busy_timeout = 0")
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._is_left &= bool(database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
             database.execute("BEGIN IMMEDIATE")
             self._acts.clear()
             database.execute("ROLLBACK")
@@ -297,21 +301,33 @@ class SQLiteRunStore:
             self._note(run_id, entries[-1])
         return is_new
 
-    def forget(self, run_id: str) -> bool:
-        """Delete a run and its records, and the parts that no other run refers to; see `Store.forget`."""
-        with self._writing(run_id) as database:
+    def forget(self, run_ids: Sequence[str]) -> set[str]:
+        """Delete runs and their records, and the parts that no other run refers to; see `Store.forget`."""
+        rows, about = [(each,) for each in run_ids], run_ids[0] if len(run_ids) == 1 else ""
+        with self._writing(about) as database:
+            is_served = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (LAST_SERVED,)).fetchone()
+            for each in run_ids:
+                self._check_over(database, each, is_served is not None)
+            there = {each[0] for each in rows if database.execute("SELECT 1 FROM run WHERE id = ?", each).fetchone()}
             database.execute("PRAGMA secure_delete = ON")
-            if database.execute("DELETE FROM head WHERE run = ?", (run_id,)).rowcount:
+            if database.executemany("DELETE FROM head WHERE run = ?", rows).rowcount > 0:
                 database.execute(_SWEEP)
-            database.execute("DELETE FROM entry WHERE run = ?", (run_id,))
-            was_there = database.execute("DELETE FROM run WHERE id = ?", (run_id,)).rowcount > 0
-            has_server = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (LAST_SERVED,)).fetchone()
-            for each in FORGET_SERVED if has_server else ():
-                database.execute(each, (run_id,))
-        with _typed_errors(self.path, run_id):
-            self._acts.forget(run_id)
-        self._clear_notes()  # nor is it left in SQLite's own log
-        return was_there
+            for each in (*_FORGET, *(FORGET_SERVED if is_served else ())):
+                database.executemany(each, rows)
+        with _typed_errors(self.path, about):
+            for each in run_ids:
+                self._acts.forget(each)
+        self._is_left = True
+        self._clear_notes()
+        return there
+
+    def _check_over(self, database: sqlite3.Connection, run_id: str, is_served: bool) -> None:
+        """Raise a RunAliveError where an attempt or a server is at work on a run."""
+        row = database.execute("SELECT status, epoch, owner FROM run WHERE id = ?", (run_id,)).fetchone()
+        if row is not None and self._holder(run_id, *row) is not None:
+            raise at_work(run_id)
+        if is_served and database.execute(AT_WORK, (run_id,)).fetchone() and has_server(self.path):
+            raise at_work(run_id)
 
     def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None, after: int = 0) -> list[Entry]:
         found = map(Entry._make, database.execute(_ENTRIES, (run_id, after)))

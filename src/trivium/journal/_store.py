@@ -11,6 +11,7 @@ from trivium.exceptions import (
     JournalDamagedError,
     JournalNameError,
     JournalVersionError,
+    RunAliveError,
     RunInputError,
     RunTakenOverError,
     UnknownRunError,
@@ -325,11 +326,14 @@ class Store(Protocol):
         """
         ...
 
-    def forget(self, run_id: str) -> bool:
-        """Delete a run and its records, what a server keeps of it, and the parts that no other run refers to.
+    def forget(self, run_ids: Sequence[str]) -> set[str]:
+        """Delete runs and their records, what a server keeps of them, and the parts that no other run refers to.
 
         Returns:
-            Whether there was one.
+            Those that were there.
+
+        Raises:
+            RunAliveError: an attempt, or a server, is at work on one of them; none is deleted then.
         """
         ...
 
@@ -411,6 +415,11 @@ def check_text(run_id: str, *names: str) -> None:
 def unknown_run(place: str, run_id: str) -> UnknownRunError:
     """Return the error of an id that stands for no run."""
     return UnknownRunError(f"the journal {place} has no run {run_id!r}: `trivium runs` lists those that it has", run_id)
+
+
+def at_work(run_id: str) -> RunAliveError:
+    """Return the error of a run that cannot be deleted yet."""
+    return RunAliveError(f"the run {run_id!r} is at work: cancel it, or wait for its end, then delete it", run_id)
 
 
 def taken_over(run_id: str) -> RunTakenOverError:

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, check_queue, quiet_log
     from trivium.journal._reads import recorded_read
     from trivium.journal._seals import digest_of_call
-    from trivium.journal._served import FORGET_SERVED
+    from trivium.journal._served import ADVISORY_LOCKS, FORGET_SERVED, IS_CLAIMED, has_server, server_lock
     from trivium.journal._sqlite import SQLiteRunStore
     from trivium.journal._store import Appending, Store, Writing
 
 __all__ = [
+    "ADVISORY_LOCKS",
     "APPLICATION",
     "ATTEMPTS",
     "FORGET_SERVED",
+    "IS_CLAIMED",
     "RECORDS",
     "RUN",
     "SCHEDULED",
@@ -42,6 +44,7 @@ __all__ = [
     "digest_of_call",
     "file_at",
     "fingerprint_chain",
+    "has_server",
     "hold_back",
     "is_there",
     "postgres_parameters",
@@ -49,12 +52,17 @@ __all__ = [
     "queue_of",
     "quiet_log",
     "recorded_read",
+    "server_lock",
 ]
 
 _HOMES = {
     "APPLICATION": "_queue",
     "ATTEMPTS": "_held_back",
+    "ADVISORY_LOCKS": "_served",
     "FORGET_SERVED": "_served",
+    "IS_CLAIMED": "_served",
+    "has_server": "_served",
+    "server_lock": "_served",
     "hold_back": "_held_back",
     "RECORDS": "_queue",
     "RUN": "_queue",

@@ -111,8 +111,9 @@ class AgentCalls:
             raise ToolArgumentsError("the arguments are `message` and, if wanted, `session`: both texts", name)
         asks = Asking(ctx, {}).can("elicitation")
         run = await self._runs.start(
-            owner, self._names[name], message, session=_session(ctx, name, session), of_client=True, asks=asks
-        )
+            owner, self._names[name], message, session=_session(ctx, name, session), of_client=True, asks=asks,
+            protocol="mcp",
+        )  # fmt: skip
         return await self._follow(run, name, 0, ctx)
 
     async def _follow(self, run: ServedRun, name: str, seq: int, ctx: RequestContext) -> Any:

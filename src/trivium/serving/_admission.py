@@ -60,6 +60,9 @@ class Admission:
         if session.startswith("run_"):
             text = f"there is no session {session[:100]!r}: begin one with a name that does not begin with run_"
             raise Failure(404, "UnknownSession", text)
+        if session.startswith("mcp:") and request.protocol != "mcp":
+            text = f"{session[:100]!r} is a name for MCP: begin a session with a name that does not begin with mcp:"
+            raise Failure(422, "InvalidRequest", text)
         if is_named(session) and await run_in_worker(partial(self._store.count_sessions, owner)) >= self._max_sessions:
             text = (
                 f"there are {self._max_sessions} sessions, as many as the server takes (max_sessions): forget some by "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from trivium.caches.lowlevel import SQLiteConnections
 from trivium.exceptions import ConfigurationError, JournalError
-from trivium.journal.lowlevel import PostgresConnections, file_at
+from trivium.journal.lowlevel import ADVISORY_LOCKS, IS_CLAIMED, PostgresConnections, file_at, has_server, server_lock
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -23,8 +23,6 @@ ColumnTypes: TypeAlias = tuple[str, Mapping[str, str]]
 _MAKING: Final = 7_248_351_190_212_012
 """The advisory lock of those that create the tables."""
 _KEY: Final = "hashtextextended(current_schema() || '/trivium_served/' || %s, 0)"
-_LOCKS: Final = """SELECT classid::bigint << 32 | objid::bigint FROM pg_locks WHERE locktype = 'advisory'
-    AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 _SERVERS: Final = "servers"
 
 
@@ -124,11 +122,16 @@ class _SQLite:
 
     @contextmanager
     def _use(self) -> Generator[sqlite3.Connection]:
+        with self._typed_errors(), self._connections.use() as database:
+            yield database
+
+    @contextmanager
+    def _typed_errors(self) -> Generator[None]:
         try:
-            with self._connections.use() as database:
-                yield database
+            yield
         except (sqlite3.Error, OSError) as error:
-            raise self._unusable(error) from error
+            text = f"{self._path} cannot be used ({error}): free the disk or mend the file, then start the server again"
+            raise JournalError(text, place=str(self._path)) from error
 
     def hold(self, name: str) -> bool:
         return True
@@ -140,7 +143,9 @@ class _SQLite:
         return set()
 
     def join(self) -> None:
-        self._joined = self._joined or self._locked()
+        with self._typed_errors():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._joined = self._joined or server_lock(self._path)
         if self._joined is None:
             raise ConfigurationError(
                 f"another server is at work with {self._path}: end it first, or give this one a file of its own;"
@@ -148,35 +153,8 @@ class _SQLite:
             )
 
     def servers(self) -> int:
-        if self._joined is None and (free := self._locked()) is not None:
-            free.close()
-            return 0
-        return 1
-
-    def _locked(self) -> sqlite3.Connection | None:
-        """Return a connection that holds the lock of the file's server, as long as it is open; None: another one does.
-
-        SQLite has locks on every system, which end with their process.
-        """
-        connection: sqlite3.Connection | None = None
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            real = self._path.resolve()  # one file has one lock, whatever links there are
-            place = real.with_name(f"{real.name}-server")
-            connection = sqlite3.connect(place, timeout=0.0, isolation_level=None, check_same_thread=False)
-            connection.execute("PRAGMA journal_mode = MEMORY")  # nothing is ever written
-            connection.execute("BEGIN EXCLUSIVE")
-        except (sqlite3.Error, OSError) as error:
-            if connection is not None:
-                connection.close()
-            if isinstance(error, sqlite3.Error) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-                return None
-            raise self._unusable(error) from error
-        return connection
-
-    def _unusable(self, error: Exception) -> JournalError:
-        text = f"{self._path} cannot be used ({error}): free the disk or mend the file, then start the server again"
-        return JournalError(text, place=str(self._path))
+        with self._typed_errors():
+            return int(self._joined is not None or has_server(self._path))
 
     def close(self) -> None:
         joined, self._joined = self._joined, None
@@ -219,7 +197,7 @@ def _missing(columns: ColumnTypes, found: set[str]) -> list[str]:
 
 class _Postgres:
     is_shared, for_share = True, " FOR SHARE"
-    is_free = f"hashtextextended(current_schema() || '/trivium_served/run/' || id, 0) NOT IN ({_LOCKS})"
+    is_free = f"NOT {IS_CLAIMED}"
 
     def __init__(self, url: str, tables: Sequence[str], columns: ColumnTypes) -> None:
         self._connections = PostgresConnections(url, partial(_prepare, tables=tables, columns=columns))
@@ -247,7 +225,7 @@ class _Postgres:
         self._held.join()
 
     def servers(self) -> int:
-        query = f"SELECT count(*) FROM ({_LOCKS} AND mode = 'ShareLock') AS held (key) WHERE key = {_KEY}"  # noqa: S608
+        query = f"SELECT count(*) FROM ({ADVISORY_LOCKS} AND mode = 'ShareLock') AS held (key) WHERE key = {_KEY}"  # noqa: S608
         with self._connections.use() as database:
             row = database.execute(query.encode(), (_SERVERS,)).fetchone()
         return 0 if row is None else int(row[0])

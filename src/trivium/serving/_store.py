@@ -177,14 +177,22 @@ class RunStore:
             if label:
                 changes.write(_LABEL, [(request.owner, request.session, _hashed(label), request.id, 0)])
 
-    def take_up(self, run_id: str, after: int = 0) -> tuple[RunRequest | None, list[JSONObject]]:
+    def take_up(
+        self, run_id: str, after: int = 0, state: RunState | None = None
+    ) -> tuple[RunRequest | None, list[JSONObject]]:
         """Take a run up that has not ended: what another server has not written by now, it cannot write any more.
+
+        Args:
+            run_id: the run.
+            after: the number of the last event that is known.
+            state: the state that it has from then on; None: the one that it has.
 
         Returns:
             The run, None where there is no such run, and its events after the one of a number.
         """
         with self.database.change() as changes:
-            changes.write("UPDATE trivium_served SET epoch = epoch + 1 WHERE id = ? AND ended = 0", [(run_id,)])
+            query = "UPDATE trivium_served SET epoch = epoch + 1, state = COALESCE(?, state) WHERE id = ? AND ended = 0"
+            changes.write(query, [(state, run_id)])
         return self.look(run_id, after)
 
     def look(self, run_id: str, after: int = 0) -> tuple[RunRequest | None, list[JSONObject]]:
@@ -383,7 +391,8 @@ class RunStore:
             epochs: the epochs of the runs, as the writer knows them.
         """
         update = "UPDATE trivium_served SET state = ?, ended = ?, tokens = ?, usd = ? WHERE id = ?"
-        mine = f"SELECT id, epoch FROM trivium_served WHERE id IN ({_marks(epochs)}){self.database.for_share}"  # noqa: S608
+        which = f"id IN ({_marks(epochs)}) ORDER BY id{self.database.for_share}"  # in one order, whoever locks them
+        mine = f"SELECT id, epoch FROM trivium_served WHERE {which}"  # noqa: S608 - marks alone
         with self.database.change() as changes:
             found = dict(changes.read(mine, [*epochs]))
             lost = {run_id for run_id, epoch in epochs.items() if found.get(run_id) != epoch}

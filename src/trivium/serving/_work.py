@@ -37,7 +37,7 @@ from trivium.serving._metrics import Metrics
 from trivium.serving._served_run import ServedRun, ends_with_client
 from trivium.serving._store import CLOCK_STEP, RunRequest, RunState, RunStore
 from trivium.serving._tasks import Background
-from trivium.serving._watch import Watch
+from trivium.serving._watch import DELETED, Watch
 from trivium.serving._wire import Failure, to_failure
 
 _OF_JOURNAL: Final = (JournalVersionError, RunTakenOverError)
@@ -94,12 +94,15 @@ class Work:
         """Return the log of a run with the events that are written."""
         return EventLog(request.id, self._writer, events, request.epoch)
 
-    async def take_up(self, run: ServedRun) -> bool:
-        """Claim a run that no server is at work on; return False where there is none, or another one has it."""
+    async def take_up(self, run: ServedRun, state: RunState | None = None) -> bool:
+        """Claim a run that no server is at work on; return False where there is none, or another one has it.
+
+        With a state it has that at once: one that goes on after a pause cannot be deleted any more.
+        """
         if run.work is not None or not await self._claims.take(run.id):
             return False
         try:
-            request, events = await run_in_worker(partial(self._store.take_up, run.id, len(run.log.events)))
+            request, events = await run_in_worker(partial(self._store.take_up, run.id, len(run.log.events), state))
         except BaseException:
             await self._claims.give_back(run.id)
             raise
@@ -124,7 +127,7 @@ class Work:
         for pause in pauses():
             if run.request.state != "paused":  # another server goes on with it
                 return
-            if await self.take_up(run):
+            if await self.take_up(run, "queued"):
                 self.go_on(run, **fields)
                 await run.log.written()  # that it waits no longer
                 return
@@ -200,6 +203,8 @@ class Work:
                         has_turn = True
                     if is_taken:
                         await run_in_worker(partial(self._journal.info, run.id))  # raises where it was deleted
+                    if await self._is_deleted(run):
+                        return await self.end(run, "cancelled", why=DELETED)
                     return await self._attempt(run, module)
                 except JournalError as error:
                     if not self._is_of_journal(error, run) or run.is_lost:
@@ -214,6 +219,15 @@ class Work:
                 await wait(pause)
                 self._resume(run)
                 await run.log.written()  # which is when the database is back
+
+    async def _is_deleted(self, run: ServedRun) -> bool:
+        """Return whether a run that has paused is gone from the journal: what it has done would be done again."""
+        if all(each["kind"] != "paused" for each in run.log.events):
+            return False
+        with suppress(UnknownRunError):
+            await run_in_worker(partial(self._journal.info, run.id))
+            return False
+        return True
 
     def _is_of_journal(self, error: JournalError, run: ServedRun) -> bool:
         """Return whether the journal of the runs cannot be used; a tool may read another one."""
