@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
 import openai
 import pytest
 
-from serving._protocols import A2A, AGUI, Chat, Protocol, Responses
+from serving._protocols import A2A, AGUI, AISDK, Chat, Protocol, Responses
 from serving._served import GUARD, approve_all, events_of, follow, make_shop, outcome, said, serving, start
 from trivium.journal import Journal
 
@@ -83,15 +85,25 @@ def by_a2a(run: Waiting, decision: Any, beside: str = "") -> httpx2.Response:
     return run.client.post("/a2a", json=call, headers={"A2A-Version": "1.0"})
 
 
+def by_ai_sdk(run: Waiting, decision: Any, given: Any = "chair") -> httpx2.Response:
+    approval = {"id": run.digest, "isAutomatic": False, **decision}
+    (call,) = [each for each in events_of(run.client, run.id, '"paused"') if each.get("name") == "pay"]
+    part = {"type": "dynamic-tool", "toolCallId": call["key"], "approval": approval}
+    part |= {"input": json.loads(call["arguments"]) if given == "chair" else given}
+    message = {"role": "assistant", "parts": [part]}
+    return run.client.post("/ai-sdk", json={"id": run.protocol.thread, "messages": [message]})
+
+
 Decide = Callable[..., httpx2.Response]
 WAYS: list[tuple[type[Protocol], Decide, int]] = [
     (Responses, by_runs, 422), (Responses, by_responses, 400), (Chat, by_chat, 400), (AGUI, by_agui, 422),
     (A2A, by_a2a, 200),
 ]  # fmt: skip
 BY_NAME = [pytest.param(*each, id=each[1].__name__) for each in WAYS]
+SDK = pytest.param(AISDK, by_ai_sdk, 422, id="by_ai_sdk")
 
 
-@pytest.mark.parametrize(("kind", "decide", "status"), BY_NAME)
+@pytest.mark.parametrize(("kind", "decide", "status"), [*BY_NAME, SDK])
 def test_a_decision_changes_nothing_of_the_call(kind: type[Protocol], decide: Decide, status: int):
     with waiting(kind) as run:
         refused = decide(run, PAYING)
@@ -108,6 +120,100 @@ def test_what_is_said_beside_a_decision_is_not_dropped(kind: type[Protocol], dec
         assert [refused.status_code, "send the decision alone" in refused.text] == [status, True]
         assert run.state == "paused"
         assert decide(run, {"approved": True}).status_code == 200
+
+
+def test_a_decision_by_the_ai_sdk_has_no_other_input_than_its_call():
+    with waiting(AISDK) as run:
+        refused = by_ai_sdk(run, {"approved": True}, {"amount": 1})
+        assert [refused.status_code, "another input than its call" in refused.text] == [422, True]
+        assert run.state == "paused"
+        assert by_ai_sdk(run, {"approved": True}, {"amount": 3.0}).status_code == 200
+
+
+SAID_BY_AGUI: list[tuple[str, list[dict[str, Any]], int]] = [
+    ("ids made anew", [{"id": "x", "role": "user", "content": "buy"}, {"id": "y", "role": "assistant"}], 200),
+    ("no ids", [{"role": "user", "content": "buy"}], 200),
+    ("nothing", [], 200),
+    ("more, without ids", [{"role": "user", "content": "buy"}, {"role": "user", "content": HELLO}], 422),
+    ("an answer last", [{"id": "n", "role": "user", "content": HELLO}, {"id": "a", "role": "assistant"}], 422),
+]
+
+
+@pytest.mark.parametrize(("messages", "status"), [pytest.param(*each[1:], id=each[0]) for each in SAID_BY_AGUI])
+@pytest.mark.parametrize("begun", ["AG-UI", "another protocol", "a thread that lost a run"])
+def test_by_agui_a_decision_comes_with_what_the_thread_has_and_no_more(
+    begun: str, messages: list[dict[str, Any]], status: int
+):
+    body: dict[str, Any] = {"threadId": "t", "tools": [], "context": []}
+    first = [{"id": "u", "role": "user", "content": "hi"}, {"id": "a", "role": "assistant", "content": "You said 1."}]
+    bought = {"id": "v", "role": "user", "content": "buy"}
+    before = first if begun == "a thread that lost a run" else []
+    with serving() as client:
+        if before:
+            client.post("/ag-ui", json={**body, "runId": "r0", "messages": before[:1]})
+        if begun == "another protocol":
+            start(client, "buy", session_id="t")
+        else:
+            client.post("/ag-ui", json={**body, "runId": "r1", "messages": [*before, bought]})
+        run, *earlier = [each["id"] for each in client.get("/runs").json()["runs"]]
+        asked = json.loads(follow(client, run, until='"paused"')[-1][1])["approvals"][0]["digest"]
+        assert [client.delete(f"/runs/{each}").status_code for each in earlier] == [200] * bool(before)
+        resume = [{"interruptId": asked, "status": "resolved", "payload": {"approved": True}}]
+        given = {**body, "runId": "r2", "messages": [*before, *messages] if messages else [], "resume": resume}
+        assert client.post("/ag-ui", json=given).status_code == status
+        assert client.post("/ag-ui", json={**given, "messages": []}).status_code == 200
+
+
+def test_by_agui_what_is_said_again_beside_a_decision_is_new():
+    with waiting(AGUI) as run:
+        assert by_agui(run, {"approved": True}, "buy").status_code == 422
+        assert run.state == "paused"
+
+
+def test_by_agui_what_is_decided_on_has_an_id_that_is_a_text():
+    with waiting(AGUI) as run:
+        refused = by_agui(run._replace(digest=["x"]), {"approved": True})
+        assert [refused.status_code, "interruptId is a text" in refused.text] == [422, True]
+
+
+def test_by_responses_a_decision_comes_with_the_output_that_its_client_had():
+    with waiting(Responses) as run:
+        output = run.client.get(f"/v1/responses/{run.protocol.id}").json()["output"]
+        approval = {
+            "type": "mcp_approval_response", "approval_request_id": f"mcpr_{run.digest}", "approve": True, "id": "a",
+            "status": "completed",
+        }  # fmt: skip
+        bought, more = {"role": "user", "content": "buy"}, {"role": "user", "content": HELLO}
+        answer = {"type": "message", "role": "assistant", "content": "You said 1."}
+
+        def sent(*items: Any) -> int:
+            body = {"previous_response_id": run.protocol.id, "input": items}
+            return run.client.post("/v1/responses", json=body).status_code
+
+        refused = [(*output, more, approval), (bought, *output, approval, more), (bought, more, approval)]
+        assert [sent(*each) for each in refused] == [400] * 3
+        assert run.state == "paused"
+        assert sent(bought, answer, bought, *output, approval) == 200
+
+
+@pytest.mark.parametrize("before", [[], [{"role": "user", "content": "buy"}]])
+def test_by_responses_a_decision_comes_with_what_its_run_has_heard(before: list[Any]):
+    with waiting(Responses) as run:
+        approval = {"type": "mcp_approval_response", "approval_request_id": f"mcpr_{run.digest}", "approve": True}
+        body = {"previous_response_id": run.protocol.id, "input": [*before, approval]}
+        assert run.client.post("/v1/responses", json=body).status_code == 200
+
+
+def test_by_chat_a_decision_comes_without_the_call_that_it_answers():
+    with waiting(Chat) as run:
+        (call,) = run.protocol.asked
+        answer = {"role": "tool", "tool_call_id": call, "content": '{"approved": true}'}
+        body: dict[str, Any] = {"model": "shop", "tools": [{"type": "function", "function": {"name": "approve"}}]}
+        bought, more = {"role": "user", "content": "buy"}, {"role": "user", "content": HELLO}
+        refused = run.client.post("/v1/chat/completions", json={**body, "messages": [bought, answer, more]})
+        assert [refused.status_code, run.state] == [400, "paused"]
+        done = run.client.post("/v1/chat/completions", json={**body, "messages": [bought, answer]})
+        assert done.json()["choices"][0]["message"]["content"] == "You said 1."
 
 
 def test_a_conversation_by_chat_goes_on_after_a_decision_whose_answer_was_lost():
@@ -131,6 +237,30 @@ def test_a_response_names_the_one_before_as_its_client_did():
                 chain.append(client.responses.create(model="shop", previous_response_id=chain[-1].id, input=each))
             before = [client.responses.retrieve(each.id).previous_response_id for each in chain]
             assert before == [each.previous_response_id for each in chain] == [None, *(each.id for each in chain[:-1])]
+
+
+def test_a_response_that_an_older_build_has_kept_names_the_one_before(tmp_path: Path):
+    journal = tmp_path / "runs.db"
+    with serving(journal=journal) as http:
+        first = http.post("/v1/responses", json={"model": "shop", "input": "hi"}).json()["id"]
+        body = {"model": "shop", "previous_response_id": first, "input": "buy"}
+        second = http.post("/v1/responses", json=body).json()
+        given = {
+            "type": "mcp_approval_response", "approval_request_id": second["output"][-1]["id"], "approve": True,
+        }  # fmt: skip
+        body = {"previous_response_id": second["id"], "input": [given]}
+        third = http.post("/v1/responses", json=body).json()["id"]
+    with closing(sqlite3.connect(journal)) as database, database:
+        key = "$.response.previous_response_id"
+        database.execute("UPDATE trivium_served SET body = json_remove(body, ?)", (key,))
+        database.execute(
+            "UPDATE trivium_sent SET body = json_set(json_remove(body, ?), '$.body.before', ?) "
+            "WHERE json_extract(body, '$.kind') = 'resumed'",
+            (key.replace("$", "$.body"), second["id"]),
+        )
+    with serving(journal=journal) as http:
+        found = [http.get(f"/v1/responses/{each}").json() for each in (first, second["id"], third)]
+        assert [each["previous_response_id"] for each in found] == [None, first, second["id"]]
 
 
 def test_a_decision_in_the_journal_is_told_in_the_events(journal: str):

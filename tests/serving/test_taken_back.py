@@ -40,6 +40,8 @@ def of_responses(lines: list[str]) -> list[str]:
     events = [json.loads(each) for each in lines if each != "[DONE]"]
     for each in events:
         TypeAdapter[Any](ResponseStreamEvent).validate_python(each)
+    ends = [each["output_index"] for each in events if each["type"] == "response.output_item.done"]
+    assert len({*ends}) == len(ends)
     output = events[-1]["response"]["output"]
     assert [each["status"] for each in output if not each["content"]] == ["incomplete"]
     return [part["text"] for each in output for part in each["content"]]

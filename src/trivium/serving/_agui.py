@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -87,8 +89,7 @@ class AGUIRoutes(Routes):
         if resume:
             if waiting is None:
                 raise nothing_waits("thread")
-            known = {each.get("id") for each in await self._messages_of(waiting) or ()}
-            if known and any(each.get("id") not in known for each in new):
+            if await self._says_more(waiting, messages):
                 raise Failure(422, "InvalidRequest", f"the input holds {DECISION_BESIDE}")
             return await self._resume(waiting, run_id, resume)
         if waiting is not None:
@@ -104,17 +105,41 @@ class AGUIRoutes(Routes):
     async def _messages_of(self, run: ServedRun) -> list[JSONObject] | None:
         return thread_messages(run.request, await self._runs.in_session(run.request.owner, run.request.session))
 
+    async def _says_more(self, run: ServedRun, messages: list[JSONObject]) -> bool:
+        """Return whether messages have one of the user that the thread of a run does not have."""
+        thread = await self._runs.in_session(run.request.owner, run.request.session)
+        known = thread_messages(run.request, thread)
+        kept: list[JSONObject] = known or run.request.body.get("agui", {}).get("messages", [])
+        said = [json.dumps(each) for request in thread for each in _contents(request.body["messages"])]
+        heard = Counter(_said_in(kept)) | Counter(said)
+        given = _said_in(messages)
+        if known:
+            return bool(Counter(given) - heard)
+        # What came before is not known: it was deleted, or another protocol has begun the run.
+        return bool(given) and given[-1] not in heard
+
     async def _resume(self, run: ServedRun, run_id: str, resume: list[JSONObject]) -> _Attempt:
         decided: dict[str, Verdict] = {}
         waiting = {each.digest for each in await self._runs.pending(run)}
         for each in resume:
-            verdict = Verdict(False, "nobody has answered")
-            if each.get("status") != "cancelled" and each.get("interruptId") in waiting:  # else it does not count
+            verdict, digest = Verdict(False, "nobody has answered"), text_field(each, "interruptId")
+            if each.get("status") != "cancelled" and digest in waiting:  # else it does not count
                 verdict = Verdict.parse(each.get("payload"), _FORM)
-            decided[text_field(each, "interruptId")] = verdict
+            decided[digest] = verdict
         after = len(run.log.events)
         await decide_rest(self._runs, run, decided, {"agui": run_id}, run_id)
         return _Attempt(run, after, run_id, await self._messages_of(run))
+
+
+def _said_in(messages: Iterable[JSONObject]) -> list[str]:
+    """Return the contents of the messages of the user, as JSON: ids and names may be made anew."""
+    return [json.dumps(each.get("content"), sort_keys=True) for each in messages if each.get("role") == "user"]
+
+
+def _contents(said: object) -> list[object]:
+    """Return the contents of what a run has heard: a text, a message, or a list of these."""
+    many = cast("list[object]", said) if isinstance(said, list) else [said]
+    return [cast("JSONObject", each).get("content") if isinstance(each, dict) else each for each in many]
 
 
 def _content(content: object) -> object:

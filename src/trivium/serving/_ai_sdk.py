@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, cast
 
 from trivium.events import JSONObject
-from trivium.serving._ai_sdk_events import AISDKEvents
+from trivium.serving._ai_sdk_events import AISDKEvents, parsed
 from trivium.serving._answers import decide_rest
 from trivium.serving._approvals import Verdict, nothing_waits
 from trivium.serving._http import objects_in, owner_of, read_object, text_field
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+_FORM: Final = 'an approval is {"id": …, "approved": true} or {"id": …, "approved": false, "reason": "…"}'
+_ALSO: Final = ("id", "descriptor", "requestReason", "isAutomatic", "signature", "inputSchemaInput")
+"""What else the SDK has in an approval."""
 _HEADERS: Final = {"x-vercel-ai-ui-message-stream": "v1"}
 
 
@@ -50,6 +54,7 @@ class AISDKRoutes(Routes):
         if waiting is None and messages[-1].get("role") == "assistant":
             raise nothing_waits("chat")
         if waiting is not None:
+            _check_inputs(messages[-1], waiting)
             after = await decide_rest(self._runs, waiting, decided)  # those given before are repeated
             return cast("Response", Streamed(_sent(waiting, after), _HEADERS))
         new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
@@ -75,9 +80,34 @@ def _answers(message: JSONObject) -> dict[str, Verdict]:
     parts = objects_in(message.get("parts")) or []
     given = [cast("JSONObject", each["approval"]) for each in parts if isinstance(each.get("approval"), dict)]
     return {
-        text_field(each, "id"): Verdict(each["approved"], text_field(each, "reason"))
+        text_field(each, "id"): Verdict.parse(each, _FORM, _ALSO)
         for each in given if isinstance(each.get("approved"), bool)
     }  # fmt: skip
+
+
+def _check_inputs(message: JSONObject, run: ServedRun) -> None:
+    """Raise a Failure where a message has other arguments for a call that a run asks about."""
+    *_, paused = (each for each in run.log.events if each["kind"] == "paused")
+    asked = {each["key"] for each in paused["approvals"]}
+    calls = {
+        each["key"]: parsed(each["arguments"]) for each in run.log.events
+        if each["kind"] == "tool_call" and each["key"] in asked
+    }  # fmt: skip
+    for part in objects_in(message.get("parts")) or []:
+        key: object = part.get("toolCallId")
+        if (
+            "input" in part
+            and isinstance(key, str)
+            and key in calls
+            and _numbers(part["input"]) != _numbers(calls[key])
+        ):
+            text = "a part has another input than its call, which runs as it was asked about, or not at all"
+            raise Failure(422, "InvalidRequest", text)
+
+
+def _numbers(value: object) -> object:
+    """Return a value of JSON with its numbers as JavaScript has them."""
+    return json.loads(json.dumps(value), parse_int=float)
 
 
 def _content(message: JSONObject) -> list[JSONObject]:

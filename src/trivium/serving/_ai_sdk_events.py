@@ -51,7 +51,7 @@ class AISDKEvents:
                 yield {"type": "reset-step"}
             case "tool_call":
                 yield self._tool(
-                    "tool-input-available", event, toolName=event["name"], input=_parsed(event["arguments"])
+                    "tool-input-available", event, toolName=event["name"], input=parsed(event["arguments"])
                 )
             case "tool_result":
                 yield self._tool("tool-output-available", event, output=event["result"])
@@ -102,7 +102,8 @@ class AISDKEvents:
         yield {"type": "finish", "finishReason": reason}
 
 
-def _parsed(arguments: str) -> object:
+def parsed(arguments: str) -> object:
+    """Return the arguments of a call as a value of JSON; as a text where a model has written something else."""
     try:
         return json.loads(arguments or "{}")
     except ValueError:  # as a model has written them

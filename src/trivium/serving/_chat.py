@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from time import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -101,6 +101,7 @@ class ChatRoutes(Routes):
         """Start a run, or let one go on that has asked for approvals; answered again, it is followed again."""
         given = [cast("JSONObject", each) if isinstance(each, dict) else {} for each in messages]
         latest = [*takewhile(lambda each: each.get("role") != "assistant", reversed(given))][::-1]
+        latest = [*dropwhile(lambda each: each.get("role") != "tool", latest)]  # a client may leave the call out
         answers = [each for each in latest if each.get("role") == "tool"]
         if answers and len(answers) < len(latest) and await self._is_awaited(owner, answers):
             raise Failure(422, "InvalidRequest", f"the last messages hold {DECISION_BESIDE}")

@@ -44,6 +44,8 @@ class ResponseEvents:
     _texts: dict[str, _Text] = field(default_factory=dict[str, _Text])
     _calls: dict[str, tuple[JSONObject, int]] = field(default_factory=dict[str, tuple[JSONObject, int]])
     _number: int = 0
+    _whole: str = ""
+    """The key of the answer that has ended last, until the next event tells whether it counts."""
     _last: str = ""
 
     def begin(self) -> Iterator[JSONObject]:
@@ -53,12 +55,15 @@ class ResponseEvents:
 
     def read(self, event: JSONObject) -> Iterator[JSONObject]:
         """Yield what an event of the run is to the client."""
+        whole, self._whole = self._whole, ""
+        if whole and (event["kind"], event.get("key")) != ("void", whole):
+            self._last = self._texts[whole].text
+            yield from self._close_text(whole, "completed")
         match event["kind"]:
             case "delta" if is_answer(event):
                 yield from self._grow(event["key"], event["text"])
             case "answered" if is_answer(event) and event["key"] in self._texts:
-                self._last = self._texts[event["key"]].text
-                yield from self._close_text(event["key"], "completed")
+                self._whole = event["key"]
             case "void" if event["key"] in self._texts:
                 text = self._texts.pop(event["key"])
                 yield self._done(text, "incomplete")

@@ -68,9 +68,10 @@ class ResponseRoutes(Routes):
         before = text_field(body, "previous_response_id")
         decisions = [each for each in given if _type_of(each) == _APPROVAL]
         if decisions:
-            if any(_type_of(each) not in (_APPROVAL, *_OURS) for each in given):
+            waiting = await self._find(owner, before)
+            if await self._says_more(waiting.run, given):
                 raise Failure(422, "InvalidRequest", f"input holds {DECISION_BESIDE}")
-            part = await self._decide(owner, before, cast("list[JSONObject]", decisions), kept)
+            part = await self._decide(waiting, cast("list[JSONObject]", decisions), kept)
         else:
             said = parse_conversation([each for each in given if _type_of(each) not in _OURS], "input")
             if instructions := text_field(body, "instructions", inf):
@@ -94,13 +95,22 @@ class ResponseRoutes(Routes):
             return json_response(_object(part))
         return cast("Response", Awaited(partial(_whole, part), leave))
 
-    async def _decide(self, owner: str, before: str, decisions: list[JSONObject], kept: JSONObject) -> _Part:
-        part = await self._find(owner, before)
+    async def _says_more(self, run: ServedRun, given: Sequence[object]) -> bool:
+        """Return whether something of an input is new to a conversation: neither a decision, nor sent back with it."""
+        ours = [at for at, each in enumerate(given) if _is_ours(each)]
+        rest = [each for each in given[ours[-1] + 1 if ours else 0 :] if _type_of(each) != _APPROVAL]
+        if ours or not rest:
+            return bool(rest)
+        thread = await self._runs.in_session(run.request.owner, run.request.session)
+        known = [said for request in thread for said in request.body["messages"]]
+        return any(each not in known for each in parse_conversation(rest, "input"))
+
+    async def _decide(self, part: _Part, decisions: list[JSONObject], kept: JSONObject) -> _Part:
         if not kept["store"]:
             raise Failure(422, "InvalidRequest", "a run that has asked for approvals is stored: leave store out")
         made = {
             text_field(each, "approval_request_id").removeprefix("mcpr_"):
-                Verdict.parse(each, _FORM, ("type", "id", "approval_request_id"), "approve")
+                Verdict.parse(each, _FORM, ("type", "id", "status", "approval_request_id"), "approve")
             for each in decisions
         }  # fmt: skip
         after = await decide_rest(self._runs, part.run, made, {"response": kept})
@@ -195,6 +205,11 @@ def _type_of(item: object) -> object:
     return cast("JSONObject", item).get("type", "message") if isinstance(item, dict) else None
 
 
+def _is_ours(item: object) -> bool:
+    """Return whether an item is of the output of an earlier response."""
+    return _type_of(item) in _OURS or (isinstance(item, dict) and cast("JSONObject", item).get("role") == "assistant")
+
+
 def _checked(body: JSONObject) -> JSONObject:
     """Return what a response repeats of its request.
 
@@ -229,18 +244,20 @@ def _events(part: _Part) -> ResponseEvents:
     }
     before: JSONObject = earlier[-1]["usage"] if earlier else {}
     kept, at = run.request.body["response"], run.request.created
+    previous = run.request.before.replace("run_", "resp_") or None  # as builds told it that kept it elsewhere
     if part.number > 1:
         resumed: JSONObject = next((each for each in later if each["kind"] == "resumed"), {"time": at})
         body: JSONObject = resumed.get("body") or {}
         kept, at = body.get("response", kept), resumed["time"]
-    return ResponseEvents(_begun(part, kept, at), calls, before)
+        previous = body.get("before")
+    return ResponseEvents(_begun(part, {"previous_response_id": previous, **kept}, at), calls, before)
 
 
 def _begun(part: _Part, kept: JSONObject, at: float) -> JSONObject:
     return {
         "id": part.id, "object": "response", "created_at": int(at), "completed_at": None, "status": "in_progress",
         "error": None, "incomplete_details": None, "model": part.run.request.name, "output": list[Any](),
-        "previous_response_id": kept.get("previous_response_id"), "instructions": kept["instructions"],
+        "previous_response_id": kept["previous_response_id"], "instructions": kept["instructions"],
         "metadata": kept["metadata"], "background": kept["background"], "store": kept["store"],
         "tools": [], "tool_choice": "auto", "parallel_tool_calls": True,
         "max_output_tokens": None, "max_tool_calls": None, "temperature": 1.0,
