@@ -242,7 +242,7 @@ def test_each_row_is_a_statement() -> None:
             "We offer plan A | plan B, which\ncosts 5 EUR. Good.",
             ["We offer plan A | plan B, which\ncosts 5 EUR.", "Good."],
         ),
-        ("A | B\n\nIt rains. It\npours.\nC | D. E", ["A | B", "It rains.", "It\npours.\nC | D.", "E"]),
+        ("A | B\n\nIt rains. It\npours.\nC | D. E", ["A | B", "It rains.", "It\npours.", "C | D. E"]),
         ("a | b | c\nIt rains | now. So\nbe it.", ["a | b | c\nIt rains | now.", "So\nbe it."]),
         ("a. b | c\nd | e. f", ["a. b | c", "d | e. f"]),
         ("It is so\nName: Ada. B | Note: x. Y\nand so on.", ["It is so", "Name: Ada. B | Note: x. Y", "and so on."]),
