@@ -51,6 +51,42 @@ def test_an_output_in_a_named_folder_is_only_left_out(trivium: Command):
     assert not [source for source in sources if "z." in source]
 
 
+OWN = [
+    "--output out.jsonl",
+    "--output out.csv",
+    "--output out.xlsx",
+    "--report r.html",
+    "--output out.xlsx --journal j",
+]
+
+
+@pytest.mark.parametrize("options", OWN)
+def test_what_an_earlier_run_wrote_may_be_among_the_documents(trivium: Command, options: str):
+    arguments = [each if each.startswith("--") else f"letters/{each}" for each in options.split()]
+
+    def ended() -> Any:
+        named = sorted(str(path.relative_to(trivium.folder)) for path in (trivium.folder / "letters").glob("*"))
+        return trivium.extract(*(path for path in named if "-" not in path), *arguments)
+
+    assert ended().status in (0, 1)
+    assert all((trivium.folder / place).exists() for place in arguments[1::2])
+    again = ended()
+    assert again.status in (0, 1), again.err
+    assert "--report" in options or again.err.startswith("nothing is left to do")
+
+
+FOREIGN = {"--report": "<!doctype html>\n<p>", "--output": 'source,"a"\n', "--journal": "x"}
+
+
+@pytest.mark.parametrize("option", FOREIGN)
+def test_a_document_that_no_run_wrote_is_written_by_none_even_to_restart(trivium: Command, option: str):
+    path = trivium.folder / "letters" / "own.csv"
+    path.write_text(FOREIGN[option])
+    ended = trivium.extract(ADA, "letters/own.csv", option, "letters/own.csv", "--restart")
+    assert (ended.status, path.read_text()) == (2, FOREIGN[option])
+    assert f"letters/own.csv is given as a document, and as {option}, which would write over it" in ended.error
+
+
 @pytest.mark.parametrize("output", ["out.jsonl", "out.csv", "out.xlsx"])
 def test_two_runs_do_not_write_one_output_at_once(trivium: Command, server: ModelServer, output: str):
     server.reply = hold_cyd

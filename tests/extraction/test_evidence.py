@@ -341,3 +341,49 @@ def test_a_sign_supports_the_code_where_a_currency_is_asked() -> None:
     assert ask("unit (of currency)", "EUR", INVOICE).value == "EUR"
     assert isinstance(ask("currency", "USD", INVOICE), Refusal)
     assert isinstance(ask("label", "EUR", INVOICE), Refusal)
+
+
+PLAN, RENT = "Basic plan - $9.99 a month", "The rent (EUR 1,200.00) is due"
+BALANCE = "Balance:  ($1,234.56)\nFee | (5.00) | x"
+
+
+@pytest.mark.parametrize(
+    ("type_", "proposed", "text", "value"),
+    [
+        ("integer", "three (3)", "Notice period: three (3) months", 3),
+        ("integer", "(3)", "Notice period: three (3) months", 3),
+        ("integer", "twelve (12)", "twelve (12) months", 12),
+        ("number", "(3)", "Months: (3)", 3),
+        ("number", "(EUR 1,200.00)", RENT, 1200),
+        ("money", "(EUR 1,200.00)", RENT, 1200),
+        ("money", {"amount": "(12,000.00)"}, "twelve thousand dollars (USD 12,000.00) a year", 12000),
+        ("money", "(USD 12,000.00)", "twelve thousand dollars\n(USD 12,000.00) a year", 12000),
+        ("money", "Basic plan - $9.99", PLAN, 9.99),
+        ("money", "- $9.99", PLAN, 9.99),
+        ("money", "- 900,00 EUR", "Kaution - 900,00 EUR, fällig", 900),
+        ("money", "5,00-", "ab 5,00-\nmonatlich", 5),
+        ("money", -1200, RENT, -1200),
+        ("money", "-9.99", PLAN, -9.99),
+        ("money", {"amount": -5, "currency": "EUR"}, "Saldo EUR 5,00-, vorgetragen", -5),
+        ("money", "($1,234.56)", BALANCE, -1234.56),
+        ("money", "(1,234.56)", BALANCE, -1234.56),
+        ("money", "(5.00)", BALANCE, -5),
+        ("money", "- 5,00 €", "Saldo: - 5,00 €", -5),
+        ("money", "(5.00)", "Fee\n(5.00)\nTotal", -5),
+        ("money", "5,00- EUR", "Saldo 5,00- EUR", -5),
+        ("number", "(5.00)", BALANCE, -5),
+        ("number", 2.5, "The device has a 2.5-\ninch screen", 2.5),
+        ("number", 0.5, "0.5-, 1.5- and 2.5-litre bottles", 0.5),
+        ("number", "5.5", "5.5-\nZimmer-Wohnung", 5.5),
+        ("number", "3,5", "3,5-, 5-Zimmer", 3.5),
+        ("money", "CHF 1'200", "CHF 1'200-, payable now", 1200),
+        ("money", "EUR 5,00", "EUR 5,00- EUR 7,00", 5),
+        ("money", "CHF 1'000", "CHF 1'000-\n CHF 2'000", 1000),
+    ],
+)
+def test_a_mark_that_may_be_a_minus_turns_nothing_negative_in_a_sentence(
+    type_: str, proposed: object, text: str, value: float
+) -> None:
+    found = find_evidence(parse_fields(f"a: {type_}")[0], proposed, SourceText(text))
+    assert isinstance(found, Evidence)
+    assert (found.value["amount"] if type_ == "money" else found.value) == value

@@ -45,8 +45,11 @@ def test_parse_number_takes_the_likeliest_reading() -> None:
     assert parse_number("next week") is None
 
 
-@pytest.mark.parametrize(("text", "expected"), [("(5)", "-5"), ("1.234,56-", "-1234.56"), ("EUR-5", "-5"), ("5", "5")])
-def test_a_number_that_is_proposed_with_a_sign_has_it(text: str, expected: str) -> None:
+@pytest.mark.parametrize(("text", "expected"), [
+    ("(5.00)", "-5"), ("(EUR 5)", "-5"), ("1.234,56-", "-1234.56"), ("EUR-5", "-5"), ("-5", "-5"), ("5", "5"),
+    ("(5)", "5"), ("three (3)", "3"), ("(1.5)", "1.5"), ("rent (5.00)", "5"), ("2.5-", "2.5"), ("ab 5,00-", "5"),
+])  # fmt: skip
+def test_an_amount_of_money_that_is_proposed_with_a_sign_alone_has_it(text: str, expected: str) -> None:
     assert proposed_numbers(text)[0] == Decimal(expected)
 
 
@@ -188,9 +191,12 @@ def amounts_in(text: str) -> list[list[str]]:
 
 
 NEGATIVE = ["1.234,56- EUR", "1.234,56 EUR-", "$1,234.56-", "EUR-1234.56", "EUR -1234.56", "-€1234.56", "1.234,56-",
-            "| 1.234,56- |", "Saldo 1.234,56-  2.000,00", "Saldo 1.234,56-\nHaben 2.000,00"]  # fmt: skip
+            "| 1.234,56- |", "Saldo 1.234,56-  2.000,00", "Saldo 1.234,56-\n",
+            "EUR 1.234,56-.", "1.234,56- EUR\n2"]  # fmt: skip
 EITHER = ["Loss ($1,234.56)", "Loss (1,234.56) USD", "USD (1,234.56)", "(1,234.56 USD)", "Saldo: - 1234.56 €",
-          "Balance - €1234.56", "| - 1234.56 |", "1234.56- und", "1234.56- 1500.00", "Fee (EUR 1234.56)"]  # fmt: skip
+          "Balance - €1234.56", "| - 1234.56 |", "1234.56- und", "1234.56- 1500.00", "Fee (EUR 1234.56)",
+          "Saldo 1.234,56-\nHaben", "1.234,56-\n€ 5", "EUR 1.234,56- EUR 7,00",
+          "1234.56-, payable", "1234.56-; b"]  # fmt: skip
 POSITIVE = ["5 - 7 EUR", "EUR 5 - EUR 7", "5 EUR - 7 EUR", "EUR 5-EUR 7", "12.50-15.00 EUR", "12.50 - 15.00",
             "2019-2020", "A4-5 EUR", "- 5,00 €", "> - 5,00 €", "Paid:\n- 5,00 €\n - EUR 7", "tel. 030-1234.56",
             "12,50 EUR-Gutschein", "100- und 200-Euro-Scheine", "12,50-EUR-Gutschein", "1.200,- €", "CHF 12.--",
@@ -203,10 +209,25 @@ def test_a_minus_that_touches_an_amount_makes_it_negative(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", EITHER)
-def test_an_amount_has_both_signs_where_the_mark_may_be_none_and_a_proposal_first_the_minus(text: str) -> None:
+def test_an_amount_has_both_signs_where_the_mark_may_be_none(text: str) -> None:
     assert amounts_in(text)[0] == ["1234.56", "-1234.56"]
     if len(amounts_in(text)) == 1:
-        assert [each.amount for each in parse_money(text)] == [Decimal("-1234.56"), Decimal("1234.56")]
+        assert {each.amount for each in parse_money(text)} == {Decimal("-1234.56"), Decimal("1234.56")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2.5-\ninch screen", "2.5-, 1.5- and", "2.5-", "2.5- |", "2.5-  5", "2,5-\nZimmer", "2.5-; 3.5-litre", "2,5-."],
+)
+def test_a_number_without_currency_or_cents_is_never_negative_alone_for_a_hyphen_behind_it(text: str) -> None:
+    found = next(number_spans(text))
+    assert (found.readings, found.end) == ((Decimal("2.5"), Decimal("-2.5")), 3)
+
+
+@pytest.mark.parametrize("text", ["CHF 1'200-, payable", "EUR 1,200-, now", "CHF 1'200-\n CHF 2'000", "$1,200-\n$2"])
+def test_a_whole_amount_before_a_word_or_another_amount_has_both_signs(text: str) -> None:
+    assert amounts_in(text)[0][0] == "1200"
+    assert "-1200" in amounts_in(text)[0]
 
 
 @pytest.mark.parametrize("text", POSITIVE)

@@ -92,7 +92,7 @@ def test_the_amounts_of_items_are_in_the_currency_of_the_record_too() -> None:
 
 
 def test_a_sum_in_parentheses_has_the_sign_that_was_found() -> None:
-    text = "Net (100,00)\nVAT (19,00)\nTotal (119,00)"
+    text = "Net  (100,00)\nVAT  (19,00)\nTotal: (119,00)"
     assert found(text, "total: money, tax: money", total="119,00", tax="19,00") == {"total": 119, "tax": 19}
     assert found(text, "total: money, tax: money", total="(119,00)", tax="(19,00)") == {"total": -119, "tax": -19}
     assert found(text, "total: money, tax: money", total="-100,00", tax="-19,00")["total"] == -119

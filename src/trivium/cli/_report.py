@@ -26,6 +26,9 @@ Spans = Mapping[str, Sequence[tuple[int, int]]]
 _DOUBTFUL = 0.8
 """The confidence of OCR below which a value is doubtful."""
 
+BEGINNING = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Extracted values</title>'
+"""The text with which a report begins."""
+
 _LONGEST = 100_000
 _AROUND = 2_000
 _HEADS = '<thead><tr><th scope="col">field</th><th scope="col">value</th><th scope="col">state</th></tr></thead>'
@@ -91,7 +94,7 @@ class Report:
         heads = "".join(f'<th scope="col">{_text(name)}</th>' for name in self._names)
         policy = f"default-src 'none'; img-src data:; style-src '{_digest(STYLE)}'; script-src '{_digest(SCRIPT)}'"
         self._write(
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Extracted values</title>'
+            f"{BEGINNING}"
             f"<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}; base-uri 'none'; form-action 'none'\">"
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body><header>'
             f"<h1>Extracted values</h1><p>{_text(summary)}</p><p>Keys: <kbd>j</kbd> next value, <kbd>k</kbd> the one "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -13,7 +13,7 @@ from trivium.extraction._fields import MAX_ITEMS, Field, Kind
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, GroupEvidence, ListEvidence, Refusal
 from trivium.extraction._money import Money, proposed_money
 from trivium.extraction._normal_form import Span, display, normalise
-from trivium.extraction._numbers import NUMBER_WORDS, plain_number, proposed_numbers
+from trivium.extraction._numbers import NUMBER_WORDS, begins_cell, plain_number, proposed_numbers
 from trivium.extraction._shapes import (
     STOP_WORDS,
     asks_currency,
@@ -119,6 +119,10 @@ class _Search:
         free = [span for span in spans if not any(span[0] < end and start < span[1] for start, end in self.used)]
         return min(free or spans, key=lambda span: self.source.gap(anchor, span))
 
+    def has_no_minus(self, span: Span, positive: Collection[Span]) -> bool:
+        """Tell whether a mark beside an amount is none of a minus: it may be another one, and a word stands before."""
+        return span in positive and not begins_cell(self.source.text, *span)
+
     def find(self, proposed: str) -> Span | None:
         """Find a text as it is proposed, or without the quotes, brackets and stops around it."""
         proposed = proposed.strip()
@@ -214,7 +218,11 @@ def verify_number(search: _Search, proposed: object) -> Finding:
         if not values:
             return Refusal(f"{_quote(proposed)} is not a whole number")
     for value in values:
-        if spans := search.source.numbers_equal(value):
+        spans = search.source.numbers_equal(value)
+        has_other = value < 0 and -value in values
+        if has_other and spans and search.has_no_minus(search.nearest(spans), search.source.numbers_equal(-value)):
+            continue
+        if spans:
             return search.evidence(plain_number(value), *spans)
     words = [word for word, number in NUMBER_WORDS.items() if number == values[0]]
     spans = search.source.find_all(words[0]) if words else ()
@@ -242,6 +250,7 @@ def verify_money(search: _Search, proposed: object) -> Finding:
     candidates = proposed_money(proposed)
     if not candidates:
         return Refusal(f"{_quote(proposed)} is not one amount of money")
+    amounts = {candidate.amount for candidate in candidates}
     for amount, codes in candidates:
         # A sign of many currencies, such as "$", is written by habit where the document has none of them.
         wanted = codes if len(codes) < 2 or source.currencies.intersection(codes) else ()
@@ -257,6 +266,9 @@ def verify_money(search: _Search, proposed: object) -> Finding:
         if agreed:
             # A bare number is weaker evidence than the same amount with its currency.
             span = search.nearest([span for span in agreed if found[span]] or list(agreed))
+            others = source.money.get(-amount, ()) if amount < 0 and -amount in amounts else ()
+            if search.has_no_minus(span, dict(others)):
+                continue
             currencies = _settle_currency(wanted, agreed[span], source)
             return search.evidence(Money(amount, currencies).normal_form(), span)
         if found and not other:

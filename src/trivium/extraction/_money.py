@@ -8,10 +8,15 @@ from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
 from trivium.extraction._currencies import all_units, currencies_of, unit_pattern
-from trivium.extraction._numbers import MARKED, NumberSpan, number_spans, plain_number, proposed_numbers
-
-CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
-"""An amount that is written with cents."""
+from trivium.extraction._numbers import (
+    CENTS,
+    MARKED,
+    NumberSpan,
+    number_spans,
+    plain_number,
+    proposed_numbers,
+    sign_mark,
+)
 
 _CURRENCY = unit_pattern()
 _BEFORE = re.compile(rf"(?P<sign>[-−]?)(?P<unit>{_CURRENCY})(?P<gap>\s?)(?P<inner>[-−]?)\Z")
@@ -49,7 +54,9 @@ class MoneySpan(NamedTuple):
 
 
 def parse_money(text: str) -> tuple[Money, ...]:
-    """Return every amount that a text may mean, the likeliest first; of two signs that is the minus.
+    """Return every amount that a text may mean, the likeliest first.
+
+    Of two signs that is the minus if the text is nothing but an amount with a mark of it (`sign_mark`).
 
     Args:
         text: the text of one amount, such as "EUR 1.234,56"; the currency may be missing.
@@ -62,7 +69,10 @@ def parse_money(text: str) -> tuple[Money, ...]:
     """
     spans = list(money_spans(f":{text}"))  # at its beginning, "- 5,00" is no item of a list
     whole = [span for span in spans if span.start <= spans[0].start and span.end >= spans[-1].end]
-    return tuple(sorted(whole[0].readings, key=lambda each: each.amount > 0)) if whole else ()
+    found, mark = whole[0].readings if whole else (), sign_mark(text)
+    if mark.is_behind:  # in the document it may be a hyphen
+        found += tuple(each._replace(amount=abs(each.amount)) for each in found)
+    return tuple(sorted(dict.fromkeys(found), key=lambda each: (each.amount > 0) == mark.is_alone))
 
 
 def money_spans(text: str) -> Iterator[MoneySpan]:

@@ -42,12 +42,26 @@ _CURRENCY_BEFORE = re.compile(_CURRENCY + r"\Z")
 _OPENS = re.compile(rf"\((?:{_CURRENCY}\s?)?\Z")
 _CLOSES = re.compile(rf"(?:\s?{_CURRENCY})?\)")
 _MINUS_BEHIND = re.compile(
-    rf"(?:\s?{_CURRENCY})?(?P<minus>[-−])"
-    rf"(?:(?P<sure> {_CURRENCY}|(?=[ \t]{{0,99}}(?:\Z|\n(?!\s{{0,99}}\d))|[ \t]{{2}}|\t| ?[).,;|](?!\d)))|(?=\s))"
+    rf"(?P<unit>\s?{_CURRENCY})?(?P<minus>[-−])(?:(?P<sure>(?P<behind> {_CURRENCY}(?![{_SPACE}]?[-−(]?\d))|"
+    rf"(?=[ \t]{{0,99}}(?:\Z|\n(?!\s{{0,99}}(?:\w|{_CURRENCY})))|(?:[ \t]{{2}}|\t)(?![ \t]{{0,99}}\n)| ?[).|](?!\d)))|"
+    rf"(?=\s|[,;](?!\d)))"
 )
 """A minus as accounts write it, "1.234,56- EUR"; before a further word or number it may be a hyphen or a range."""
+CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
+"""An amount that is written with cents."""
+
+_ANY_CURRENCY = re.compile(_CURRENCY)
+_CELL = re.compile(rf"(?:(?P<line>\A)|[:|\t]|\s\s)[ \t\u00a0]*(?:[-−(]\s?)?(?:{_CURRENCY}\s?)?(?:[-−(]\s?)?\Z")
+_GOES_ON = re.compile(rf"[-−)]?(?:\s?{_CURRENCY})?[-−)]? ?[^\W\d_]")
 _SIGNS = ("-", "−", "–", "+")
 _DIGITS = str.maketrans({space: " " for space in _SPACE} | {"’": "'"})
+
+
+class SignMark(NamedTuple):
+    """The mark of a minus in a proposal: whether that is one amount of money with it alone, and it stands behind."""
+
+    is_alone: bool
+    is_behind: bool
 
 
 class NumberSpan(NamedTuple):
@@ -94,15 +108,44 @@ def parse_number(text: str) -> Decimal | None:
 def proposed_numbers(proposed: object) -> tuple[Decimal, ...]:
     """Return every value that a JSON value may mean as a number: a text as `readings` does; a boolean means none.
 
+    Of two signs the minus comes first if the text is nothing but an amount of money with a mark of it (`sign_mark`).
+
     >>> proposed_numbers(1.5), proposed_numbers("1,5"), proposed_numbers(True)
     ((Decimal('1.5'),), (Decimal('1.5'),), ())
     """
     if isinstance(proposed, bool) or not isinstance(proposed, str | int | float):
         return ()
     if isinstance(proposed, str):
-        return tuple(sorted(readings(proposed), key=lambda each: each > 0))  # who copies "(5)" copies its sign
+        values, mark = readings(proposed), sign_mark(proposed)
+        if mark.is_behind:  # in the document it may be a hyphen
+            values += tuple(map(abs, values))
+        return tuple(sorted(dict.fromkeys(values), key=lambda each: (each > 0) == mark.is_alone))
     number = Decimal(repr(proposed)) if isinstance(proposed, float) else Decimal(proposed)
     return (number,) if number.is_finite() else ()
+
+
+def sign_mark(proposed: str) -> SignMark:
+    """Look for the mark of a minus in a proposal; an amount of money has a currency or exactly two decimals.
+
+    >>> sign_mark("(EUR 5)"), sign_mark("three (3)"), sign_mark("5,00-")
+    (SignMark(is_alone=True, is_behind=False), SignMark(is_alone=False, is_behind=False), \
+SignMark(is_alone=True, is_behind=True))
+    """
+    bare = _ANY_CURRENCY.sub("", proposed)
+    before, number, behind = _RUN.sub("#", bare, count=1).replace("−", "-").partition("#")
+    shape = "".join(f"{before}{number}{behind}".split())
+    is_money = bare != proposed or CENTS.search(proposed) is not None
+    return SignMark(is_money and shape in ("(#)", "-#", "#-"), "-" in behind and "-" not in before)
+
+
+def begins_cell(text: str, start: int, end: int) -> bool:
+    """Tell whether an amount, with the marks before it, stands where a cell begins, and not within a sentence.
+
+    That is behind a colon, a bar, a tab or two spaces, or on a line that no word goes on with.
+    """
+    head = text[max(0, start - 60) : start].rpartition("\n")[2]
+    cell = _CELL.search(head)
+    return cell is not None and (cell["line"] is None or not _GOES_ON.match(text, end))
 
 
 def plain_number(value: Decimal) -> int | float:
@@ -179,8 +222,10 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
     elif (
         ("-" in tail or "−" in tail) and MARKED.search(body) and not unit and (behind := _MINUS_BEHIND.match(text, end))
     ):
-        end = behind.end("minus") if behind.start("minus") == end else end
-        values = values + negative if behind["sure"] is None else negative
+        is_money = behind["unit"] or behind["behind"] or CENTS.search(body) or _CURRENCY_BEFORE.search(head.rstrip())
+        is_sure = is_money and behind["sure"] is not None
+        end = behind.end("minus") if is_sure and behind.start("minus") == end else end
+        values = negative if is_sure else values + negative
     return NumberSpan(start, end, values)
 
 

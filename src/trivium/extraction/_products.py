@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, cast
 
 from trivium.extraction._fields import Field
 from trivium.extraction._findings import Evidence, GroupEvidence, ListEvidence, Refusal
-from trivium.extraction._money import CENTS, Money, MoneySpan, money_spans
+from trivium.extraction._money import Money, MoneySpan, money_spans
 from trivium.extraction._normal_form import Span
-from trivium.extraction._numbers import plain_number
+from trivium.extraction._numbers import CENTS, plain_number
 from trivium.extraction._source import SourceText
 
 _QUANTITY = re.compile(r"quantit|\bqty\b|\bcount\b|\bunits\b|menge|anzahl|stück|cantidad|aantal", re.IGNORECASE)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trivium.extraction._fields import Field
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, Refusal
-from trivium.extraction._money import CENTS
+from trivium.extraction._numbers import CENTS
 from trivium.extraction._source import SourceText
 
 _MOST = 400

@@ -11,9 +11,12 @@ from trivium.parsing.chunks import sentences
 _LONGEST: Final = 400
 MAIL_HEADER: Final = r"(?:From|To|Cc|Date|Subject): "
 """Pattern of the beginning of an e-mail header."""
-# Before a list item, a row, a heading, a header; and at the ellipsis of a narrowed passage.
+_BAR: Final = " | "
 _ROW: Final = re.compile(r"(?m)^[^`\n]*? \| .*$")
-"""A line that is a row of a table, as the readers write it."""
+"""A line that may be a row of a table, as the readers write it."""
+_NAMED: Final = re.compile(r"[^:|]+:(?:\s|\Z)")
+"""The beginning of a cell with the name of its column."""
+# Before a list item, a row, a heading, a header; and at the ellipsis of a narrowed passage.
 _BORDER: Final = re.compile(rf"(?m:^…\n)|\n(?=[ \t]*(?:[-*•+|#>]|\d+[.)]|\.\.)\s|{MAIL_HEADER})")
 
 
@@ -25,11 +28,23 @@ def statements(text: str) -> Iterator[tuple[int, int]]:
     ['It is cold.', 'Put on a hat:', '- red', '- blue']
     """
     done = 0
-    for row in _ROW.finditer(text):
-        yield from _sentences(text, done, row.start())
-        yield from _pieces(text, *row.span())
-        done = row.end()
+    for start, end in _rows(text):
+        if start - done > 1:  # between rows there is only the line end
+            yield from _sentences(text, done, start)
+        yield from _pieces(text, start, end)
+        done = end
     yield from _sentences(text, done, len(text))
+
+
+def _rows(text: str) -> Iterator[tuple[int, int]]:
+    """Return the spans of rows: a line beside it has as many cells, or each of its cells begins with a name."""
+    lines = [(line.start(), line.end(), text.count(_BAR, *line.span())) for line in _ROW.finditer(text)]
+    for at, (start, end, bars) in enumerate(lines):
+        before, behind = lines[max(0, at - 1)], lines[min(at + 1, len(lines) - 1)]
+        is_like_before = (before[1] + 1, before[2]) == (start, bars)
+        is_like_behind = (behind[0] - 1, behind[2]) == (end, bars)
+        if is_like_before or is_like_behind or all(map(_NAMED.match, text[start:end].split(_BAR))):
+            yield start, end
 
 
 def _sentences(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -232,3 +232,22 @@ def test_each_row_is_a_statement() -> None:
         "name: Cy | note: x",
         "It is `a | b`\nhere.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Home | About. It rains. It pours.", ["Home | About.", "It rains.", "It pours."]),
+        (
+            "We offer plan A | plan B, which\ncosts 5 EUR. Good.",
+            ["We offer plan A | plan B, which\ncosts 5 EUR.", "Good."],
+        ),
+        ("A | B\n\nIt rains. It\npours.\nC | D. E", ["A | B", "It rains.", "It\npours.", "C | D. E"]),
+        ("a | b | c\nIt rains | now. So\nbe it.", ["a | b | c\nIt rains | now.", "So\nbe it."]),
+        ("a. b | c\nd | e. f", ["a. b | c", "d | e. f"]),
+        ("It is so\nName: Ada. B | Note: x. Y\nand so on.", ["It is so", "Name: Ada. B | Note: x. Y", "and so on."]),
+        ("Dr. Smith | Total: x. It\nis due.", ["Dr. Smith | Total: x.", "It\nis due."]),
+    ],
+)
+def test_a_line_with_a_bar_is_a_row_only_beside_another_one_or_with_names(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in statements(text)] == expected
