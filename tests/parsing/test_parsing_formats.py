@@ -116,6 +116,17 @@ def test_text_that_a_style_of_a_docx_hides_is_left_out(tmp_path: Path) -> None:
     assert read_docx(tmp_path, document).content == "seen\nand this\n"
 
 
+def test_a_hidden_default_style_of_a_docx_is_that_of_paragraphs_without_one(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    document.styles["Normal"].font.hidden = True
+    document.styles.add_style("Shown", WD_STYLE_TYPE.PARAGRAPH).font.hidden = False
+    document.styles.add_style("Word", WD_STYLE_TYPE.CHARACTER).font.hidden = True
+    document.add_paragraph("obey me")
+    document.add_paragraph("", style="Shown").add_run("seen")
+    document.add_paragraph("obey me ").add_run("both show it", style="Word")
+    assert read_docx(tmp_path, document).content == "seen\nboth show it\n"
+
+
 def test_docx_content_control_around_paragraphs(tmp_path: Path) -> None:
     document: Any = docx.Document()
     control = f"<w:sdt {nsdecls('w')}><w:sdtContent><w:p><w:r><w:t>inside</w:t></w:r></w:p></w:sdtContent></w:sdt>"

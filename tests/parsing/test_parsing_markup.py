@@ -25,6 +25,8 @@ from trivium.schema import Document
     ("markup", "text"),
     [
         ("<p>Rent<del>5 EUR</del><ins>6 EUR</ins> <s>7</s></p>", "Rent ~~5 EUR~~ 6 EUR ~~7~~"),
+        ("<p>x<del>y</del>z, (<s>10</s>), w<s>in<s>g</s></s></p>", "x~~y~~z, (~~10~~), w~~ing~~"),
+        ("<del><p>gone</p></del><p>stay</p><s></s><s>open<p>rest", "~~gone~~\n\nstay\n\nopen\n\nrest"),
         (
             "<h1>Head</h1><p>One\n two<br>three</p><ul><li>a<li>b</ul>end",
             "Head\n\nOne two\nthree\n\na\nb\n\nend",
@@ -55,6 +57,14 @@ def test_visible_text(markup: str, text: str) -> None:
     ("rows", "text"),
     [
         ("<tr><td>A<td rowspan=2>9<td>1<tr><td>B<td>7<tr><td>C<td>2<td>3", "A | 9 | 1\nB | 9 | 7\nC | 2 | 3"),
+        (
+            "<tr><th colspan=2>Price<th rowspan=2>Name<tr><th>net<th>gross<tr><td>5<td>6<td>Ada",
+            "Price | Name\nnet | gross | Name\n5 | 6 | Ada",
+        ),
+        ("<tr><td colspan=2>North<td>6<td rowspan=2>paid<tr><td>S<td>5<td>7", "North | 6 | paid\nS | 5 | 7 | paid"),
+        ("<tr><td rowspan=4><p>Nav<p>Two<td>a<tr><td>b<tr><td>c", "Nav\n\nTwo\na\nb\nc"),
+        ("<tr><td rowspan=4><a>Nav</a> <a>Two</a><td>a<tr><td>b<tr><td>c<td>d", "Nav Two | a\nb\n | c | d"),
+        ("<tr><td rowspan=3><p>1<br>x</p><td>a<tr><td><tr><td>c", "1 x | a\n1 x | c"),
         ("<tr><th rowspan=3>A<th>x</tr><tr><td>y</tr><tr></tr><tbody><tr><td>b<td>z", "A | x\nA | y\nb | z"),
         ("<tr><th>Item</th><th>Price</th></tr><tr><td>Tea<td>2&nbsp;€", "Item | Price\nTea | 2 €"),
         ("<thead><tr><td>a<td>b<tbody><tr><td>c<td>d", "a | b\nc | d"),

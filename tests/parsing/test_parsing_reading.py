@@ -338,6 +338,17 @@ def test_markdown_has_the_title_and_the_date_of_its_front_matter(
         ("Привет мир", "utf-8", False),
         ("日本語", "utf-16", False),
         ("plain", "ascii", False),
+        ("Аренда\nквартиры", "cp1251", True),
+        ("Καλημέρα σας, το κείμενο", "cp1253", True),
+        ("Contents\nChapter one·················5\nChapter two················9\nCafé\n", "cp1252", False),
+        (f"Report\n{'—' * 40}\nThe café is open.\n", "cp1252", False),
+        (f"{'ä' * 40}\nÜber\n{'ö' * 40}\n", "cp1252", False),
+        ("Invoice\n\xa0\xa0\xa0\xa0Müller\n\xa0\xa0\xa0\xa0 total 5 €\n\xa0\xa0\xa0Übung", "cp1252", False),
+        ("He said “…” then “…”.", "cp1252", False),
+        ("«\xa0À bientôt\xa0»\xa0: «\xa0Été\xa0»", "cp1252", False),
+        ("Rating: ••••• \n ¤¤¤ §§§", "cp1252", False),
+        ("ÄÖÜ ÀÉÈ\n", "cp1252", False),
+        ("letters: äöüÄÖÜß, äöüÄÖÜß, àáâãäåæçèéê\n", "cp1252", False),
     ],
 )
 def test_what_is_probably_no_western_text_is_told(

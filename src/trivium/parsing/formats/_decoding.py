@@ -14,7 +14,10 @@ _BOMS = (
 )
 _SAMPLE = 1 << 16
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
-_IN_ROWS = re.compile(rb"[\x80-\xff]{3,}")
+_NO_LETTERS = bytes(
+    each for each in range(256) if each < 128 or not bytes([each]).decode("cp1252", "replace").isalpha()
+)
+_FEWEST_LETTERS = 8  # beyond ASCII: fewer tell nothing
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 # Encodings that a document may not choose: they are slow to decode, or are not encodings of text.
 _REFUSED = frozenset(["idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"])
@@ -73,14 +76,22 @@ def decode_mixed(data: bytes) -> str:
 def is_improbable(data: bytes) -> bool:
     """Tell a text that is decoded as Western, though most of its letters beyond ASCII stand side by side.
 
+    A few letters are not enough, since they may be Western ones.
+
     >>> is_improbable("Привет, мир".encode("cp1251")), is_improbable("größere Gerät".encode("cp1252"))
     (True, False)
     """
     sample = data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE] if len(data) > _SAMPLE else data
     if any(sample.startswith(mark) for mark, _ in _BOMS) or not _is_western(sample.decode("utf-8", "surrogateescape")):
         return False
-    letters, rows = (sum(map(len, pattern.findall(sample))) for pattern in (_BEYOND_ASCII, _IN_ROWS))
-    return 2 * rows > letters
+    rows = [(row, len(row.translate(None, _NO_LETTERS))) for row in _BEYOND_ASCII.findall(sample)]
+    # No word are rulers and lists of letters, whose bytes stand in order, nor a few letters beside marks and spaces.
+    words = [(row, letters) for row, letters in rows if letters > 2 and bytes(sorted(row)) != row]
+    if sum(dict(rows).values()) < _FEWEST_LETTERS:
+        return False
+    # Two words, or a line of Chinese or Japanese, in which other signs are halves of letters.
+    is_text = len(dict(words)) > 1 or any(len(row) > letters for row, letters in words)
+    return is_text and 2 * sum(letters for _, letters in words) > sum(letters for _, letters in rows)
 
 
 def _is_western(text: str) -> bool:

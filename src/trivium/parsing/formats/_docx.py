@@ -123,7 +123,10 @@ def _is_hidden(owner: Any) -> bool | None:
 
 
 def _hidden_styles(styles: Any) -> frozenset[str]:
-    """Return the ids of the styles that hide their text, by themselves or by the style that they are based on."""
+    """Return the ids of the styles that hide their text, by themselves or by the style that they are based on.
+
+    The id "" stands for the style of paragraphs that name none.
+    """
     known = {each.get(f"{_WORD}styleId"): each for each in styles.iter(f"{_WORD}style")}
     hidden = {name for name, style in known.items() if _is_hidden(style)}
     while based := {
@@ -132,7 +135,12 @@ def _hidden_styles(styles: Any) -> frozenset[str]:
         if name not in hidden and _is_hidden(style) is None and _value(style, "basedOn") in hidden
     }:
         hidden |= based
-    return frozenset(hidden)
+    return frozenset(hidden | {"" for name in hidden if _is_default(known[name])})
+
+
+def _is_default(style: Any) -> bool:
+    kind, default = style.get(f"{_WORD}type"), style.get(f"{_WORD}default")
+    return kind == "paragraph" and default is not None and default not in _FALSE
 
 
 def _value(owner: Any, path: str) -> str:
@@ -146,7 +154,9 @@ def _drop_hidden(root: Any, hidden: Collection[str]) -> None:
         own = _is_hidden(run)
         if own is None and hidden:
             paragraph = next(run.iterancestors(f"{_WORD}p"), None)
-            own = _value(run, "rPr/rStyle") in hidden or _value(paragraph, "pPr/pStyle") in hidden
+            word = _value(run, "rPr/rStyle")
+            # Word lets a style of the word turn round what that of the paragraph says (ISO/IEC 29500-1, 17.7.3).
+            own = (word != "" and word in hidden) != (_value(paragraph, "pPr/pStyle") in hidden)
         if own:
             run.getparent().remove(run)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import decode, tidy
@@ -20,7 +21,7 @@ _CHARSET = re.compile(
     rb"<meta\b[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w.:-]+)", re.I
 )
 _SPACES = re.compile(r"[ \t\n\f\xa0]+")
-_INVISIBLE = re.compile("[\xad\u200b\u2060\ufeff]")
+_INVISIBLE = re.compile("[\xad\u200b\u2060\ufeff\ufdd0\ufdd1]")
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 
 _UNSEEN = frozenset(["script", "style", "template", "noscript", "svg", "iframe", "noembed", "noframes"])
@@ -48,7 +49,13 @@ _CONTAINERS = frozenset([
 # fmt: on
 _HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
 _STRUCK = frozenset(["del", "s", "strike"])
+_STRUCK_FROM, _STRUCK_TO = "\ufdd0", "\ufdd1"  # while a text is being written; no page has these
+_MARKS = "(?:\ud800[\udc00-\udfff]{3}|\ud801[\udc00-\udfff])"  # of lines and headings, before a character
+_STRUCK_TEXT = re.compile(
+    rf"(\S?){_STRUCK_FROM}({_MARKS}*+)([^{_STRUCK_FROM}{_STRUCK_TO}]*+){_STRUCK_TO}(?={_MARKS}*+(\S?))"
+)
 _CELLS = frozenset(["td", "th"])
+_BLOCKS = frozenset(["ul", "ol", "dl", "menu", "nav"])
 _DATED = frozenset(["meta", "time"])
 _DATES = frozenset([
     "article:published_time", "citation_publication_date", "date", "datepublished", "dc.date", "dc.date.issued",
@@ -103,7 +110,11 @@ class _Lines:
         self._parts: list[str] = []
         self._breaks = 0
         self._space = False
-        self.paragraphs = False
+        self._opened = self._struck = 0
+        self._in_blocks = False
+        self.paragraphs = self.blocks = False
+        """Whether paragraphs are written, and any text in several blocks, not only in lines of one."""
+        self.links = 0
 
     def write(self, text: str, *, preformatted: bool) -> None:
         text = _INVISIBLE.sub("", text)
@@ -117,27 +128,58 @@ class _Lines:
         if self._parts:
             self._parts.append("\n" * self._breaks or " " * self._space)
             self.paragraphs = self.paragraphs or self._breaks > 1
+            self.blocks = self.blocks or self._in_blocks
+        self._in_blocks = False
+        if self._opened and not self._struck:
+            self._parts.append(_STRUCK_FROM)
+            self._struck = 1
         self._parts.append(text.replace("\xa0", " ") if preformatted else text.strip(" "))
         self._breaks = 0
         self._space = not preformatted and text.endswith(" ")
 
-    def end_line(self, breaks: int) -> None:
+    def end_line(self, breaks: int, *, is_block: bool = True) -> None:
         self._breaks = max(self._breaks, breaks)
         self._space = False
+        self._in_blocks = self._in_blocks or is_block
+
+    def strike(self, *, is_end: bool) -> None:
+        """Begin or end struck text: its marks stand directly before and after what is written in between."""
+        self._opened = max(0, self._opened + (-1 if is_end else 1))
+        if self._struck and not self._opened:
+            self._parts.append(_STRUCK_TO)
+            self._struck = 0
 
     def text(self) -> str:
-        return "".join(self._parts).strip("\n")
+        text = _STRUCK_TEXT.sub(_struck_text, "".join(self._parts))
+        return text.replace(_STRUCK_FROM, "").strip("\n")
+
+
+def _struck_text(found: re.Match[str]) -> str:
+    """Mark struck text, apart from its neighbours unless it is a part of a word."""
+    before, marks, text, after = found.groups()
+    is_part = re.sub(_MARKS, "", text).isalpha() and (before.isalpha() or after.isalpha())
+    left = " " if before and before not in "([{“‘\"'" and not is_part else ""
+    right = " " if after and after not in ")]}”’\"'.,;:!?…" and not is_part else ""
+    return f"{before}{left}{marks}~~{text}~~{right}"
+
+
+class _Cell(NamedTuple):
+    """The text of a cell, the rows that it takes from this one on, and its columns."""
+
+    text: str
+    rows: int
+    columns: int
+    is_block: bool
 
 
 class _Table:
     """A table being read: the cells of its open row; `is_layout` if the table only lays out the page."""
 
     def __init__(self) -> None:
-        self.cells: list[tuple[str, int]] = []
-        """The texts of the cells, and the number of rows that each takes."""
-        self.spans: dict[int, tuple[str, int]] = {}
-        """The cells of the rows above that reach into this one, by their columns, and how many rows they still take."""
-        self.rows = 1
+        self.cells: list[_Cell] = []
+        self.spans: dict[int, _Cell] = {}
+        """The cells of the rows above that reach into this one, by their columns."""
+        self.rows = self.columns = 1
         self.in_cell = False
         self.is_layout = False
 
@@ -211,19 +253,22 @@ class _Page:
             self.read_date(tag)
         self._raw = name if name == "title" and not tag.is_end else None
         if name in _STRUCK:
-            self._lines[-1].write("~~ " if tag.is_end else " ~~", preformatted=False)
+            self._lines[-1].strike(is_end=tag.is_end)
+        if not tag.is_end and (name == "a" or name in _BLOCKS):
+            self._lines[-1].links += 1 if name == "a" else 2
         if name in _HEADINGS:
             self._heading = 0 if tag.is_end else int(name[1])
         if name in {"pre", "textarea"}:
             self._preformatted = max(0, self._preformatted + (-1 if tag.is_end else 1))
         if name in _LINE or name in _PARAGRAPH:
-            self._lines[-1].end_line(2 if name in _PARAGRAPH else 1)
+            self._lines[-1].end_line(2 if name in _PARAGRAPH else 1, is_block=name != "br")
         if name == "table":
             self._table(tag)
         elif self._tables and name in _CELLS:
             self._end_cell()
             if not tag.is_end:
-                self._tables[-1].in_cell, self._tables[-1].rows = True, _row_span(tag)
+                table = self._tables[-1]
+                table.in_cell, table.rows, table.columns = True, _span(tag, "rowspan"), _span(tag, "colspan")
                 self._lines.append(_Lines())
         elif self._tables and name in {"tr", "tbody", "thead", "tfoot", "caption"}:
             self._end_row()
@@ -255,7 +300,8 @@ class _Page:
             cell = self._lines.pop()
             table.in_cell = False
             table.is_layout = table.is_layout or cell.paragraphs
-            table.cells.append((cell.text(), table.rows))
+            is_block = cell.blocks or cell.links > 1
+            table.cells.append(_Cell(cell.text(), table.rows, table.columns, is_block))
 
     def _end_row(self) -> None:
         self._end_cell()
@@ -274,14 +320,19 @@ class _Page:
 
     def _with_spans(self, table: _Table) -> list[str]:
         """Return the cells of a row, each in its column: those that reach into it from above are repeated."""
-        row, above, table.spans = list[str](), table.spans if table.cells else {}, {} if table.cells else table.spans
-        own = iter(table.cells)
-        while (cell := above.get(len(row)) or next(own, None)) is not None:
-            text, rows = cell
-            self._repeated += len(text) + 3 if len(row) in above else 0
-            if rows > 1 and self._repeated < _MOST_REPEATED:
-                table.spans[len(row)] = text, rows - 1
-            row.append(text)
+        if table.is_layout or not table.cells:
+            table.spans = {} if table.cells else table.spans
+            return [cell.text for cell in table.cells]
+        row, column, above, table.spans = list[str](), 0, table.spans, dict[int, _Cell]()
+        own, is_filled = iter(table.cells), any(cell.text.strip() for cell in table.cells)
+        while (cell := above.get(column) or next(own, None)) is not None:
+            self._repeated += len(cell.text) + 3 if column in above else 0
+            if column not in above or is_filled:
+                row.append(cell.text)
+            if cell.rows > 1 and self._repeated < _MOST_REPEATED:
+                # A block is not repeated, as the links beside a page; its column stays.
+                table.spans[column] = cell._replace(rows=cell.rows - 1, text="" if cell.is_block else cell.text)
+            column += cell.columns
         return row
 
     def _end_table(self) -> None:
@@ -290,9 +341,9 @@ class _Page:
         self._lines[-1].end_line(2)
 
 
-def _row_span(tag: Tag) -> int:
-    found = tag.attributes().get("rowspan", "") if "rowspan" in tag.rest.lower() else ""
-    return int(found) if found.isascii() and found.isdigit() and len(found) < 6 else 1
+def _span(tag: Tag, name: str) -> int:
+    found = tag.attributes().get(name, "") if name in tag.rest.lower() else ""
+    return max(1, int(found)) if found.isascii() and found.isdigit() and len(found) < 6 else 1
 
 
 def is_invisible(tag: Tag) -> bool:

@@ -264,6 +264,40 @@ def test_virtual_tables_are_read_and_what_they_are_kept_in_is_not_shown(
         assert _error(database._run, "SELECT * FROM secret", 5) is QueryError
 
 
+@pytest.mark.parametrize("tables", [None, ["docs"], ["docs", "docs_content", "orders_stat"]])
+def test_a_table_of_the_user_named_as_a_part_of_a_virtual_one_is_his(tmp_path: Path, tables: list[str] | None) -> None:
+    script = """
+        CREATE TABLE docs_content (id INTEGER PRIMARY KEY, title TEXT, secret TEXT);
+        INSERT INTO docs_content VALUES (1, 'hello', 'swordfish');
+        CREATE VIRTUAL TABLE docs USING fts5(title, content='docs_content', content_rowid='id');
+        INSERT INTO docs (docs) VALUES ('rebuild');
+        CREATE TABLE orders_stat (a, b);
+        INSERT INTO orders_stat VALUES (1, 2);
+        CREATE VIRTUAL TABLE orders USING fts3(x);
+        CREATE VIRTUAL TABLE "old ""(x" USING fts4(body, "it's (a");
+        ALTER TABLE "old ""(x" RENAME TO Renamed;
+    """
+    database = _sqlite(tmp_path, script, tables=tables)
+    shown = tables or ["Renamed", "docs", "docs_content", "orders", "orders_stat"]
+    assert [each.name for each in database.tables()] == shown
+    assert database.query("SELECT rowid FROM docs WHERE docs MATCH 'hello'").rows == [(1,)]
+    if tables == ["docs"]:
+        assert _error(database._run, "SELECT secret FROM docs_content", 5) is QueryError
+    else:
+        assert database.query("SELECT title, secret FROM docs JOIN docs_content USING (title)").rows == [
+            ("hello", "swordfish")
+        ]
+        assert database.query("SELECT * FROM orders_stat").rows == [(1, 2)]
+
+
+def test_no_name_of_a_table_keeps_every_query_waiting(tmp_path: Path) -> None:
+    name = "a" + '""' * 50_000
+    script = f'CREATE VIRTUAL TABLE "{name}"/**/USING fts5(a); CREATE TABLE t (a); INSERT INTO t VALUES (1)'
+    database, begun = _sqlite(tmp_path, script), time.monotonic()
+    assert database.query("SELECT a FROM t").rows == [(1,)]
+    assert time.monotonic() - begun < 20
+
+
 def test_a_misspelt_table_that_may_be_read_is_told(tmp_path: Path) -> None:
     database = _sqlite(tmp_path, "CREATE TABLE orders (id INTEGER)", tables=["order"])
     with pytest.raises(ArgumentTypeError, match=r"there is no table order: did you mean orders\?"):

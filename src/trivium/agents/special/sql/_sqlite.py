@@ -16,15 +16,35 @@ from trivium.exceptions import DatabaseConnectionError
 _STEPS: Final = 1000  # of the virtual machine, some microseconds, between two readings of the clock
 _TABLE_FUNCTIONS: Final = ("json_each", "json_tree")
 _OPERATORS: Final = frozenset({"->", "->>"})
-_RTREE: Final = ("node", "parent", "rowid")
-_FTS: Final = ("content", "docsize", "segdir", "segments", "stat")
+_RTREE: Final = {
+    "node": r"\(nodenointegerprimarykey,data(blob)?\)",
+    "parent": r"\(nodenointegerprimarykey,parentnode(integer)?\)",
+    "rowid": r"\(rowidintegerprimarykey,nodeno(integer)?(,a\d+)*\)",
+}
+_FTS: Final = {
+    "content": r"\(docidintegerprimarykey,'c0.*\)",
+    "docsize": r"\(docidintegerprimarykey,sizeblob\)",
+    "segdir": r"\(levelinteger,idxinteger,start_blockinteger,[^()]*primarykey\(level,idx\)\)",
+    "segments": r"\(blockidintegerprimarykey,blockblob\)",
+    "stat": r"\(idintegerprimarykey,valueblob\)",
+}
+_FTS5: Final = {
+    "config": r"\(kprimarykey,v\)withoutrowid",
+    "content": r"\(idintegerprimarykey(,[cl]\d+)*\)",
+    "data": r"\(idintegerprimarykey,blockblob\)",
+    "docsize": r"\(idintegerprimarykey,szblob(,origininteger)?\)",
+    "idx": r"\(segid,term,pgno,primarykey\(segid,term\)\)withoutrowid",
+}
 _PARTS: Final = {
-    "fts5": ("config", "content", "data", "docsize", "idx"), "fts4": _FTS, "fts3": _FTS, "rtree": _RTREE,
-    "rtree_i32": _RTREE, "geopoly": _RTREE,
+    "fts5": _FTS5, "fts4": _FTS, "fts3": _FTS, "rtree": _RTREE, "rtree_i32": _RTREE, "geopoly": _RTREE
 }  # fmt: skip
-"""The ends of the names of the tables in which SQLite keeps a virtual one, for each kind that can be read."""
-_QUOTED: Final = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`[^`]*`|\[[^\]]*\]|[^\s"'`\[])"""
-_VIRTUAL: Final = re.compile(rf"CREATE VIRTUAL TABLE\s+(?:IF NOT EXISTS\s+)?{_QUOTED}+\s+USING\s+(\w+)", re.IGNORECASE)
+"""The tables in which SQLite keeps a virtual one, for each kind that can be read: the ends of their names, and their
+columns as SQLite makes them. A name alone says nothing (nor does `PRAGMA table_list`, which goes by names):
+`docs_content` may be a table of the user, whose texts `docs` is an index of."""
+_NAME: Final = r"""(?:"(?:[^"]|"")*+"|'(?:[^']|'')*+'|`(?:[^`]|``)*+`|\[[^\]]*+\]|[^\s"'`\[(]++)"""
+_VIRTUAL: Final = re.compile(
+    rf"CREATE VIRTUAL TABLE\s++(?:IF NOT EXISTS\s++)?{_NAME}\s*+USING\s++(\w++)", re.IGNORECASE
+)
 _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000,  # bytes of a value and of a row, so that no function fills the memory
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
@@ -54,15 +74,25 @@ def virtual_tables(made: Iterable[tuple[str, str | None]]) -> dict[str, frozense
         made: names and statements of a database, as `sqlite_master` has them.
 
     Example:
-        >>> found = virtual_tables([("t", "CREATE TABLE t(a)"), ("r", "CREATE VIRTUAL TABLE r USING rtree(id, a, b)")])
-        >>> {name: sorted(parts or ()) for name, parts in found.items()}
-        {'r': ['r_node', 'r_parent', 'r_rowid']}
+        >>> made = {"r": "CREATE VIRTUAL TABLE r USING rtree(id, a, b)", "r_parent": "CREATE TABLE r_parent(name)"}
+        >>> virtual_tables([*made.items(), ("r_node", "CREATE TABLE r_node(nodeno INTEGER PRIMARY KEY, data)")])
+        {'r': frozenset({'r_node'})}
     """
-    kinds = {name: found[1].lower() for name, sql in made if (found := _VIRTUAL.match(sql or ""))}
-    return {
-        name: frozenset(f"{name}_{part}" for part in _PARTS[kind]) if kind in _PARTS else None
-        for name, kind in kinds.items()
-    }
+    statements = {name: sql or "" for name, sql in made}
+    real = {name.lower(): name for name in statements}
+    kinds = {name: found[1].lower() for name, sql in statements.items() if (found := _VIRTUAL.match(sql))}
+    tables: dict[str, frozenset[str] | None] = dict.fromkeys(kinds)
+    for name, kind in kinds.items():
+        if kind in _PARTS:
+            forms = {real.get(f"{name}_{end}".lower(), ""): form for end, form in _PARTS[kind].items()}
+            tables[name] = frozenset(part for part, form in forms.items() if _has_form(statements.get(part), form))
+    return tables
+
+
+def _has_form(sql: str | None, form: str) -> bool:
+    """Tell whether the columns of a table are those that SQLite makes for its own use."""
+    text = "".join((sql or "").lower().split())
+    return text.startswith("createtable") and re.search(f"{form}$", text) is not None
 
 
 def _text(data: bytes) -> str:
