@@ -6,6 +6,7 @@ import csv
 import datetime
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from decimal import Decimal
@@ -271,7 +272,7 @@ def test_damaged_and_empty_workbooks() -> None:
     [
         (1234.5, '#,##0.00\\ "€"', "1,234.50 €"),
         (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"),
-        (1234567.891, "[$EUR] #,##0.00", "EUR 1,234,567.89"),
+        (1234567.891, "[$EUR] #,##0.00", "EUR 1234567.891"),
         (-1234.5, "$#,##0.00_);[Red]($#,##0.00)", "($1,234.50)"),
         (-5, '0.00 "EUR";[Red]0.00 "EUR"', "-5.00 EUR"),
         (0.125, "0.0%", "12.5%"),
@@ -284,6 +285,28 @@ def test_damaged_and_empty_workbooks() -> None:
         (5, "# ?/?", "5"),
         (5, "General", "5"),
         (5, '0 "kg"', "5"),
+        (5, '"ABC"0', "5"),
+        (50.25, "[>=1000]#,##0 €;0.00 €", "50.25"),
+        (0.5, "[<0]-0.0%;0.0%", "0.5"),
+        (-50, "[Red][<0]-#,##0.00 €;[Blue]#,##0.00 €", "-50"),
+        (0.5, ".00 €", "0.5"),
+        (-12.5, '#,##0.00 "€ (brutto)"', "-12.50 € (brutto)"),
+        (-0.05, '0.0%" (yoy)"', "-5.0% (yoy)"),
+        (-3, '"Steuer-" 0 €', "-Steuer- 3 €"),
+        (-3, '0 €;"EUR (netto) "0 €', "-EUR (netto) 3 €"),
+        (-3, "0.00 €;[Red]\\-[$€] 0.00", "-€ 3.00"),
+        (-3, "€ -0.00", "-3"),
+        (3, "(0 €)", "3"),
+        (5, '"1"0 €', "5"),
+        (0.5, "0%%", "0.5"),
+        (12.5, "0." + "0" * 31 + "%", "12.5"),
+        (123456789012, "#,##0." + "0" * 20 + " €", "123,456,789,012." + "0" * 20 + " €"),
+        (1234.567, "#,##0 €", "1234.567 €"),
+        (0.12345, "0.0%", "12.345%"),
+        (-0.001, "0%", "-0.1%"),
+        (1e-300, "0.00 €", "1e-300"),
+        (5.7, "00", "5.7"),
+        (3 * 1.37, "0.00 €", "4.11 €"),
         (1e300, "0%", "1e+300"),
     ],
 )
@@ -301,8 +324,32 @@ def test_any_number_format_gives_a_number_or_nothing(value: float, number_format
     assert text is None or text == text.strip()
 
 
-@given(st.decimals(-(10**9), 10**9, places=2))
-def test_an_amount_keeps_its_value(amount: Decimal) -> None:
-    text = number_text(float(amount), "#,##0.00 [$€-407]")
-    assert text is not None
-    assert Decimal(text.removesuffix(" €").replace(",", "")) == amount
+FORMATS = [
+    "#,##0.00 [$€-407]", "0 €", '"CHF" #,##0;[Red]"CHF" #,##0', "$#,##0.00_);[Red]($#,##0.00)", "0%", "0.0##%",
+    '0.0%" (yoy)"', '"Steuer-" 0.0 "€"', "00000", "#,##0,", "[>=9]0 €;0.00 €", ".00 €", "0,000 €", "00,000,000 $",
+    "-0 €", "0 €-", '"EUR" 0;"EUR" -0', "0.000000000000000000000000000000%", "#.## €", '"."0 €', "0.00",
+]  # fmt: skip
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**16), 10**16)
+AMOUNTS = st.decimals(-(10**9), 10**9, places=3).map(float)
+
+
+def _number_in(text: str, number_format: str) -> float:
+    found = re.search(r"[0-9][0-9,]*(?:[.][0-9]+)?", text)
+    assert found is not None
+    number = Decimal(found[0].replace(",", "")).scaleb(-2 if "%" in number_format else 0)
+    is_negative = "-" in text.replace("Steuer-", "") or "($" in text
+    return float(-number if is_negative else number)
+
+
+@given(NUMBERS | AMOUNTS, st.sampled_from(FORMATS))
+def test_a_number_keeps_its_value_in_any_format(value: float, number_format: str) -> None:
+    if (text := number_text(value, number_format)) is not None:
+        read_back = _number_in(text, number_format)
+        assert f"{read_back:.15g}" == f"{value:.15g}" or read_back == value == 0
+
+
+@given(AMOUNTS, st.sampled_from([each for each in FORMATS if number_text(1, each)]))
+def test_an_amount_keeps_its_value(value: float, number_format: str) -> None:
+    text = number_text(value, number_format)
+    assert text is None or _number_in(text, number_format) == value
+    assert text is not None or number_format == "00000"

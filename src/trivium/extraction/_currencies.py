@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_CODES = """
-AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HRK HUF IDR ILS INR ISK JPY KES KRW KWD
-MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD VND ZAR
-"""
-CODES: frozenset[str] = frozenset(_CODES.split())
+from trivium.parsing.lowlevel import CURRENCY_CODES
+
+CODES: frozenset[str] = CURRENCY_CODES
 
 SIGNS: Mapping[str, tuple[str, ...]] = {
     "€": ("EUR",), "US$": ("USD",), "C$": ("CAD",), "CA$": ("CAD",), "CAN$": ("CAD",), "A$": ("AUD",),

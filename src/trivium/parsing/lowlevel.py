@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trivium.parsing._typed_values import PrimitiveType, from_string, is_callable, is_instance_of, to_string
     from trivium.parsing._words import StemTable, stems
     from trivium.parsing.formats._apart import start_apart
+    from trivium.parsing.formats._currency_codes import CURRENCY_CODES
     from trivium.parsing.formats._decoding import decode, tidy
     from trivium.parsing.formats._formats import Original, Parsed, escape_unprintable, suffix_of
     from trivium.parsing.formats._html import declared_charset, parse_page
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from trivium.parsing.formats._sheets import SheetOrder, sheet_rows
 
 __all__ = [
+    "CURRENCY_CODES",
     "MAIL_HEADER",
     "MAX_BYTES",
     "Original",
@@ -62,6 +64,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CURRENCY_CODES": "formats._currency_codes",
     "MAIL_HEADER": "_statements",
     "MAX_BYTES": "_limits",
     "Original": "formats._formats",

@@ -12,7 +12,7 @@ from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._lines import split_line_marks, with_line_mark
-from trivium.parsing.formats._number_format import duration_text, number_text
+from trivium.parsing.formats._number_format import NumberForm, duration_text, formed, number_forms
 from trivium.parsing.formats._packages import open_workbook, read_properties, reading_package
 from trivium.parsing.formats._rows import column_names, row_line
 
@@ -64,12 +64,13 @@ def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
     names: tuple[str, ...] = ()
     above = 0
     cells = 0
+    forms: dict[int, tuple[NumberForm, ...] | None] = {}
     sheet.reset_dimensions()  # the size in the file may be wrong, and every row would be padded to it
     for number, row in enumerate(sheet.iter_rows(), 1):
         cells += 1 + len(row)
         if cells * _BYTES_A_CELL > original.limit:
             raise original.too_large("more cells, most of them empty,")
-        values = [cell_text(cell.value, cell) for cell in row]
+        values = [cell_text(value, cell, forms) if (value := cell.value) is not None else "" for cell in row]
         if not any(values):
             continue
         if name:
@@ -81,25 +82,42 @@ def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
             above += 1
 
 
-def cell_text(value: object, cell: Any = None) -> str:
-    """Return the value of a cell as people write it; the cell has the format of a number."""
-    if value is None:
-        return ""
+def cell_text(value: object, cell: Any, forms: dict[int, tuple[NumberForm, ...] | None]) -> str:
+    """Return the value of a cell as people write it.
+
+    Args:
+        value: what it holds.
+        cell: the cell.
+        forms: the number formats that are known, by the numbers of their styles; others are added.
+    """
+    if isinstance(value, str):
+        return tidy(value).strip()
     if isinstance(value, bool):
         return str(value).upper()
+    if isinstance(value, int | float):
+        return _number(value, cell, forms)
     if isinstance(value, datetime.timedelta):
         return duration_text(value)
-    if isinstance(value, int | float) and (shown := number_text(value, _number_format(cell))) is not None:
-        return shown
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
     if isinstance(value, datetime.datetime | datetime.date):
         return iso_date(value) or ""
     return tidy(str(value)).strip()
 
 
-def _number_format(cell: Any) -> str:
+def _number(value: float, cell: Any, forms: dict[int, tuple[NumberForm, ...] | None]) -> str:
+    style: int = cell._style_id
     try:
-        return str(cell.number_format)
+        form = forms[style]
+    except KeyError:
+        form = forms[style] = _forms_of(cell)
+    if form is not None and (shown := formed(value, form)) is not None:
+        return shown
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+    return str(value)
+
+
+def _forms_of(cell: Any) -> tuple[NumberForm, ...] | None:
+    try:
+        return number_forms(str(cell.number_format))
     except (AttributeError, LookupError):  # it names a style that is not in the file
-        return ""
+        return None
