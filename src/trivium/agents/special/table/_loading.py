@@ -11,7 +11,7 @@ from contextvars import copy_context
 from decimal import Decimal
 from functools import partial
 from gc import get_referents
-from itertools import chain, islice
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from queue import SimpleQueue
 from sys import getsizeof
@@ -43,6 +43,7 @@ from trivium.parsing.lowlevel import SheetOrder, sheet_rows
 _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
 _HEAD_ROWS: Final = 20  # of a sheet, in which its headers stand
+_TITLE_ROWS: Final = 3
 _NULL: Final = "\\N"
 _TYPES: Final[Mapping[type, str]] = {
     bool: "BOOLEAN", float: "DOUBLE", Decimal: "DOUBLE", datetime.datetime: "TIMESTAMP",
@@ -108,34 +109,39 @@ def _value(cell: object) -> object:
     return unpack(cast("dict[str, Any]", cell)) if isinstance(cell, dict) else cell
 
 
+def _is_filled(cell: object) -> bool:
+    return bool(cell.strip()) if isinstance(cell, str) else cell is not None
+
+
 def _width(row: Sequence[object]) -> int:
-    """Return the number of cells up to the last that is not empty."""
-    return next((at for at in range(len(row), 0, -1) if row[at - 1] is not None), 0)
+    """Return the number of cells up to the last that is not blank."""
+    return next((at for at in range(len(row), 0, -1) if _is_filled(row[at - 1])), 0)
 
 
 def title_rows(rows: Sequence[tuple[int, Sequence[object]]]) -> int:
-    """Return how many of the first rows of a sheet are a title: they are narrower than the headers below them.
+    """Return how many of the first rows of a sheet are a title; 0 unless they can hardly be anything else.
 
-    An empty row stands between, or each holds one cell and all rows below hold more. The headers are texts, unless the
-    title has single cells and an empty row below it.
+    A title has at most three rows with one cell each, in the first column of the sheet, no numbers. Headers and values
+    follow, with two cells or more; the headers are texts, or the first of them is and an empty row stands above it.
 
     Args:
-        rows: the rows that are not empty, with their numbers.
+        rows: the first rows that are not empty, with their numbers.
 
     Example:
         >>> title_rows([(1, ["Report"]), (3, ["Name", "City"]), (4, ["Ada", "Oslo"])])
         1
     """
-    filled = [sum(cell is not None for cell in row) for _, row in rows]
-    count = 0
-    for at in range(1, len(rows)):
-        widest = max(filled[:at])
-        is_apart = rows[at][0] > rows[at - 1][0] + 1
-        are_lines = widest == 1 < min(filled[at:]) and at + 1 < len(rows)
-        are_texts = all(isinstance(cell, str | None) for cell in rows[at][1])
-        if widest < filled[at] and ((is_apart and widest == 1) or (are_texts and (is_apart or are_lines))):
-            count = at
-    return count
+    filled = [[at for at, cell in enumerate(row) if _is_filled(cell)] for _, row in rows]
+    count = next((at for at, cells in enumerate(filled) if len(cells) > 1), 0)
+    first = min((cells[0] for cells in filled if cells), default=0)
+    titles = [(row, cells) for (_, row), cells in zip(rows[:count], filled[:count], strict=True) if cells]
+    is_block = all(cells == [first] and isinstance(row[first], str | dict) for row, cells in titles)
+    has_rows = any(len(cells) > 1 for cells in filled[count + 1 :])
+    if not (is_block and has_rows and len(titles) <= _TITLE_ROWS and count):
+        return 0
+    texts = [isinstance(rows[count][1][at], str) for at in filled[count]]
+    is_apart = rows[count][0] > rows[count - 1][0] + 1 or not filled[count - 1]
+    return count if all(texts) or (is_apart and texts[0]) else 0
 
 
 def _fitting(rows: Iterable[tuple[int, Sequence[object]]], width: int, file: Path) -> Iterator[list[object]]:
@@ -147,7 +153,7 @@ def _fitting(rows: Iterable[tuple[int, Sequence[object]]], width: int, file: Pat
                 "or clear the cells beyond them",
                 str(file),
             )
-        yield list(map(_value, row))
+        yield list(map(_value, row[:width]))
 
 
 def memory_of(row: object, most: int, known: set[int]) -> int:
@@ -367,13 +373,15 @@ class Loader(NamedTuple):
         limits = self.limits
         order = SheetOrder(str(file), self.sheet, limits.columns, limits.unpacked_bytes, limits.memory, limits.seconds)
         with closing(sheet_rows(order)) as rows:
-            head = list(islice(rows, _HEAD_ROWS))
+            filled = dropwhile(lambda row: not _width(row[1]), rows)
+            head = list(islice(filled, _HEAD_ROWS))
             if not head:
                 raise EmptyDocumentError(
                     f"{file} has an empty sheet: a table has a line of headers at least", str(file)
                 )
             (_, headers), *below = head[title_rows(head) :]
-            headers = headers[: _width(headers)]
+            while headers and headers[-1] is None:
+                headers.pop()
             return self._load_rows(name, list(map(_value, headers)), _fitting(chain(below, rows), len(headers), file))
 
     def _load_parquet(self, name: str, file: Path, source: str) -> dict[str, str]:
