@@ -54,8 +54,8 @@ class ReadOnlyTables:
 
     Headers become names that need no quotes: "Unit Price ($)" is `unit_price`, and "When" is `c_when`, since SQL has
     that word. Missing values of a row of a text file are NULL; a row with too many is an error that names its line. Of
-    an Excel file the first sheet is read, or `sheet`; a title above its headers is left out. Dates of a text file whose
-    day may as well be the month stay text.
+    an Excel file the first sheet is read, or `sheet`; a title above its headers is left out: up to three rows with one
+    text each. Dates of a text file whose day may as well be the month stay text, unless another column settles it.
 
     Args:
         data: a file (.csv, .tsv, .parquet, .xlsx), a frame of pandas, polars or pyarrow, a list of dicts, a dict of
@@ -165,17 +165,20 @@ class ReadOnlyTables:
     def _table(self, name: str) -> Table:
         first = self._run(f'SELECT * FROM "{name}" LIMIT {_EXAMPLES}', _EXAMPLES)  # noqa: S608 - a name of our own
         kinds = {row[0]: str(row[1]) for row in self._run(f'DESCRIBE "{name}"', 10**6).rows}
+        query = f"SELECT column_name, comment FROM duckdb_columns() WHERE table_name = {sql_text(name)}"  # noqa: S608
+        said = {row[0]: row[1] or "" for row in self._run(query, 10**6).rows}
         columns = [
-            Column(column, kinds[column], comment=self._about(name, column, [row[at] for row in first.rows]))
+            Column(column, kinds[column], comment=self._about(name, column, [row[at] for row in first.rows], said))
             for at, column in enumerate(first.columns)
         ]
         rows = self._run(f'SELECT count(*) FROM "{name}"', 1).rows[0][0]  # noqa: S608 - a name of our own
         return Table(name, "", tuple(columns), f"{rows} rows")
 
-    def _about(self, table: str, column: str, values: list[object]) -> str:
+    def _about(self, table: str, column: str, values: list[object], said: Mapping[str, str]) -> str:
         header = self._headers[table].get(column, "")
         examples = list(dict.fromkeys(str(each)[:30] for each in values if each is not None))
         parts = [f'"{header}"' if header not in ("", column) else "", f"as {', '.join(examples)}" if examples else ""]
+        parts.append(said.get(column, ""))
         return "; ".join(filter(None, parts))
 
 

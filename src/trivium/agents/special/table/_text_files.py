@@ -296,7 +296,7 @@ def write_even(execute: Execute, path: Path, layout: Layout, file: Path) -> Path
 
 
 def create_typed(execute: Execute, name: str, read: str, texts: Sequence[str] = ()) -> dict[str, str]:
-    """Make a table of a file; a column of dates whose day may as well be the month is text.
+    """Make a table of a file; a column of dates whose day may as well be the month is text, and its comment says so.
 
     Args:
         execute: runs statements in DuckDB.
@@ -304,29 +304,64 @@ def create_typed(execute: Execute, name: str, read: str, texts: Sequence[str] = 
         read: the arguments of `read_csv`.
         texts: headers of columns that are texts.
     """
-    types = ", ".join(f"{sql_text(column)}: 'VARCHAR'" for column in texts)
-    given = f"({read}, types = {{{types}}})" if types else f"({read})"
-    headers = create_table(execute, name, f"read_csv{given}")
+    source = _source(read, texts)
+    headers = create_table(execute, name, f"read_csv{source}")
     kinds = {row[0]: row[1] for row in execute(f"DESCRIBE {sql_name(name)}")}
     if not {"DATE", "TIMESTAMP"} & {*kinds.values()}:
         return headers
-    found = execute(f"SELECT DateFormat, TimestampFormat FROM sniff_csv{given}")[0]  # noqa: S608 - made above
-    formats = dict(zip(("DATE", "TIMESTAMP"), found, strict=True))
-    dates = [(column, formats[kind] or "") for column, kind in kinds.items() if kind in formats]
-    unclear = [headers[column] for column, form in dates if has_other_order(execute, name, column, form)]
-    return create_typed(execute, name, read, [*texts, *unclear]) if unclear else headers
+    found = execute(f"SELECT DateFormat, TimestampFormat FROM sniff_csv{source}")[0]  # noqa: S608 - made above
+    unclear = dict[str, list[str]]()
+    for kind, form in zip(("DATE", "TIMESTAMP"), found, strict=True):
+        columns = [column for column, each in kinds.items() if each == kind]
+        unclear |= unclear_dates(execute, name, columns, form or "")
+        for column in set(columns) - {*unclear}:
+            if has_early_years(execute, name, column, _source(read, [*texts, headers[column]]), headers[column]):
+                unclear[column] = []
+    if not unclear:
+        return headers
+    headers = create_typed(execute, name, read, [*texts, *(headers[column] for column in unclear)])
+    for column, forms in unclear.items():
+        ways = " or ".join(f"strptime({column}, {sql_text(form)})" for form in forms)
+        comment = sql_text("dates whose order is unknown" + (f": {ways}" if ways else ""))
+        execute(f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(column)} IS {comment}")
+    return headers
 
 
-def has_other_order(execute: Execute, name: str, column: str, form: str) -> bool:
-    """Tell that all dates of a column would be dates, and others, if their parts were read in another order.
+def _source(read: str, texts: Sequence[str]) -> str:
+    types = ", ".join(f"{sql_text(column)}: 'VARCHAR'" for column in texts)
+    return f"({read}, types = {{{types}}})" if types else f"({read})"
 
-    A year before 1000 tells that too: DuckDB takes the first number of 01-02-03 for it, where it finds no format.
+
+def unclear_dates(execute: Execute, name: str, columns: Sequence[str], form: str) -> dict[str, list[str]]:
+    """Return the formats that the columns of dates may have whose parts may be read in another order too.
+
+    There is none if another column has dates in that format which fit no other order: a file has one format.
     """
-    date, fits = sql_name(column), [f"count(*) FILTER (year({sql_name(column)}) < 1000) > 0"]
-    for other in _other_orders(form):
-        moved = f"try_strptime(strftime({date}, {sql_text(form)}), {sql_text(other)})"
-        fits.append(f"(count({date}) = count({moved}) AND count(*) FILTER ({moved} <> {date}) > 0)")
-    return bool(execute(f"SELECT {' OR '.join(fits)} FROM {sql_name(name)}")[0][0])  # noqa: S608 - quoted
+    others, found = list(_other_orders(form)), dict[str, list[str]]()
+    for column in columns if others else ():
+        date = sql_name(column)
+        moved = [f"try_strptime(strftime({date}, {sql_text(form)}), {sql_text(other)})" for other in others]
+        counts = ", ".join(f"count({each}), count(*) FILTER ({each} <> {date})" for each in moved)
+        total, *numbers = execute(f"SELECT count({date}), {counts} FROM {sql_name(name)}")[0]  # noqa: S608 - quoted
+        fits = [every == total for every in numbers[::2]]
+        if not any(fits):
+            return {}
+        if unlike := [each for each, fit, other in zip(others, fits, numbers[1::2], strict=True) if fit and other]:
+            found[column] = [form, *unlike]
+    return found
+
+
+def has_early_years(execute: Execute, name: str, column: str, source: str, header: str) -> bool:
+    """Tell that dates before the year 1000 are none as they are written, with four digits.
+
+    DuckDB takes the first number of 01-02-03 for the year, where it finds no format.
+    """
+    early = f"SELECT count(*) FILTER (year({sql_name(column)}) < 1000) FROM {sql_name(name)}"  # noqa: S608 - quoted
+    if not execute(early)[0][0]:
+        return False
+    written = r"'^\s*(\d+\D+\d+\D+)?\d{3}'"
+    short = f"SELECT count(*) FROM read_csv{source} WHERE NOT regexp_matches({sql_name(header)}, {written})"  # noqa: S608
+    return bool(execute(short)[0][0])
 
 
 def _other_orders(form: str) -> Iterator[str]:
