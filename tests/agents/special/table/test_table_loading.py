@@ -295,6 +295,34 @@ def test_dates_that_could_be_others_stay_as_they_are_written(
     assert is_date or first == dates[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("25/12/2024,01/02/2025\n13/11/2024,05/01/2025\n", ("DATE", "DATE")),
+        ("01/02/2025,25/12/2024\n05/01/2025,13/11/2024\n", ("DATE", "DATE")),
+        ("12/25/2024,01/02/2025\n11/13/2024,05/01/2025\n", ("DATE", "DATE")),
+        ("05/05/2024,01/02/2025\n06/06/2024,05/01/2025\n", ("DATE", "VARCHAR")),
+        ("2024-01-05 10:00:00,0850-01-01\n2024-02-06 11:00:00,0999-01-01\n", ("TIMESTAMP", "DATE")),
+    ],
+)
+def test_a_file_has_one_format_of_dates(tmp_path: Path, text: str, kinds: tuple[str, str]) -> None:
+    path = _saved(tmp_path, "data.csv", f"Ordered,Due\n{text}")
+    assert _read(path, "SELECT typeof(ordered), typeof(due) FROM data")[0] == kinds
+    if kinds == ("DATE", "DATE"):
+        assert _read(path, "SELECT due - ordered FROM data")[0] in [(38,), (-38,), (8,)]
+
+
+def test_the_comment_of_a_column_says_that_the_order_of_its_dates_is_unknown(tmp_path: Path) -> None:
+    path = _saved(tmp_path, "data.csv", "Paid On,Amount\n01/02/2024,1\n03/04/2024,2\n")
+    tables = ReadOnlyTables(path)
+    comment = tables.tables()[0].columns[0].comment
+    assert comment.endswith(
+        "dates whose order is unknown: strptime(paid_on, '%d/%m/%Y') or strptime(paid_on, '%m/%d/%Y')"
+    )
+    assert tables.query("SELECT month(strptime(paid_on, '%d/%m/%Y')) FROM data").rows == [(2,), (4,)]
+    tables.close()
+
+
 def _workbook(folder: Path, *rows: list[Any]) -> Path:
     from openpyxl import Workbook
 
@@ -313,12 +341,28 @@ TABLE: list[list[Any]] = [["Name", "City", "Sold"], ["Ada", "Oslo", 10], ["Bo", 
     [
         [["Quarterly report"], []],
         [["Quarterly report"]],
-        [[], [None, "Report"], ["of 2024"], []],
-        [["Report", "2024"], []],
+        [["Report"], ["of 2024"], ["in EUR"]],
+        [[], ["Report"], [], [datetime.date(2024, 1, 1)], [" "]],
     ],
 )
 def test_a_title_above_a_sheets_headers_is_left_out(tmp_path: Path, title: list[list[Any]]) -> None:
     assert _read(_workbook(tmp_path, *title, *TABLE)) == [("Ada", "Oslo", 10), ("Bo", None, 5)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([[None, "City"], ["Ada", "Oslo"], ["Bob", "Rome"]], [("Ada", "Oslo"), ("Bob", "Rome")]),
+        ([["Name"], ["Ada"], ["Bob"]], [("Ada",), ("Bob",)]),
+        ([["Name", "City"], ["Ada"], [], ["Bob", "Rome"]], [("Ada", None), ("Bob", "Rome")]),
+        ([["Name", "City"], ["Ada", "Oslo", " "], ["Bob", "Rome", "\u00a0"]], [("Ada", "Oslo"), ("Bob", "Rome")]),
+        ([[" "], ["Name", "City"], ["Ada", "Oslo"]], [("Ada", "Oslo")]),
+        ([["Name", " "], ["Ada", "Oslo"]], [("Ada", "Oslo")]),
+        ([["Sales"], [], ["City", 2024], ["Oslo", 1]], [("Oslo", 1)]),
+    ],
+)
+def test_a_sheet_without_a_title_keeps_all_rows(tmp_path: Path, rows: list[list[Any]], found: list[Any]) -> None:
+    assert _read(_workbook(tmp_path, *rows)) == found
 
 
 def test_a_row_of_a_sheet_that_is_too_long_is_named(tmp_path: Path) -> None:
@@ -326,6 +370,11 @@ def test_a_row_of_a_sheet_that_is_too_long_is_named(tmp_path: Path) -> None:
         [["Name", "City"], ["Ada", "Oslo", 10]],
         [["Name", "City"], [], ["Ada", "Oslo", 10]],
         [["Id"], [1, 2]],
+        [["Name", "City"], ["Ada", "Oslo"], ["Eve", "Paris"], [], ["Bob", "Rome", "VIP"]],
+        [["Name", "City"], ["Ada", "Oslo"], [], ["Item", "Sold", "Price"]],
+        [["Name"], ["Ada"], ["Bob"], [], ["Sum", "text"]],
+        [["Report", "2024"], [], ["Name", "City", "Sold"]],
+        [[None, "Report"], [], ["Name", "City", "Sold"]],
     ):
         with pytest.raises(UnreadableDocumentError, match=rf"row {len(rows)} has . values, and there are . headers"):
             ReadOnlyTables(_workbook(tmp_path, *rows))
