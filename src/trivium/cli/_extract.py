@@ -118,20 +118,19 @@ def _fields_of(options: ExtractOptions) -> tuple[Field, ...]:
     raise ConfigurationError("no fields are named: give --fields 'tenant, rent: money, starts: date', or --schema FILE")
 
 
-def _shape_of(options: ExtractOptions, fields: Sequence[Field]) -> str:
-    """Return the form of the output; one of "table …" is written at the end, and "" is none."""
+def _shape_of(options: ExtractOptions, fields: Sequence[Field]) -> tuple[str, bool]:
+    """Return the form of the output, "" for none, and whether it is a table, which is written at the end."""
     if options.json and options.output is None and options.format in ("csv", "table"):
         raise ConfigurationError(f"--json writes JSON lines: leave out --format {options.format}, or --json")
     if options.output is None:
-        return ""
+        return "", False
     shape = options.format or _SUFFIXES.get(options.output.suffix.lower())
     if shape is None or shape == "table":
         raise ConfigurationError(
             f"{options.output} would hold no records: name it ….jsonl, ….csv, ….xlsx or ….parquet, or give --format "
             "jsonl or csv"
         )
-    is_table = shape not in ("jsonl", "csv") or (shape == "csv" and any(field.columns for field in fields))
-    return f"table {shape}" if is_table else shape
+    return shape, shape not in ("jsonl", "csv") or (shape == "csv" and any(field.columns for field in fields))
 
 
 class _Run:
@@ -163,8 +162,7 @@ class _Run:
     ) -> RecordFile | TableFile | None:
         """Return what is written to the output, which no other run writes meanwhile."""
         options, path = self.options, self.options.output
-        shape = _shape_of(options, self.fields)
-        is_table = shape.startswith("table")
+        shape, is_table = _shape_of(options, self.fields)
         own = None if path is None or not is_table or options.journal else journal_beside(path)
         journal = {"--journal": options.journal, "the journal of --output": own}
         check_places(files, {"--output": path, "--report": options.report, **journal})
@@ -172,7 +170,7 @@ class _Run:
             return None
         reservations.enter_context(reserved(path, is_kept=not is_table))
         if is_table:
-            return TableFile(path, self.fields, shape=shape.removeprefix("table "), confidence=confidence)
+            return TableFile(path, self.fields, shape=shape, confidence=confidence)
         return RecordFile(path, self.fields, as_csv=shape == "csv", restart=options.restart, confidence=confidence)
 
     def work(self, documents: Sequence[Path]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.extraction._alternatives import alternatives
 from trivium.extraction._confidence import Certainty, calibration, certainties, confidence, signs
-from trivium.extraction._currencies import CODES
 from trivium.extraction._evidence import find_evidence
 from trivium.extraction._fields import Field, as_fields
 from trivium.extraction._findings import (
@@ -26,6 +25,7 @@ from trivium.extraction._source import SourceText
 from trivium.extraction._sums import corrections
 from trivium.llms import TokenLogprob
 from trivium.parsing import Locator, PagedDocument, PassageIndex, split
+from trivium.parsing.lowlevel import CURRENCY_CODES
 from trivium.schema import Document
 from trivium.schema.lowlevel import check_arguments, checked, positive
 
@@ -190,7 +190,7 @@ class Case:
                 self._certain.pop(name, None)
         asked = [field.name for field in self.fields if field.kind == "text" and asks_currency(field)]
         texts = [each.value for text in asked if isinstance(each := self._findings.get(text), Evidence)]
-        codes = [code for code in texts if code in CODES]
+        codes = [code for code in texts if code in CURRENCY_CODES]
         if codes:
             self._findings = {name: finding.in_currency(codes[0]) for name, finding in self._findings.items()}
 

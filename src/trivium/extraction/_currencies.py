@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from trivium.parsing.lowlevel import CURRENCY_CODES
 
-CODES: frozenset[str] = CURRENCY_CODES
-
 SIGNS: Mapping[str, tuple[str, ...]] = {
     "€": ("EUR",), "US$": ("USD",), "C$": ("CAD",), "CA$": ("CAD",), "CAN$": ("CAD",), "A$": ("AUD",),
     "AU$": ("AUD",), "NZ$": ("NZD",), "HK$": ("HKD",), "S$": ("SGD",), "R$": ("BRL",), "MX$": ("MXN",),
@@ -36,12 +34,12 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 def all_units() -> frozenset[str]:
     """Return every spelling of a currency; words in small letters."""
-    return CODES | frozenset(SIGNS) | frozenset(_WORDS) | frozenset(_SMALL)
+    return CURRENCY_CODES | frozenset(SIGNS) | frozenset(_WORDS) | frozenset(_SMALL)
 
 
 def unit_pattern() -> str:
     """Write the regular expression of a currency: longest first, and words only as whole words."""
-    words = sorted([*CODES, *(sign for sign in SIGNS if sign[-1].isalpha())], key=len, reverse=True)
+    words = sorted([*CURRENCY_CODES, *(sign for sign in SIGNS if sign[-1].isalpha())], key=len, reverse=True)
     names = sorted([*_WORDS, *_SMALL], key=len, reverse=True)
     signs = sorted((sign for sign in SIGNS if not sign[-1].isalpha()), key=len, reverse=True)
     escaped = ["|".join(re.escape(each) for each in group) for group in (signs, words, names)]
@@ -53,4 +51,4 @@ def currencies_of(unit: str) -> tuple[str, ...]:
     unit = unit.strip().rstrip(".")
     if unit in SIGNS:
         return SIGNS[unit]
-    return (unit.upper(),) if unit.upper() in CODES else _WORDS.get(unit.casefold(), ())
+    return (unit.upper(),) if unit.upper() in CURRENCY_CODES else _WORDS.get(unit.casefold(), ())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-from trivium.extraction._currencies import CODES, currencies_of
+from trivium.extraction._currencies import currencies_of
 from trivium.extraction._dates import parse_dates
 from trivium.extraction._fields import MAX_ITEMS, Field, Kind
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, GroupEvidence, ListEvidence, Refusal
@@ -24,6 +24,7 @@ from trivium.extraction._shapes import (
     trim,
 )
 from trivium.extraction._source import SourceText
+from trivium.parsing.lowlevel import CURRENCY_CODES
 
 _ABSENT = frozenset(
     phrase
@@ -34,6 +35,7 @@ _ABSENT = frozenset(
     )
     for phrase in line.split("|")
 )
+
 _APART = 500
 """The distance beyond which two values are not of one line item."""
 
@@ -193,10 +195,10 @@ def verify_text(search: _Search, proposed: object) -> Finding:
 def _by_meaning(search: _Search, words: str) -> Evidence | None:
     """Return evidence of a code by a sign or a name of the same, and of a name by one in another language."""
     field, source, code = search.field, search.source, words.strip().upper()
-    if asks_currency(field) and code not in CODES:  # a sign, such as "€"
+    if asks_currency(field) and code not in CURRENCY_CODES:  # a sign, such as "€"
         code = next(iter(currencies_of(words)), "") or code
     names = names_asked(field, words)
-    is_code = code in names[:1] or (code in CODES and asks_currency(field))
+    is_code = code in names[:1] or (code in CURRENCY_CODES and asks_currency(field))
     if not is_code and (not names or search.find(words)):
         return None
     spans = source.words_equal(code) if is_code else []  # in these letters: not the word "de" as the country DE

@@ -346,10 +346,10 @@ class Journal:
             wanted = list[str]()
         if session_id is not None:
             wanted += [each.id for each in self.runs() if self._session_of(each.id) == session_id]
-        for each in filter(self._is_at_work, wanted):
-            raise at_work(each)
         waiting = {each.id for each in self.waiting()}
         if self._has_queues():
+            for each in filter(self._is_at_work, wanted):  # as the store does, before its queue forgets it
+                raise at_work(each)
             self._queued().forget(wanted)
         return len(self._store.forget(wanted) | waiting.intersection(wanted))
 

@@ -17,7 +17,7 @@ from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._postgres_connections import PostgresConnections, is_lost
 from trivium.journal._postgres_leases import Lease, PostgresLeases
 from trivium.journal._seals import Seal
-from trivium.journal._served import AT_WORK, FORGET_SERVED, IS_CLAIMED, LAST_SERVED
+from trivium.journal._served import ADVISORY_LOCKS, AT_WORK, FORGET_SERVED, IS_CLAIMED, LAST_SERVED
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -71,14 +71,12 @@ WITH RECURSIVE used (digest) AS (
 _MAKING: Final = 7_248_351_190_212_011
 """The advisory lock of those that create the tables."""
 
-_RUNS: Final = """
-SELECT id, root, CASE WHEN status = 'running' AND NOT EXISTS (
-    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND classid::bigint << 32 | objid::bigint = hashtextextended(current_schema() || '/trivium_run/' || id, 0)
-) THEN 'killed' ELSE status END, started, ended, why, epoch,
+_RUNS: Final = f"""
+SELECT id, root, CASE WHEN status = 'running'
+    AND hashtextextended(current_schema() || '/trivium_run/' || id, 0) NOT IN ({ADVISORY_LOCKS})
+THEN 'killed' ELSE status END, started, ended, why, epoch,
 epoch - coalesce((SELECT epoch FROM trivium_entry WHERE run = id ORDER BY seq DESC LIMIT 1), 0) FROM trivium_run
-"""
+"""  # noqa: S608 - our own text
 _ENTRIES: Final = """
 SELECT seq, kind, node, parent, name, digest, body, at, link FROM trivium_entry
 WHERE run = %s AND seq >= %s ORDER BY seq

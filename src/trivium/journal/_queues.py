@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from trivium.journal._served import ADVISORY_LOCKS
+
 if TYPE_CHECKING:
     from trivium.journal._postgres_connections import PostgresConnections
 
@@ -66,13 +68,11 @@ class WaitingRun(NamedTuple):
     at: float | None
 
 
-_WORKERS: Final = """
-SELECT id, host, pid, queues, since FROM trivium_worker WHERE EXISTS (
-    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND classid::bigint << 32 | objid::bigint = hashtextextended(current_schema() || '/trivium_worker/' || id, 0)
-) ORDER BY since
-"""
+_WORKERS: Final = f"""
+SELECT id, host, pid, queues, since FROM trivium_worker
+WHERE hashtextextended(current_schema() || '/trivium_worker/' || id, 0) IN ({ADVISORY_LOCKS} AND granted)
+ORDER BY since
+"""  # noqa: S608 - our own text
 _QUEUES: Final = """
 SELECT queue.name, count(*) FILTER (WHERE flow.status = 'DELAYED'), count(*) FILTER (WHERE flow.status = 'ENQUEUED'),
     count(*) FILTER (WHERE flow.status = 'PENDING'), max(queue.concurrency)

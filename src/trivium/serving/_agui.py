@@ -85,7 +85,6 @@ class AGUIRoutes(Routes):
         if found is not None and (not found[1] or len(found[0].log.events) > found[1]):  # else it was not decided yet
             return _Attempt(*found, run_id, await self._messages_of(found[0]))
         waiting = await self._runs.waiting_in(owner, session, is_decided=bool(resume))
-        new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
         if resume:
             if waiting is None:
                 raise nothing_waits("thread")
@@ -95,6 +94,7 @@ class AGUIRoutes(Routes):
         if waiting is not None:
             text = "the thread waits for a decision: answer each of its interrupts in resume, or cancel the run"
             raise Failure(409, "Interrupted", text)
+        new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
         said = parse_conversation([{**each, "content": _content(each.get("content"))} for each in new], "messages")
         kept = messages_added(messages, await self._runs.in_session(owner, session))
         run = await self._runs.start(

@@ -87,8 +87,7 @@ def _answers(message: JSONObject) -> dict[str, Verdict]:
 
 def _check_inputs(message: JSONObject, run: ServedRun) -> None:
     """Raise a Failure where a message has other arguments for a call that a run asks about."""
-    *_, paused = (each for each in run.log.events if each["kind"] == "paused")
-    asked = {each["key"] for each in paused["approvals"]}
+    asked = {each["key"] for each in run.log.pauses[-1]["approvals"]}
     calls = {
         each["key"]: parsed(each["arguments"]) for each in run.log.events
         if each["kind"] == "tool_call" and each["key"] in asked

@@ -27,7 +27,7 @@ async def decide_rest(
     Raises:
         Failure: these are not what waits, or it is too late; status 409.
     """
-    pauses = [each for each in run.log.events if each["kind"] == "paused"]
+    pauses = run.log.pauses
     waiting = {each.digest for each in await runs.pending(run)}
     decided = {each["digest"] for event in pauses for each in event["approvals"]} - waiting
     rest = {digest: verdict for digest, verdict in answers.items() if digest not in decided}

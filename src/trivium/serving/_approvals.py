@@ -174,7 +174,7 @@ class Approvals:
 
     async def tell(self, run: ServedRun) -> None:
         """Tell a paused run's clients what was decided and not told, as by `Journal.approve`; it is written then."""
-        *_, paused = (each for each in run.log.events if each["kind"] == "paused")
+        paused = run.log.pauses[-1]
         told = {each["digest"] for each in run.log.events[paused["seq"] :] if each["kind"] == "decided"}
         untold = {each["digest"] for each in paused["approvals"]} - told
         for digest, (at, made) in (await run_in_worker(partial(_decided_in, self._journal, run.id))).items():

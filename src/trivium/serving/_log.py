@@ -91,6 +91,11 @@ class EventLog:
         """Return whether the run has ended."""
         return bool(self.events) and self.events[-1]["kind"] in ENDS
 
+    @property
+    def pauses(self) -> list[JSONObject]:
+        """The events in which the run asked for approvals."""
+        return [each for each in self.events if each["kind"] == "paused"]
+
     # ---- writing
     def add(self, kind: str, time: float, request: RunRequest | None = None, **fields: Any) -> None:
         """Add an event of the server's own.

@@ -168,7 +168,7 @@ class ResponseRoutes(Routes):
             run = await self._runs.find(owner, f"run_{name}")
         except Failure:
             raise unknown from None
-        starts = [0, *(each["seq"] for each in run.log.events if each["kind"] == "paused")]
+        starts = [0, *(each["seq"] for each in run.log.pauses)]
         is_there = at == 1 or (at <= len(starts) and len(run.log.events) > starts[at - 1])
         if not run.request.body.get("response", {}).get("store") or not is_there:
             raise unknown

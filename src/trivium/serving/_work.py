@@ -222,7 +222,7 @@ class Work:
 
     async def _is_deleted(self, run: ServedRun) -> bool:
         """Return whether a run that has paused is gone from the journal: what it has done would be done again."""
-        if all(each["kind"] != "paused" for each in run.log.events):
+        if not run.log.pauses:
             return False
         with suppress(UnknownRunError):
             await run_in_worker(partial(self._journal.info, run.id))

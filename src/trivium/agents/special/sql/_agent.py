@@ -103,10 +103,10 @@ class SQLChatAgent(QueryAgent[T_co]):
     def describe_data(self) -> str:
         """Describe the tables, or name the tools that do."""
         kind, about = f"The database is {self.database.engine.dialect.name}.", self.config.context_descriptions
-        chosen = [each.full_name for each in self.database.tables() if about.keys() & {each.full_name, each.name}]
-        check_descriptions(about, self.database.tables(chosen, described=True), self.database.all_names())
+        named = [each.full_name for each in self.database.tables() if about.keys() & {each.full_name, each.name}]
+        tables = self.database.tables(named if self.config.use_schema_tools else None, described=True)
+        check_descriptions(about, tables, self.database.all_names())
         if not self.config.use_schema_tools:
-            tables = self.database.tables(described=True)
             text = describe_tables(tables, about)
             if self.config.use_schema_tools is False or len(text) <= self.config.max_schema_chars:
                 return f"{kind} These are its tables and columns; -> is the key that a column refers to.\n\n{text}"

@@ -173,7 +173,7 @@ class ReadOnlyDatabase:
                 known = ", ".join(each.full_name for each in found[:50])
                 raise QueryError(f"there is no table {', '.join(unknown)}; there are {known}", str(self))
             found = [by_name[each.lower()] for each in names]
-        if not described:
+        if not (described and found):
             return found
         with self._connection() as connection, self._database_says():
             return read_columns(connection, found)
