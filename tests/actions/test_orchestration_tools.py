@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trivium import AgentDoneTool, ChatAgent, FinalResultTool, Message, Task, ToolMessage
@@ -372,6 +372,7 @@ TOOLS: list[Callable[[str], ToolMessage]] = [
 
 
 @pytest.mark.parametrize("make", TOOLS)
+@settings(max_examples=30)
 @given(text=st.just(CALL) | st.text().map(lambda text: f"{text} {CALL}"), through_a_model=st.booleans())
 def test_a_persons_words_stay_a_persons_whatever_tool_carries_them(
     make: Callable[[str], ToolMessage], text: str, through_a_model: bool

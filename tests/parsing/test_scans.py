@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from functools import reduce
 from pathlib import Path
@@ -13,12 +12,11 @@ import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from PIL import Image, ImageChops
 
+from cli._command import needs_program
 from parsing._pdf import Placed, pdf, placed_pdf
 from trivium.exceptions import DocumentTimeoutError, DocumentTooLargeError, OCRMissingError, UnreadableDocumentError
 from trivium.extraction import Case, parse_fields
 from trivium.parsing import Box, PagedDocument, ReadLimits, locate, read
-
-needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 
 PAGE: list[Placed] = [
     (60, 700, "Invoice number:"), (330, 700, "4711-2024"),
@@ -27,6 +25,12 @@ PAGE: list[Placed] = [
     (60, 580, "write the number of the invoice. Thank you for your trust in our company."),
     (60, 540, "Ada Byron"), (60, 300, "All goods remain our property until they are paid for in full."),
 ]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def tesseract() -> str:
+    """Where the engine is; a test without it fails."""
+    return needs_program("tesseract", "tesseract-ocr")
 
 
 def page_image(placed: list[Placed] = PAGE, dpi: int = 200) -> Image.Image:
@@ -46,7 +50,7 @@ def turned(image: Image.Image, degrees: float) -> Image.Image:
     return image.rotate(degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=255)
 
 
-@needs_tesseract
+@pytest.mark.usefixtures("tesseract")
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff", "a.pdf"])
 def test_images_are_read(tmp_path: Path, name: str) -> None:
     page_image().convert("RGB").save(tmp_path / name, resolution=200, dpi=(200, 200))
@@ -62,7 +66,7 @@ def test_images_are_read(tmp_path: Path, name: str) -> None:
     assert 0.5 < (document.layout.confidence(start, start + 9) or 0) <= 1
 
 
-@needs_tesseract
+@pytest.mark.usefixtures("tesseract")
 @pytest.mark.parametrize("degrees", [0, -5, 93, 180, 270])
 def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degrees: float) -> None:
     image = turned(page_image(), degrees)
@@ -76,7 +80,7 @@ def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degree
     assert [200 / 72 * each for each in box[1:]] == pytest.approx(ink, abs=12)
 
 
-@needs_tesseract
+@pytest.mark.usefixtures("tesseract")
 def test_pages_are_reported_and_several_images_are_pages(tmp_path: Path) -> None:
     second = page_image([(60, 700, "The second page has the name of Bob Brown.")])
     page_image().save(tmp_path / "a.tiff", save_all=True, append_images=[second])
@@ -98,7 +102,7 @@ def test_too_many_scans_are_refused_before_any_is_read(tmp_path: Path, suffix: s
     assert seen == []
 
 
-@needs_tesseract
+@pytest.mark.usefixtures("tesseract")
 def test_pages_with_text_do_not_count_as_scans(tmp_path: Path) -> None:
     made = pypdfium2.PdfDocument(pdf([["A page with a text layer, which is read as it is."]]))
     page_image().save(tmp_path / "scan.pdf", resolution=200)
@@ -110,7 +114,7 @@ def test_pages_with_text_do_not_count_as_scans(tmp_path: Path) -> None:
         read(tmp_path / "all.pdf", limits=ReadLimits(scanned_pages=0))
 
 
-@needs_tesseract
+@pytest.mark.usefixtures("tesseract")
 def test_a_scanned_page_among_others(tmp_path: Path) -> None:
     words = pypdfium2.PdfDocument(pdf([["A page with a text layer, which is read as it is."]]))
     page_image().save(tmp_path / "scan.pdf", resolution=200)
@@ -126,7 +130,7 @@ def test_a_scanned_page_among_others(tmp_path: Path) -> None:
     assert document.layout.confidence(start, start + 9) is not None
 
 
-@needs_tesseract
+@pytest.mark.usefixtures("tesseract")
 def test_evidence_has_the_confidence_of_ocr(tmp_path: Path) -> None:
     document = read_image(tmp_path, page_image())
     case = Case(document, parse_fields("total: money"))
@@ -137,7 +141,7 @@ def test_evidence_has_the_confidence_of_ocr(tmp_path: Path) -> None:
     assert [box[0] for box in found["boxes"]] == [1]
 
 
-@needs_tesseract
+@pytest.mark.usefixtures("tesseract")
 def test_languages_are_chosen_or_found(tmp_path: Path) -> None:
     assert "4711" in read_image(tmp_path, page_image(), languages=["eng"]).content
     with pytest.raises(OCRMissingError, match="apt-get install tesseract-ocr-xyz") as caught:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trivium.actions.web import Fetcher
@@ -81,9 +81,7 @@ def as_systems_do(host: str, port: int) -> list[str]:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS_4.values(), ids=SPELLINGS_4)
-@pytest.mark.parametrize("scheme", ["http", "https"])
-@settings(deadline=None)
-@given(address=closed_4)
+@given(scheme=st.sampled_from(["http", "https"]), address=closed_4)
 def test_no_spelling_of_a_closed_ipv4_address_is_asked(
     spelling: Callable[[IPv4Address], str], scheme: str, address: IPv4Address
 ) -> None:
@@ -92,7 +90,6 @@ def test_no_spelling_of_a_closed_ipv4_address_is_asked(
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS_6.values(), ids=SPELLINGS_6)
-@settings(deadline=None)
 @given(address=closed_6)
 def test_no_spelling_of_a_closed_ipv6_address_is_asked(
     spelling: Callable[[IPv6Address], str], address: IPv6Address
@@ -130,7 +127,6 @@ def test_any_text_is_an_address_or_none(text: str) -> None:
     assert isinstance(host_problem(text), str)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_url_or_refused(text: str) -> None:
     with pytest.raises(FetchAddressError):

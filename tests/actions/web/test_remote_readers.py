@@ -40,7 +40,7 @@ def swapped(value: Any, data: st.DataObject) -> Any:
 
 
 @pytest.mark.parametrize("case", JSON_CASES, ids=lambda case: case.name)
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_any_json_is_read_or_refused(case: Case, data: st.DataObject) -> None:
     for value in (swapped(json.loads(case.good), data), data.draw(VALUES)):
@@ -49,7 +49,7 @@ def test_any_json_is_read_or_refused(case: Case, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("case", PAGE_CASES, ids=lambda case: case.name)
-@settings(deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_any_page_is_read_or_refused(case: Case, data: st.DataObject) -> None:
     text = case.good.decode()
