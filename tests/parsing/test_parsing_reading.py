@@ -7,6 +7,7 @@ import gzip
 import io
 import logging
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -362,6 +363,47 @@ def test_what_is_probably_no_western_text_is_told(
     told = [record.getMessage() for record in caplog.records]
     assert [each.rpartition("/")[2].partition(":")[0] for each in told] == (["a.txt", "long.txt"] if is_told else [])
     assert is_told or found == text
+
+
+LEASES = {
+    "cp1251": "Договор аренды. Арендатор обязуется вносить плату не позднее пятого числа каждого месяца.",
+    "iso8859-5": "Договор аренды. Арендатор обязуется вносить плату не позднее пятого числа каждого месяца.",
+    "cp1253": "Συμβόλαιο ενοικίασης. Ο ενοικιαστής υποχρεούται να καταβάλλει το μίσθωμα κάθε μήνα.",
+    "cp1256": "عقد إيجار. يلتزم المستأجر بدفع الإيجار قبل اليوم الخامس من كل شهر.",
+    "cp932": "賃貸借契約書。賃借人は毎月五日までに家賃を支払うものとする。敷金は二か月分です。",
+    "euc-jp": "賃貸借契約書。賃借人は毎月五日までに家賃を支払うものとする。敷金は二か月分です。",
+    "gb18030": "租赁合同。承租人应于每月五日前支付租金。押金为两个月租金。",
+    "euc-kr": "임대차 계약서. 임차인은 매월 5일까지 임대료를 지급하여야 한다. 보증금은 두 달치이다.",
+    "cp874": "สัญญาเช่า ผู้เช่าต้องชำระค่าเช่าภายในวันที่ห้าของทุกเดือน",
+}
+
+
+@pytest.mark.parametrize(("encoding", "text"), LEASES.items())
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.html"])
+def test_an_encoding_that_nobody_declares_is_guessed_and_the_guess_is_told(
+    tmp_path: Path, name: str, encoding: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / name).write_bytes(f"{text}\n".encode(encoding))
+    with caplog.at_level("WARNING", "trivium.parsing"):
+        assert read(tmp_path / name).content.strip() == text
+    [told] = [record.getMessage() for record in caplog.records]
+    assert re.search(rf"{name}: it is read as \w+, which is a guess: save it as UTF-8$", told)
+
+
+@pytest.mark.parametrize(("encoding", "text"), LEASES.items())
+def test_a_long_text_is_guessed_by_its_beginning(encoding: str, text: str) -> None:
+    data = io.BytesIO(f"{text}\n".encode(encoding) * 40_000)
+    assert "".join(part.content for part in read_parts(data, "long.txt")) == f"{text}\n" * 40_000
+
+
+def test_a_guess_needs_charset_normalizer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    (tmp_path / "a.txt").write_bytes(LEASES["cp1251"].encode("cp1251"))
+    with caplog.at_level("WARNING", "trivium.parsing"):
+        assert read(tmp_path / "a.txt").content.startswith("Äîãîâîð àðåíäû")
+    assert "read as Western text, but seems to be none" in caplog.text
 
 
 @pytest.mark.parametrize("path", ["https://example.com/x.html", Path("https://example.com/x.html")])

@@ -81,7 +81,7 @@ def is_improbable(data: bytes) -> bool:
     >>> is_improbable("Привет, мир".encode("cp1251")), is_improbable("größere Gerät".encode("cp1252"))
     (True, False)
     """
-    sample = data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE] if len(data) > _SAMPLE else data
+    sample = _sample(data)
     if any(sample.startswith(mark) for mark, _ in _BOMS) or not _is_western(sample.decode("utf-8", "surrogateescape")):
         return False
     rows = [(row, len(row.translate(None, _NO_LETTERS))) for row in _BEYOND_ASCII.findall(sample)]
@@ -92,6 +92,32 @@ def is_improbable(data: bytes) -> bool:
     # Two words, or a line of Chinese or Japanese, in which other signs are halves of letters.
     is_text = len(dict(words)) > 1 or any(len(row) > letters for row, letters in words)
     return is_text and 2 * sum(letters for _, letters in words) > sum(letters for _, letters in rows)
+
+
+def guess_charset(data: bytes) -> str | None:
+    """Return the encoding that a text of no declared one is probably in, by how often its letters follow each other.
+
+    Args:
+        data: the text, one that `is_improbable` tells.
+
+    Returns:
+        its name; None where the text is too short to tell, or without the package `charset-normalizer`.
+
+    >>> guess_charset("Арендатор вносит плату не позднее пятого числа каждого месяца.".encode("cp1251"))
+    'cp1251'
+    """
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:
+        return None
+    best = from_bytes(_sample(data)).best()
+    # "Latin Extended-A" and the like: it found no other letters than those that were taken for improbable.
+    scripts = {each.partition(" ")[0] for each in best.alphabets} - {"Basic", "Control"} if best else ()
+    return best.encoding if best and any(not each.startswith("Latin") for each in scripts) else None
+
+
+def _sample(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE] if len(data) > _SAMPLE else data
 
 
 def _is_western(text: str) -> bool:

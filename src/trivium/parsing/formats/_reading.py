@@ -13,16 +13,15 @@ from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableD
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
-from trivium.parsing.formats._decoding import is_improbable
+from trivium.parsing.formats._decoding import guess_charset, is_improbable
 from trivium.parsing.formats._formats import IMAGE_MAGIC, Original, Scanning, escape_unprintable, suffix_of
 from trivium.parsing.formats._html import declared_charset
-from trivium.parsing.formats._media_types import EMAIL, PDF
+from trivium.parsing.formats._media_types import EMAIL
 from trivium.parsing.formats._parsers import parse_original
 from trivium.schema import DocMetaData, Document
 from trivium.schema.lowlevel import checked
 
 _logger = getLogger("trivium.parsing")
-_OTHER_CHARSETS = frozenset([EMAIL, PDF])
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
 _FOREIGN = (b"PK\x03\x04", b"\x1f\x8b", *IMAGE_MAGIC)
 
@@ -89,12 +88,16 @@ def read(
 def read_original(original: Original, limits: ReadLimits | None = None) -> Document:
     """Read the text of a file whose bytes are in memory; see `read`."""
     data = original.data
-    if len(data) > _IN_PLACE or data.startswith(_FOREIGN) or b"%PDF-" in data[:1024]:
+    is_text = not data.startswith(_FOREIGN) and b"%PDF-" not in data[:1024]
+    told = original.charset is not None or not is_text or declared_charset(data) is not None or not is_improbable(data)
+    guess = None if told else guess_charset(data)
+    original = original._replace(charset=original.charset or guess)
+    if len(data) > _IN_PLACE or not is_text:
         kind, parsed = read_apart(original, limits or ReadLimits())
     else:
         kind, parsed = parse_original(original)
-    if original.charset is None and kind not in _OTHER_CHARSETS and not data.startswith(_FOREIGN):
-        warn_of_encoding(data, original.source)
+    if not told and kind != EMAIL:  # whose parts each have their own
+        warn_of_encoding(guess, original.source)
     metadata = DocMetaData(source=original.source, media_type=kind, pages=parsed.pages, source_lines=parsed.lines)
     metadata.headings = parsed.headings
     metadata.title = parsed.title or metadata.title
@@ -104,12 +107,13 @@ def read_original(original: Original, limits: ReadLimits | None = None) -> Docum
     return Document(content=parsed.text, metadata=metadata)
 
 
-def warn_of_encoding(data: bytes, source: str) -> None:
-    """Log a warning where a text is decoded as Western and is probably something else."""
-    if declared_charset(data) is None and is_improbable(data):
-        _logger.warning(
-            "%s: it is read as Western text, but seems to be none: save it as UTF-8", escape_unprintable(source)
-        )
+def warn_of_encoding(guess: str | None, source: str) -> None:
+    """Log that the encoding of a text, which seems to be neither UTF-8 nor Western, is guessed, or is not known."""
+    name = escape_unprintable(source)
+    if guess is None:
+        _logger.warning("%s: it is read as Western text, but seems to be none: save it as UTF-8", name)
+    else:
+        _logger.warning("%s: it is read as %s, which is a guess: save it as UTF-8", name, guess)
 
 
 def opening_error(error: OSError | ValueError, source: str) -> DocumentError:

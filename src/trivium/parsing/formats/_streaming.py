@@ -9,7 +9,7 @@ from io import StringIO
 from typing import IO
 
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
-from trivium.parsing.formats._decoding import decode, tidy
+from trivium.parsing.formats._decoding import decode, guess_charset, is_improbable, tidy
 from trivium.parsing.formats._formats import Original, detect_media_type, suffix_of
 from trivium.parsing.formats._json_text import decode_escapes
 from trivium.parsing.formats._lines import LinePairs, join_lines
@@ -101,11 +101,13 @@ def _tables(texts: Iterable[str], separator: str | None) -> Iterator[tuple[str, 
 
 def _texts(file: IO[bytes], head: bytes, source: str) -> Iterator[str]:
     """Return the text in pieces of about the size of a part, which end with a line if one ends in them."""
-    wide = next((name for mark, name in _WIDE if head.startswith(mark)), None)
-    if wide is not None:
-        yield from map(tidy, decode_wide(file, head, source, wide))
+    other = next((name for mark, name in _WIDE if head.startswith(mark)), None)
+    if other is None and is_improbable(head):
+        other = guess_charset(head)
+        warn_of_encoding(other, source)
+    if other is not None:
+        yield from map(tidy, decode_other(file, head, source, other))
         return
-    warn_of_encoding(head, source)
     held = head
     while held:
         cut = len(held) if len(held) < _PART else cut_offset(held)
@@ -113,8 +115,8 @@ def _texts(file: IO[bytes], head: bytes, source: str) -> Iterator[str]:
         held = held[cut:] + _read(file, _PART - len(held) + cut, source)
 
 
-def decode_wide(file: IO[bytes], head: bytes, source: str, encoding: str) -> Iterator[str]:
-    """Decode UTF-16 or UTF-32 piece by piece; `head` is the part of the file that is read already."""
+def decode_other(file: IO[bytes], head: bytes, source: str, encoding: str) -> Iterator[str]:
+    """Decode another encoding than UTF-8 piece by piece; `head` is the part of the file that is read already."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     held, block = "", head
     while block:
