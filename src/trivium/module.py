@@ -60,6 +60,7 @@ from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
 
 if TYPE_CHECKING:
+    from trivium.commander.lowlevel import SessionLocks
     from trivium.journal import Journal
 
 __all__ = ["CALLER", "OPTIONS", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "call_node", "overridable"]
@@ -118,6 +119,7 @@ class Module:
     name: str = "Module"
     description: str = ""
     _memory: MemoryManager | None = None
+    _locks: SessionLocks | None = None  # by which calls of a session take turns that have no memory with such locks
     approve: Callable[[Any], Any] | None = None
     policy: Policy | None = None
     overridden: ClassVar[frozenset[str]] = frozenset()
@@ -239,18 +241,18 @@ class Module:
 
     # ---- the call, written once
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        memory, session_id = self._memory, node.scope.session_id
+        locks, session_id = self._locks if (memory := self._memory) is None else memory.locks, node.scope.session_id
         with node:
             messages = [_to_message(each) for each in message if each is not None]
             try:
-                if memory is not None and (released := memory.locks.acquire(session_id, node)) is not None:
+                if locks is not None and (released := locks.acquire(session_id, node)) is not None:
                     await wait(event=released)
                 if (journal := node.scope.journal) is None:
                     return await self._answer(node, messages, kwargs)
                 return await journal.call(node, messages, partial(self._answer, node, messages, kwargs), self)
             finally:
-                if memory is not None:
-                    memory.locks.release(session_id, node)
+                if locks is not None:
+                    locks.release(session_id, node)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         session_id = node.scope.session_id

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+import copy
+from collections.abc import Coroutine, Iterable, MutableMapping, MutableSequence, MutableSet, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
@@ -238,8 +239,15 @@ class ChatAgent(Agent[T_co]):
         return cast("ChatAgent[R]", super().__getitem__(output_type))
 
     def clone(self, i: int = 0) -> Self:
-        """Return the same agent once more, called `name-i`: what never changes is shared, all else is its own."""
+        """Return the same agent once more, called `name-i`, with conversations and tools of its own.
+
+        Lists, dicts and sets that a subclass keeps as attributes are copied, with the same items; all else, such as a
+        connection or another agent, is shared: `_clone_extra_state` may change that.
+        """
         new = self.copied()
+        for name, value in vars(self).items():
+            if isinstance(value, MutableSequence | MutableMapping | MutableSet):
+                setattr(new, name, copy.copy(cast("Any", value)))
         new.own_callbacks = None
         named = BaseModel.model_copy(self.config, update={"name": f"{self.name}-{i}"})  # unchecked, as above
         new.config = cast("ChatAgentConfig", named)
