@@ -242,11 +242,13 @@ def test_the_parts_grow_to_the_whole(pieces: list[str]) -> None:
     assert all(after.startswith(before) for before, after in pairwise(texts))
 
 
-class Growing(BaseLLM):
-    async def stream_chat(self, inputs: Any, **kwargs: Any) -> Any:
-        for length in range(1, 6):
+class Growing:
+    name = "growing"
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        for _ in range(5):
             await asyncio.sleep(0.01)
-            yield ModelStatusCode.STREAM_ING, "x" * length, None
+            yield "x"
 
 
 def test_an_answer_that_is_left_at_the_end_of_the_program_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
@@ -257,7 +259,7 @@ def test_an_answer_that_is_left_at_the_end_of_the_program_is_no_error(caplog: py
         return ""
 
     async def main() -> None:
-        agent = AsyncStreamingAgent(Growing("x"))
+        agent = AsyncStreamingAgent(Growing())
         assert await first(agent) == "xx"
         assert await asyncio.wait_for(first(agent), 30) == "xx"
 
