@@ -19,6 +19,7 @@ from contextlib import aclosing
 from functools import partial
 from itertools import count
 from logging import DEBUG
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from typing_extensions import TypeVar
@@ -396,11 +397,9 @@ class Module:
             ValueError: an entry is no message; nothing is loaded.
         """
         memories = dict(self._memories())
-        missing = [key for key in memories if key not in state]
-        if missing:
+        if missing := [key for key in memories if key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
-        extra = [key for key in state if key not in memories]
-        if extra:
+        if extra := [key for key in state if key not in memories]:
             warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=2)
         loaded = {key: Memory.read(state[key] or []) for key in memories}
         for key, manager in memories.items():
@@ -425,6 +424,7 @@ class Module:
         """Return the first line of `repr`."""
         return f"name={self.name!r}" if self.name else ""
 
+    @recursive_repr()
     def __repr__(self) -> str:
         shown = ((name, child) for name, child in self.named_children() if child._in_repr)
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in shown]
