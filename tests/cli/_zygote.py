@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 from atexit import _run_exitfuncs, register  # pyright: ignore[reportPrivateUsage]  # as the interpreter's end does
@@ -140,7 +141,6 @@ def started_zygote() -> str:
 
 def _serve() -> None:
     import importlib
-    import tempfile
 
     import typer.main
 
@@ -201,6 +201,7 @@ def _become(wanted: dict[str, Any], streams: list[int]) -> None:
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
+    tempfile.tempdir = None  # which that of the tests is not
     program, *arguments = wanted["program"]
     is_unbuffered = arguments[:1] == ["-u"]
     sys.stdin = sys.__stdin__ = os.fdopen(0, encoding=sys.stdin.encoding, errors=sys.stdin.errors, closefd=False)
