@@ -98,7 +98,7 @@ def test_a_failing_item_is_treated_as_here(cluster: Any):
 def test_a_batch_that_is_done_repeats_nothing(cluster: Any, url: str):
     journal, asked = Journal(url), [str(number) for number in range(6)]
     first = run_batch_tasks(office(url, 0.0), asked, sequential=False, on="ray", run_id="all", journal=journal)
-    again = run_batch_tasks(office(url, 0.0), asked, sequential=False, on="ray", run_id="all", journal=journal)
+    again = run_batch_tasks(office(url, 0.0), asked, on="ray", run_id="all", journal=journal)
     assert [text_of(each) for each in again] == [text_of(each) for each in first]
     run_ids = [f"all-{each}" for each in asked]
     assert broken_promises(url, journal, run_ids) == []
@@ -226,7 +226,7 @@ def test_the_same_from_async_code_with_tasks_of_their_own(cluster: Any):
         return shouter(ScriptedModel([f"DONE {number}"]))
 
     async def main() -> tuple[list[str], list[str]]:
-        one = run_batch_tasks_async(shouter(), "ab", output_map=text_of, sequential=False, on="ray")
+        one = run_batch_tasks_async(shouter(), "ab", output_map=text_of, on="ray")
         other = run_batch_task_gen_async(make, "ab", output_map=text_of, on="ray")
         return await one, await other
 
