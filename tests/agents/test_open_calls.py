@@ -259,3 +259,15 @@ def test_a_call_that_was_answered_by_what_its_handler_said_has_no_second_result(
     asyncio.run(task.run_async("go")) if is_async else task.run("go")
     assert [fault for request in model.requests for fault in refused(request.messages)] == []
     assert [(each["role"], each["content"]) for each in model.requests[-1].messages[3:]] == told
+
+
+@pytest.mark.parametrize(
+    "text", ['{"request": "add", "a": 1, "b": 2}', '{"request": "note", "x": 1} {"request": "zzz"}']
+)
+def test_the_result_of_a_call_in_the_text_is_text(text: str):
+    model = ScriptedModel([text, "three"])
+    agent = ChatAgent(ChatAgentConfig(llm=model, use_tools=True), tools=[add, Note])
+    agent.llm_response("go")
+    told = model.requests[-1].messages[3:]
+    assert [each["role"] for each in told] == ["user"]
+    assert told[0]["content"].startswith(("3", "error: not run"))

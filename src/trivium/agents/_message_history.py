@@ -35,7 +35,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
         memory = self._agent.current_memory()
         if memory is not None and at:
             return _Entry.of(memory.messages[at - 1], memory, self._agent)
-        told = Message(content=str(self._agent.instruction() or ""), entity=Entity.SYSTEM)
+        told = Message(content=str(self._agent.instruction() or ""), sender=Entity.SYSTEM.value, entity=Entity.SYSTEM)
         return _Entry.of(told, memory, self._agent)
 
     def __len__(self) -> int:
@@ -125,10 +125,11 @@ class _Entry(LLMMessage):  # noqa: PLW1641 - as other models, it has no hash
     def __setattr__(self, name: str, value: Any) -> None:
         if name in LLMMessage.model_fields and (memory := self._memory) is not None:
             at = next((at for at, each in enumerate(memory.messages) if each is self._of), None)
-            if self.role is Role.SYSTEM if at is None else name != "content":
-                way = "history[i] = history[i].model_copy(update={…}), or agent.system_message = … for the first"
-                raise ConfigurationError(f"the {name} of this entry of a history cannot be set: write {way}")
-            if at is not None:  # else it was forgotten meanwhile
+            if name != "content":
+                raise ConfigurationError(
+                    f"an entry's {name} cannot be set: history[i] = history[i].model_copy(update={{…}})"
+                )
+            if at is not None:  # else it was forgotten meanwhile, or is the system message
                 memory.edit(at, value)
         super().__setattr__(name, value)
 

@@ -120,7 +120,7 @@ class Memory:
         """
         recent_n = self.recent_n if recent_n is None else recent_n
         start = slice(-recent_n, None).indices(len(self))[0] if recent_n else 0
-        while 0 < start < len(self) and self.messages[start].tool_call_id is not None:
+        while 0 < start < len(self) and self.messages[start].tool_call_id:
             start -= 1
         messages = self.messages[start:]
         if filter_func is None:

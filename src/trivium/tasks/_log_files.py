@@ -141,7 +141,7 @@ class RunLog:
     def _note(self, at: str, task: str, kind: str, text: str) -> None:
         self.write(Response(task, kind, None), at, note=text)
 
-    def write(self, response: Response, at: str = "", is_given: bool = False, note: str = "") -> None:
+    def write(self, response: Response, at: str = "", is_given: bool = False, note: str | None = None) -> None:
         """Write one response, or a note, into each file."""
         entry = Entry(at or token_hex(4), _now(), response, is_given, note)
         for render, write in self._writers:

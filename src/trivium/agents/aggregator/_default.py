@@ -58,7 +58,7 @@ class DefaultAggregator:
         for message in told:
             self.append(found, message, name)
         role = found[-1]["role"] if found else ""
-        if memory and role not in ("user", "tool") and memory.messages[-1].tool_call_id is not None:
+        if memory and role not in ("user", "tool") and memory.messages[-1].tool_call_id:
             self.append(found, memory.messages[-1].replace(tool_call_id=None), name)  # it is what the agent is asked
         elif found and role != "user":
             _close_calls(found, _open_calls(found))
@@ -80,7 +80,8 @@ class DefaultAggregator:
         before = last.get("role")
         waiting = _open_calls(found) if before == "tool" or "tool_calls" in last else ()
         if entry["role"] == "tool" and entry["tool_call_id"] not in waiting:
-            if not any(call["id"] == entry["tool_call_id"] for each in found for call in each.get("tool_calls") or ()):
+            key = entry["tool_call_id"]  # "" of a call in the text, whose result is text too
+            if key and not any(call["id"] == key for each in found for call in each.get("tool_calls") or ()):
                 return
             entry = {"role": "user", "content": entry["content"]}
         role, is_text = entry["role"], isinstance(entry["content"], str)
