@@ -126,9 +126,7 @@ class _Entry(LLMMessage):  # noqa: PLW1641 - as other models, it has no hash
         if name in LLMMessage.model_fields and (memory := self._memory) is not None:
             at = next((at for at, each in enumerate(memory.messages) if each is self._of), None)
             if name != "content":
-                raise ConfigurationError(
-                    f"an entry's {name} cannot be set: history[i] = history[i].model_copy(update={{…}})"
-                )
+                raise ConfigurationError(f"an entry's {name} cannot be set: history[i] = entry.model_copy(update=…)")
             if at is not None:  # else it was forgotten meanwhile, or is the system message
                 memory.edit(at, value)
         super().__setattr__(name, value)
