@@ -24,17 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from typing_extensions import TypeVar
 
-from trivium.commander import (
-    CallNode,
-    Event,
-    Limits,
-    Listener,
-    driver_neutral,
-    invoke,
-    iterate,
-    this_session,
-    wait,
-)
+from trivium.commander import CallNode, Event, Limits, Listener, driver_neutral, invoke, iterate, this_session, wait
 from trivium.commander.lowlevel import (
     AsyncStream,
     Stream,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Coroutine, Iterable, MutableMapping, MutableSequence, MutableSet, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
@@ -21,7 +22,7 @@ from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
 from trivium.policies import NOTHING
 from trivium.schema import Entity, LLMMessage, Message, Role
-from trivium.schema.lowlevel import check_arguments
+from trivium.schema.lowlevel import check_arguments, linked
 
 if TYPE_CHECKING:
     from trivium.agents._message_history import MessageHistory
@@ -136,6 +137,8 @@ class ChatAgent(Agent[T_co]):
         ):
             self.init_message_history()
         super()._remember(node, messages)
+        for each in messages:
+            (each.__pydantic_private__ or linked(each)).setdefault("made", datetime.now(UTC))
 
     def _begins(self) -> bool:
         memory = self.current_memory()
@@ -168,7 +171,7 @@ class ChatAgent(Agent[T_co]):
     @property
     def task_messages(self) -> list[LLMMessage]:
         """The messages with which every conversation begins: the system's, and the user's if one is set."""
-        first = [self.message_history.system_entry()]
+        first = [self.message_history.entry(0)]
         return [*first, LLMMessage(role=Role.USER, content=self.user_message)] if self.user_message else first
 
     def set_system_message(self, msg: str) -> None:
