@@ -120,8 +120,8 @@ def _check_chat_message(message: Any) -> dict[str, Any]:
         kind = type(message).__name__
         raise ArgumentTypeError(f"a system instruction is text or chat messages, not {kind}", "template")
     found = dict(cast("Mapping[str, Any]", message))
-    for key in [each for each in ("role", "content") if each not in found]:
-        raise MissingEntryError(f"a chat message of the system instruction lacks '{key}'", (key,))
+    if missing := [each for each in ("role", "content") if each not in found]:
+        raise MissingEntryError(f"a chat message of the system instruction lacks '{missing[0]}'", (missing[0],))
     return found
 
 
