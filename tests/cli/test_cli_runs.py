@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from _disks import mounted
 from trivium import Agent
 from trivium.exceptions import ProviderConnectionError, RunPausedError
 from trivium.journal import Journal, ask_later
@@ -212,3 +217,30 @@ def test_what_is_wrong_is_told_on_one_line(failed: Command, arguments: list[str]
     assert said in ended.error
     assert [each["run"] for each in failed("runs", "--json").records] == ["order-17"]
     assert not (failed.folder / "other.db").exists()
+
+
+def test_what_is_left_of_a_forgotten_run_beside_a_reader_is_told(failed: Command):
+    with closing(sqlite3.connect("runs.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM run").fetchall()
+        status, _, err = failed("forget", "order-17")
+        assert (status, err.splitlines()[0]) == (3, "1 run is deleted")
+        assert "still stands in" in err
+        assert "runs.db-wal, as another program reads the journal: it goes when all" in err
+    assert not any(b"Oslo" in each.read_bytes() for each in Path().glob("runs.db*"))
+
+
+def test_a_journal_on_a_disk_that_can_only_be_read_is_shown(failed: Command):
+    folder, disk = failed.folder, failed.folder / "disk"
+    with mounted(disk, "4m"):
+        shutil.copyfile(folder / "runs.db", disk / "runs.db")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        there = ("--journal", "disk/runs.db")
+        assert "failed" in failed("runs", *there).out
+        assert "tool:look" in failed("show", "order-17", *there).out
+        assert failed("diff", "order-17", "order-17", *there).status == 0
+        assert "the line is dead" in failed("replay", "order-17", "agents:buyer", *there).err
+        for words in (["resume", "order-17", "agents:buyer"], ["forget", "order-17"], ["fork", "order-17"]):
+            status, _, err = failed(*words, *there)
+            assert (status, err.count("\n")) == (1, 1)
+            assert "give this user the right to write the file and its folder" in err

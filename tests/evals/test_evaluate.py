@@ -117,6 +117,19 @@ def test_answers_are_scored_again_without_a_model_or_an_agent(journal: Journal) 
         rescore(Dataset(FEW, [exact]), "second", journal)
 
 
+def test_errors_without_a_text_are_named_by_their_class(journal: Journal) -> None:
+    class Weird(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def failing(*_: object) -> Any:
+        raise Weird
+
+    for agent, scorer, place in ((calculator([]), failing, "failing"), (Agent(ScriptedModel(failing)), exact, "run")):
+        report = evaluate(agent, Dataset(FEW[:1], [scorer]), place, journal)
+        assert report.results[0].errors[place].startswith("Weird (failing, line ")
+
+
 def test_an_agent_that_was_changed_is_another_experiment(journal: Journal) -> None:
     dataset = Dataset(CASES[:40], [exact])
     evaluate(calculator([]), dataset, "first", journal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -87,6 +88,38 @@ def test_a_disk_that_can_only_be_read_is_told(tmp_path: Path):
             step("one", lambda: 1)
         assert {run.id for run in journal.runs()} == {"a", "b"}
         journal.close()
+
+
+@pytest.mark.parametrize("left", ["", "-wal", "-wal -shm"])
+def test_a_journal_that_can_only_be_read_is_read(tmp_path: Path, left: str):
+    """A copy; with the log that a killed process has left, if SQLite has its index too."""
+    path = tmp_path / "runs.db"
+    journal = Journal(path)
+    for run_id in ("a", "b"):
+        with journal.run(run_id):
+            step("one", lambda: 1)
+    if not left:
+        journal.close()
+    with mounted(tmp_path / "disk", "4m") as disk:
+        for each in ("", *left.split()):
+            shutil.copyfile(f"{path}{each}", disk / f"runs.db{each}")
+        journal.close()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        copied = Journal(disk / "runs.db")
+        if left == "-wal":
+            with pytest.raises(JournalError, match="or copy it, with the -wal beside it"):
+                copied.runs()
+            return
+        assert {each.id for each in copied.runs()} == {"a", "b"}
+        first, second = copied.view("a"), copied.view("b")
+        assert [each.status for each in first.tree().walk()] == ["done", "done"]
+        assert first.diff(second) is None
+        with first.as_journal().run("a"):
+            assert step("one", lambda: 2) == 1
+        for change in (lambda: copied.forget("a"), lambda: first.fork("c"), copied.run("a").__enter__):
+            with pytest.raises(JournalError, match="the right to write"):
+                change()
+        copied.close()
 
 
 @pytest.mark.parametrize("content", ["3", '{"a": 1}', "x" * 5000])

@@ -91,6 +91,23 @@ def test_errors_come_back_with_what_they_carry_and_others_by_their_name():
     assert str(codec.load_error(codec.dump_error(Mute()))) == "Mute"
 
 
+def test_groups_of_errors_come_back_with_their_members():
+    class Full(Exception):
+        def __new__(cls, what: str, *_: object) -> Full:
+            return super().__new__(cls, what)
+
+    codec = Codec(Full)
+    inner = ExceptionGroup("inner", [KeyError("x"), Full("why")])
+    outer: Any = codec.load_error(codec.dump_error(ExceptionGroup("outer", [ToolError("no", "pay"), inner])))
+    assert (type(outer), outer.message) == (ExceptionGroup, "outer")
+    first, second = outer.exceptions
+    assert (type(first), first.tool, type(second), second.message) == (ToolError, "pay", ExceptionGroup, "inner")
+    assert [repr(each) for each in second.exceptions] == [
+        "KeyError('x')",
+        "RecordedError('why')",
+    ]  # it has no empty one
+
+
 def test_a_name_that_is_no_text_is_an_error_of_its_own_and_an_error_with_it_stays_itself(place: Place):
     half, journal = "a\ud800", place.journal()
     with pytest.raises(JournalError, match="is no valid text"), journal.run(half):

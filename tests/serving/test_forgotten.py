@@ -28,8 +28,9 @@ from serving._served import (
 )
 from trivium import Agent
 from trivium.actions import tool
+from trivium.cli._runs import forget_runs
 from trivium.commander.lowlevel import run_in_worker
-from trivium.exceptions import RunAliveError
+from trivium.exceptions import RunAliveError, UnknownRunError
 from trivium.journal import Journal
 from trivium.serving._approvals import Approvals
 from trivium.serving._log import first_event
@@ -133,6 +134,27 @@ def test_a_run_at_work_is_not_forgotten(journal: str):
         assert client.get(f"/runs/{run}").status_code == 404
 
 
+def test_a_run_that_waits_for_its_turn_is_cancelled_before_it_is_forgotten(journal: str, capsys: Any):
+    with serving(make_waiting_shop(), journal=journal) as client, closing(Journal(journal)) as other:
+        first = start(client, "wait", session_id="s")
+        follow(client, first, until='"delta"')
+        run = start(client, "my secret is 4711", session_id="s")
+        assert client.get(f"/runs/{run}").json()["state"] == "queued"
+        said_why = f"{run}' waits for its turn at a server: cancel it first"
+        with pytest.raises(RunAliveError, match=said_why):
+            other.forget(run)
+        with pytest.raises(RunAliveError, match=said_why):
+            forget_runs(other, [run], None)
+        assert client.post(f"/runs/{run}/cancel").json()["state"] == "cancelled"
+        with pytest.raises(UnknownRunError):
+            forget_runs(other, ["never"], None)
+        assert "4711" in rows(journal)
+        assert forget_runs(other, [run], None) == 0  # of which the journal has no record
+        assert capsys.readouterr().err == "1 run is deleted\n"
+        assert "4711" not in rows(journal)
+        client.post(f"/runs/{first}/cancel")
+
+
 def test_a_run_that_was_approved_is_not_forgotten_before_it_begins(journal: str, monkeypatch: pytest.MonkeyPatch):
     begins, may_begin, attempt = Event(), Event(), Work._attempt  # type: ignore[reportPrivateUsage]
 
@@ -165,7 +187,8 @@ def test_what_was_done_before_a_pause_is_not_done_again_where_it_is_forgotten(tm
         assert [last["kind"], last["why"]] == ["cancelled", "its records were deleted from the journal"]
 
 
-def test_what_is_forgotten_beside_a_reader_leaves_the_log_when_the_journal_is_closed(tmp_path: Path):
+@pytest.mark.parametrize("gone_by", ["close", "run", "sweep"])
+def test_what_is_forgotten_beside_a_reader_leaves_the_log_when_he_has_ended(tmp_path: Path, gone_by: str):
     place, journal = tmp_path / "runs.db", Journal(tmp_path / "runs.db")
     agent = Agent(ScriptedModel(lambda _: "yes"), name="a", memory=False)
     agent("my secret is 4711", run_id="r", journal=journal)
@@ -177,8 +200,14 @@ def test_what_is_forgotten_beside_a_reader_leaves_the_log_when_the_journal_is_cl
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM run").fetchall()
         assert [journal.forget("r"), is_left()] == [1, True]
+        assert journal.sweep() == f"{place}-wal"
         reader.execute("COMMIT")
-        journal.close()
+        if gone_by == "close":
+            journal.close()
+        elif gone_by == "run":
+            agent("my name is Ada", run_id="s", journal=journal)
+        else:
+            assert journal.sweep() == ""
         assert not is_left()
 
 

@@ -130,12 +130,18 @@ def chores(url: str, seconds: float = 0.0) -> Agent:
 
 
 def fragile(url: str) -> Module:
-    """Fails until a file is there; ends its process, or would, when it is told "exit"."""
+    """Fails until a file is there; ends its process, or would, when told "exit"; has no words when told "weird"."""
+
+    class Weird(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
 
     class Fragile(Module):
         def forward(self, message: Message) -> str:
             if message.content == "exit":
                 raise SystemExit(3)
+            if message.content == "weird":
+                raise Weird
             return "mended" if Path(message.content).exists() else str(1 / 0)
 
     return Fragile(name="fragile")

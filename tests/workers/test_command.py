@@ -80,6 +80,21 @@ def test_a_worker_works_until_sigterm(url: str, journal: Journal):
     assert (worker.returncode, waiting.status()) == (0, "queued")
 
 
+def test_a_decision_on_a_run_that_was_cancelled_waits_until_it_is_submitted_again(url: str, journal: Journal):
+    worker = start(url, "worker", "shop:make_buyer", "--grace", "0")
+    run = journal.submit("buyer", "Buy tea.", run_id="a")
+    with pytest.raises(RunPausedError):
+        run.result(timeout=30)
+    run.cancel()
+    (waiting,) = journal.pending("a")
+    told = say(url, "approve", "a", waiting.digest, "--by", "ada").err
+    assert told == "ada has approved buy; the run was cancelled: it goes on when it is submitted again\n"
+    assert run.status() == "cancelled"
+    assert journal.submit("buyer", "Buy tea.", run_id="a").result(timeout=30).content == "It is bought."
+    worker.terminate()
+    worker.communicate(timeout=60)
+
+
 def test_ctrl_c_ends_a_worker(url: str):
     worker = start(url, "worker", "shop:make_buyer")
     assert worker.stderr is not None

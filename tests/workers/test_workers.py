@@ -177,6 +177,14 @@ def test_a_run_that_exits_has_failed_and_its_worker_works_on(journal: Journal, w
     assert journal.submit("echo", "hi", run_id="b").result(timeout=30).content == "hi"
 
 
+def test_a_run_whose_error_has_no_text_fails_by_its_class(journal: Journal, workers: Fleet):
+    workers.start("fragile")
+    run = journal.submit("fragile", "weird", run_id="a")
+    with pytest.raises(RecordedError, match="Weird"):
+        run.result(timeout=30)
+    assert [run.status(), journal.info("a").status, journal.info("a").why] == ["failed", "failed", "Weird"]
+
+
 def test_a_run_that_is_the_end_of_its_workers_fails_and_is_tried_again_when_it_is_submitted(
     journal: Journal, workers: Fleet, tmp_path: Path
 ):

@@ -26,10 +26,14 @@ class SQLiteConnections:
         path: the file; its folder is made too.
         busy_seconds: how long a writer waits for others.
         prepare: a function that prepares each new connection, such as creating the tables.
+        reads_at_least: a file that cannot be written is opened to be read, where SQLite can.
     """
 
-    def __init__(self, path: Path, busy_seconds: float, prepare: Callable[[Connection], None]) -> None:
+    def __init__(
+        self, path: Path, busy_seconds: float, prepare: Callable[[Connection], None], *, reads_at_least: bool = False
+    ) -> None:
         self.path, self._busy_seconds, self._prepare = path, busy_seconds, prepare
+        self._reads_at_least = reads_at_least
         self._idle = _Idle()
         finalize(self, self._idle.close)
 
@@ -63,7 +67,26 @@ class SQLiteConnections:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         if self.path.stat().st_size == 1:  # SQLite takes it for an empty file, and would write over it
             raise sqlite3.DatabaseError("file is not a database")
-        database = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False)
+        try:
+            return self._connected("rwc")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+                raise
+            if not self._reads_at_least or (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+                raise
+        try:
+            return self._connected("ro")
+        except sqlite3.OperationalError:
+            log = Path(f"{self.path}-wal")
+            if log.exists() and log.stat().st_size:  # it has what the file has not, and cannot be read
+                raise
+        return self._connected("ro&immutable=1")  # without its log nobody writes to it
+
+    def _connected(self, mode: str) -> Connection:
+        import sqlite3
+
+        place, seconds = f"{self.path.absolute().as_uri()}?mode={mode}", self._busy_seconds
+        database = sqlite3.connect(place, seconds, isolation_level=None, check_same_thread=False, uri=True)
         try:
             self._write_ahead(database)
             database.execute("PRAGMA synchronous = NORMAL")

@@ -24,8 +24,8 @@ The journal is runs.db in this folder, or --journal, or $TRIVIUM_JOURNAL: a
   is $TRIVIUM_JOURNAL_KEY.
 PATH is that of a node as `trivium show` has it: BUYER/model#1 is the second
   answer of BUYER's model.
-Exit status: 0; 3 if two runs differ; 1 if it fails; 2 for a wrong option;
-  130 after Ctrl-C."""
+Exit status: 0; 3 if two runs differ, or something of forgotten ones is left;
+  1 if it fails; 2 for a wrong option; 130 after Ctrl-C."""
 
 EVAL_EXAMPLES: Final = """\b
 Examples:
@@ -171,11 +171,14 @@ def _forget(
     run: Annotated[list[str] | None, typer.Argument(metavar="RUN", help="The ids of runs.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="All runs of this session.")] = None,
     journal: _Journal = _DEFAULT,
-) -> None:
-    """Delete runs and all that is kept of them; one that is at work is refused."""
+) -> int:
+    """Delete runs and all that is kept of them; one that is at work is refused.
+
+    Where another program is reading the journal, the text stands in its log until all have closed it: status 3.
+    """
     from trivium.cli import _runs as runs
 
-    runs.forget_runs(runs.open_journal(journal), run or [], session)
+    return runs.forget_runs(runs.open_journal(journal), run or [], session)
 
 
 def eval_command(

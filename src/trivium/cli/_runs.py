@@ -6,6 +6,7 @@ import atexit
 import json
 import os
 import sys
+import time
 from datetime import datetime
 from getpass import getuser
 from pathlib import Path
@@ -18,13 +19,18 @@ from trivium.cli._objects_at import import_agent, import_object
 from trivium.cli._screen import one_line, printable, stdout, write_line
 from trivium.exceptions import ConfigurationError, RunError, TriviumError, UnknownRunError
 from trivium.journal import Journal, RunInfo, RunNode, RunView, WaitingRun, ask_later
-from trivium.journal.lowlevel import is_there
+from trivium.journal.lowlevel import is_there, queue_of
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
 from trivium.ui import run_page
 
 DIFFERENT = 3
 """The exit status of a comparison that found a difference."""
+LEFT = 3
+"""The exit status of a command that has deleted runs, of which something still stands in a file."""
+_PATIENCE = 2.0
+"""Seconds for which others that read the journal are waited for."""
+_PAUSE = 0.1
 _COLOURS = {"done": "green", "running": "cyan", "paused": "yellow", "stopped": "yellow"}
 
 
@@ -255,7 +261,9 @@ def decide_call(
         journal.approve(run_id, found[0].digest, by=who, key=secret)
     else:
         journal.refuse(run_id, found[0].digest, reason, by=who, key=secret)
-    write_line(f"{one_line(who)} has {'approved' if reason is None else 'refused'} {one_line(found[0].name)}")
+    is_cancelled = "://" in journal.place and queue_of(journal).is_cancelled(run_id)
+    later = "; the run was cancelled: it goes on when it is submitted again" if is_cancelled else ""
+    write_line(f"{one_line(who)} has {'approved' if reason is None else 'refused'} {one_line(found[0].name)}{later}")
 
 
 def _read_key(file: Path) -> bytes:
@@ -265,24 +273,35 @@ def _read_key(file: Path) -> bytes:
         raise ConfigurationError(f"{one_line(str(file))} holds no key: 64 hexadecimal digits") from None
 
 
-def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> None:
-    """Delete runs, or all runs of a session.
+def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> int:
+    """Delete runs, or all runs of a session; return 0, or 3 if some text of them still stands in a file.
 
     Raises:
         ConfigurationError: neither is named.
         UnknownRunError: there is no such run; none is deleted then.
-        RunAliveError: one is at work; those named before it are deleted.
+        RunAliveError: one is at work, or waits for its turn at a server; those named before it are deleted.
     """
     if not run_ids and session is None:
         raise ConfigurationError("name the runs to forget, or --session")
-    waiting = {each.id for each in journal.waiting()}
-    for each in run_ids:
-        if each not in waiting:
-            journal.info(each)
-    number = sum(journal.forget(each) for each in run_ids)
+    known = {each.id for each in (*journal.waiting(), *journal.runs())}
+    number = 0
+    for each in sorted({*run_ids}, key=known.__contains__):  # first those of which at most a server knows
+        found = journal.forget(each)
+        if not found and each not in known:
+            journal.info(each)  # which says that there is none
+        number += found
     if session is not None:
         number += journal.forget(session_id=session)
     write_line(f"{number} {'run is' if number == 1 else 'runs are'} deleted")
+    until = time.monotonic() + _PATIENCE
+    while (left := journal.sweep()) and time.monotonic() < until:
+        time.sleep(_PAUSE)
+    if left:
+        write_line(
+            f"what they have said still stands in {one_line(left)}, as another program reads the journal: it goes when "
+            "all that have it open have closed it"
+        )
+    return LEFT if left else 0
 
 
 def _info_json(info: RunInfo) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from trivium.commander import CallNode, Limits, Listener, current, driver_neutra
 from trivium.commander.lowlevel import change_scope, check_option, check_options
 from trivium.evals._dataset import Case, Dataset, E, I, Score, scorer_name
 from trivium.evals._report import CaseResult, EvaluationReport
+from trivium.events import exception_line
 from trivium.exceptions import (
     AgentChangedError,
     ConfigurationError,
@@ -132,7 +133,7 @@ async def _answered(
     try:
         message = await module.acall(given, **options)
     except Exception as error:
-        if isinstance(error, _OF_ALL) or str(error) in at_limit:
+        if isinstance(error, _OF_ALL) or (isinstance(error, LimitExceededError) and str(error) in at_limit):
             raise
         return None, {"run": _said(error)}
     finally:
@@ -204,7 +205,7 @@ def _said(error: Exception) -> str:
     """Return an error on one line, with its place in the function of the program that was called: no inner one."""
     outside = [each for each in extract_tb(error.__traceback__) if not each.filename.startswith(_LIBRARY)]
     place = "".join(f" ({each.name}, line {each.lineno})" for each in outside[:1])
-    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
+    return f"{' '.join(exception_line(error).split())}{place}"
 
 
 def _report(

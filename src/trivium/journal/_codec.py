@@ -196,7 +196,11 @@ class Codec:
             text = str(error)
         except Exception:  # that of a class of a user's
             text = type(error).__name__
-        return self.dump({"kind": type(error).__name__, "args": list(error.args), "data": data, "text": text})
+        told = {"kind": type(error).__name__, "args": list(error.args), "data": data, "text": text}
+        if isinstance(error, BaseExceptionGroup):
+            group = cast("BaseExceptionGroup[BaseException]", error)
+            told |= {"args": [group.message], "members": [self.dump_error(each) for each in group.exceptions]}
+        return self.dump(told)
 
     def load_error(self, text: str) -> Exception:
         """Return the error of a JSON text that `dump_error` gave.
@@ -213,8 +217,13 @@ class Codec:
             kind = self._errors.get(name) or getattr(builtins, name, None) or getattr(exceptions, name, None)
             if not (isinstance(kind, type) and issubclass(kind, Exception)):
                 return RecordedError(found["text"], name)
-            error = kind.__new__(kind)
-            error.args = tuple(found["args"])
+            try:
+                members = [self.load_error(each) for each in found.get("members", ())]
+                error = kind.__new__(kind, *found["args"], members) if members else kind.__new__(kind)
+            except TypeError:  # the class makes no empty one
+                return RecordedError(found["text"], name)
+            if not members:
+                error.args = tuple(found["args"])
             vars(error).update(found["data"])
             return error
 

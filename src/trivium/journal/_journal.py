@@ -353,6 +353,17 @@ class Journal:
             self._queued().forget(wanted)
         return len(self._store.forget(wanted) | waiting.intersection(wanted))
 
+    def sweep(self) -> str:
+        """Remove what is left of runs that were forgotten, where other programs were reading at that moment.
+
+        This is tried at each further end of a run and when the journal is closed, too.
+
+        Returns:
+            The file in which some of it still stands, as others still read; "" for none. It goes at the latest when all
+            have closed the journal. PostgreSQL removes it by itself (`VACUUM`).
+        """
+        return self._store.sweep()
+
     def _is_at_work(self, run_id: str) -> bool:
         with suppress(UnknownRunError):
             return self.info(run_id).status == "running"

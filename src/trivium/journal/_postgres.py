@@ -17,7 +17,7 @@ from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._postgres_connections import PostgresConnections, is_lost
 from trivium.journal._postgres_leases import Lease, PostgresLeases
 from trivium.journal._seals import Seal
-from trivium.journal._served import ADVISORY_LOCKS, AT_WORK, FORGET_SERVED, IS_CLAIMED, LAST_SERVED
+from trivium.journal._served import ADVISORY_LOCKS, AT_WORK, FORGET_SERVED, IS_CLAIMED, IS_SERVED, LAST_SERVED
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -297,10 +297,12 @@ class PostgresRunStore:
         with self.connections.use(run_ids[0] if len(run_ids) == 1 else "") as connection, connection.transaction():
             found = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (LAST_SERVED,)).fetchone()
             lock_served, *forget_served = FORGET_SERVED if found == (True,) else ("",)
+            is_served = set[str]()
             for each in given[0] if lock_served else ():
                 _execute(connection, lock_served, each)
-                if _execute(connection, f"{AT_WORK} AND {IS_CLAIMED}", each).fetchone():
-                    raise at_work(each)
+                if served := _execute(connection, f"{AT_WORK} AND {IS_CLAIMED}", each).fetchone():
+                    raise at_work(each, *served)
+                is_served |= {each for _ in _execute(connection, IS_SERVED, each)}
             connection.execute("SELECT FROM trivium_run WHERE id = ANY(%s) ORDER BY id FOR UPDATE", given)
             there = {row[0]: row[2] for row in connection.execute(f"{_RUNS} WHERE id = ANY(%s)", given)}
             for each in [run_id for run_id, status in there.items() if status == "running"]:
@@ -312,7 +314,11 @@ class PostgresRunStore:
             connection.execute("DELETE FROM trivium_run WHERE id = ANY(%s)", given)
             for query, each in product(forget_served, given[0]):
                 _execute(connection, query, each)
-        return {*there}
+        return {*there} | is_served
+
+    def sweep(self) -> str:
+        """Do nothing: the server removes what nobody sees any more by itself."""
+        return ""
 
     def _entries(self, connection: Connection[Any], run_id: str, head: str | None, after: int = 0) -> list[Entry]:
         found = map(Entry._make, connection.execute(_ENTRIES, (run_id, after)))

@@ -269,6 +269,14 @@ class RunQueue:
             )
         return [each.workflow_id for each in found]
 
+    def is_cancelled(self, run_id: str) -> bool:
+        """Return whether a run was cancelled: no worker takes it before it is submitted again."""
+        if not has_queues(self.connections, self.schema):
+            return False
+        query = f"""SELECT FROM "{self.schema}".workflow_status WHERE workflow_uuid = %s AND status = 'CANCELLED'"""
+        with self.connections.use() as connection:
+            return connection.execute(query.encode(), (run_id,)).fetchone() is not None
+
     def forget(self, run_ids: Sequence[str]) -> None:
         """Delete what is known of runs, also of those that were never submitted."""
         with self.typed_errors():

@@ -96,6 +96,10 @@ class _ReplayStore:
         """Delete nothing."""
         return set()
 
+    def sweep(self) -> str:
+        """Do nothing."""
+        return ""
+
 
 class _ReplayedRun(DurableRun):
     """A run whose effects have the outcomes that are recorded, or none."""

@@ -33,18 +33,19 @@ from trivium.commander.lowlevel import (
     sources_of,
     wait,
 )
-from trivium.exceptions import AgentChangedError, ConfigurationError, RunAliveError, RunPausedError, ToolError
+from trivium.exceptions import AgentChangedError, ConfigurationError, JournalError, RunAliveError, RunPausedError
 from trivium.journal._approvals import flaw_of
 from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
 from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
+from trivium.journal._failures import Failures, unknown_act
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, chains_of, restore
 from trivium.journal._owners import Caller
 from trivium.journal._records import Records
 from trivium.journal._seals import Decided
-from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again
+from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again, stopped_in
 from trivium.journal._store import Entry, EntryKind, RunStatus, Store, Writing, check_text
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
@@ -85,8 +86,7 @@ class DurableRun:
         self._claims, self._digests = Claims(run_id), digests or Digests()
         self._located: set[str] = set()
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
-        self._failed: list[tuple[Exception | TaskNode, Entry]] = []
-        """Errors that are recorded, or nodes that were stopped; each with what is written if it ends the run."""
+        self._failures = Failures()
         self._stops: dict[str, Exception] = {}
         """The recorded stops of calls that have started, by their keys."""
         self._stopped_in = ""
@@ -164,8 +164,15 @@ class DurableRun:
         """Return the recorded stop of a call that starts: it is stopped again before it asks for something new."""
         if record is None or record.outcome is None or record.outcome[0] != "error":
             return None
-        stop = self._stops[key_of(node)] = self._codec.load_error(record.outcome[1])
+        stop = self._stops[key_of(node)] = self._error_in(node, record.outcome[1], self._codec)
         return stop
+
+    def _error_in(self, node: TaskNode, body: str, codec: Codec) -> Exception:
+        """Return the recorded error, or stop, of a node; if it ends the run again, the next attempt tries again."""
+        error = codec.load_error(body)
+        stopped = stopped_in(node, error)
+        self._failures.note(node, stopped or error, self._entry("retry", node, "", NOT_STOPPED if stopped else ""))
+        return error
 
     def _is_new(self, node: CallNode, state: HasState) -> bool:
         """Return whether a module has not been called before in this attempt, in this session."""
@@ -234,17 +241,17 @@ class DurableRun:
         results: list[object] = []
         try:
             yield results
+            if keys := self._claims.unclaimed():
+                tree = tree_of(self._root, 0.0, self._store.entries(self.id), self._codec)
+                report_unclaimed(node, self.id, tuple(each.path for each in tree.walk() if each.key in keys))
+            if state is not None and node.session_id != 0:
+                body = {"result": [self._codec.encode(each) for each in results], **self._saved(node, state)}
+                self._records.waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
         except BaseException as error:
             ended = "stopped" if not isinstance(error, Exception) else "failed"
             why = (self._stopped_in if ended == "stopped" else "") + ending_of(node, error)
             self._end("paused" if isinstance(error, RunPausedError) else ended, error, why)
             raise
-        if keys := self._claims.unclaimed():
-            tree = tree_of(self._root, 0.0, self._store.entries(self.id), self._codec)
-            report_unclaimed(node, self.id, tuple(each.path for each in tree.walk() if each.key in keys))
-        if state is not None and node.session_id != 0:
-            body = {"result": [self._codec.encode(each) for each in results], **self._saved(node, state)}
-            self._records.waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
         self._end("done")
 
     def _restore(self, node: CallNode, state: HasState | None, body: str | None) -> None:
@@ -254,14 +261,8 @@ class DurableRun:
 
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
-        causes: list[BaseException] = []
-        cause = error
-        while cause is not None and cause not in causes:
-            causes.append(cause)
-            cause = cause.__cause__ or cause.__context__
-        for failure, entry in self._failed:
-            if (failure.exception if isinstance(failure, TaskNode) else failure) in causes:
-                self._records.waiting.append(entry)
+        if error is not None and status != "paused" and not self._records.is_over(self._root):
+            self._records.waiting += self._failures.behind(error)
         self._records.end(self._root, status, why, is_refused=isinstance(error, AgentChangedError))
 
     # ---- effects
@@ -326,7 +327,7 @@ class DurableRun:
             before = node.sources  # these are noted again by the caller
             asks = None if record is not None and record.asked else encoded
             with cancelled_after(node), self._stops_noted(node, digest, before):
-                value = await self._acted(node, digest, asks, act, before)
+                value = await self._acted(node, digest, asks, act, before, effect)
                 if effect != "transactional":
                     value = await self._keep(node, digest, value, codec, before)
                 checkpoint(node)  # sync code cannot be interrupted
@@ -355,6 +356,7 @@ class DurableRun:
         asked: Callable[[], object] | None,
         act: Callable[[], Awaitable[T]],
         before: Sources,
+        effect: EffectKind | None,
     ) -> T:
         """Return what an act gives; record the error that it raises, or what it asks for if the run pauses."""
         try:
@@ -364,8 +366,12 @@ class DurableRun:
                 self._records.write(self._entry("intent", node, digest, json.dumps(asked(), ensure_ascii=False)))
             raise
         except Exception as error:
-            self._note_error(node, digest, error, before)
-            self._failed.append((error, self._entry("retry", node, "", "")))  # now that it is recorded
+            if type(error) is not JournalError:  # that is of the store, and no outcome
+                self._records.waiting += self._failures.behind(error, node)  # none is reached while this stands
+                self._note_error(node, digest, error, before)
+            elif effect is not None and effect != "once":  # no intent that it would be taken for
+                raise
+            self._failures.note(node, error, self._entry("retry", node, digest, ""))  # now that it is recorded
             raise
 
     def _note_error(self, node: CallNode, digest: str, error: Exception, before: Sources) -> None:
@@ -381,7 +387,7 @@ class DurableRun:
             stop = None if key_of(node) in self._stops else find_stop(node, self._root)
             if stop is not None:
                 self._note_error(node, digest, stop.error, before)
-                self._failed.append((stop.node, self._entry("retry", node, "", NOT_STOPPED)))
+                self._failures.note(node, stop.node, self._entry("retry", node, "", NOT_STOPPED))
             else:
                 self._stopped_in = self._stopped_in or f"{node.path}: "
             raise
@@ -463,8 +469,7 @@ class DurableRun:
             return Decided(**json.loads(body))
         note_sources(node, notes_in(body).sources)
         if kind == "error":
-            error = codec.load_error(body)
-            stop_again(node, error)
+            stop_again(node, error := self._error_in(node, body, codec))
             raise error
         return codec.load(body)
 
@@ -474,13 +479,8 @@ class DurableRun:
         Raises:
             ToolError: it cannot.
         """
-        name = node_name(node).removeprefix("tool:")
         if reconcile is None:
-            error = ToolError(
-                f"it is not known whether {name} happened: it was broken off while it ran. Find out before you call it "
-                "again",
-                name,
-            )
+            error = unknown_act(node_name(node).removeprefix("tool:"))
             self._records.write(self._entry("error", node, digest, self._codec.dump_error(error)))
             raise error
         return await self._keep(node, digest, await settle(reconcile()), self._codec)

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
 LAST_SERVED: Final = "trivium_spent"
 """The table of a server that is made last: where it is, all are."""
-AT_WORK: Final = "SELECT id FROM trivium_served WHERE id = ? AND state IN ('queued', 'running')"
-"""Whether a server is at work on a run, or was when it died."""
+IS_SERVED: Final = "SELECT state FROM trivium_served WHERE id = ?"
+AT_WORK: Final = f"{IS_SERVED} AND state IN ('queued', 'running')"
+"""The state of a run that a server is at work on, or was when it died."""
 ADVISORY_LOCKS: Final = """SELECT classid::bigint << 32 | objid::bigint FROM pg_locks WHERE locktype = 'advisory'
     AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 IS_CLAIMED: Final = f"""(hashtextextended(current_schema() || '/trivium_served/run/' || id, 0) IN ({ADVISORY_LOCKS}))"""

@@ -26,7 +26,7 @@ from trivium.journal._outline import Head
 from trivium.journal._owners import Caller, Leases, Owner, own_process
 from trivium.journal._records import NewRecords
 from trivium.journal._seals import Seal
-from trivium.journal._served import AT_WORK, FORGET_SERVED, LAST_SERVED, has_server
+from trivium.journal._served import AT_WORK, FORGET_SERVED, IS_SERVED, LAST_SERVED, has_server
 from trivium.journal._store import (
     BRIEF,
     VERSION,
@@ -83,6 +83,7 @@ WITH RECURSIVE chain (digest, before, body, place) AS (
     UNION ALL SELECT part.digest, part.before, part.body, place + 1 FROM part JOIN chain ON part.digest = chain.before
 ) SELECT digest, before, body FROM chain ORDER BY place DESC
 """
+_IS_THERE: Final = "SELECT 1 FROM run WHERE id = ?"
 _FORGET: Final = ("DELETE FROM entry WHERE run = ?", "DELETE FROM run WHERE id = ?")
 _SWEEP: Final = """
 DELETE FROM part WHERE digest NOT IN (
@@ -109,7 +110,7 @@ class SQLiteRunStore:
         if not str(path) or str(path) == ":memory:":
             raise ConfigurationError("a journal is a file that outlives the process: give a path, as 'runs.db'")
         self.path, self.seal = Path(path).expanduser().absolute(), seal or Seal()  # the process may change its folder
-        self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare)
+        self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare, reads_at_least=True)
         self.commits = GroupCommit[NewRecords]()
         self._leases, self._token = Leases[bool](), uuid4().hex
         self._acts = ActNotes(self.path.resolve())  # beside the log of SQLite, whatever links there are
@@ -240,6 +241,7 @@ class SQLiteRunStore:
         self._leases.find(run_id, epoch)
         with self._writing(run_id) as database:
             self._update(database, run_id, epoch, "status = ?, ended = ?, why = ?", status, time.time(), why)
+        self.sweep()
 
     def leave(self, run_id: str, epoch: int) -> None:
         """Give the lease of a run back."""
@@ -308,7 +310,8 @@ class SQLiteRunStore:
             is_served = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (LAST_SERVED,)).fetchone()
             for each in run_ids:
                 self._check_over(database, each, is_served is not None)
-            there = {each[0] for each in rows if database.execute("SELECT 1 FROM run WHERE id = ?", each).fetchone()}
+            known = [_IS_THERE, *([IS_SERVED] if is_served else ())]
+            there = {each[0] for each in rows if any(database.execute(query, each).fetchone() for query in known)}
             database.execute("PRAGMA secure_delete = ON")
             if database.executemany("DELETE FROM head WHERE run = ?", rows).rowcount > 0:
                 database.execute(_SWEEP)
@@ -321,13 +324,20 @@ class SQLiteRunStore:
         self._clear_notes()
         return there
 
+    def sweep(self) -> str:
+        """Remove what is left of deleted runs; see `Store.sweep`."""
+        if self._is_left:
+            self._clear_notes()
+        return f"{self.path}-wal" if self._is_left else ""
+
     def _check_over(self, database: sqlite3.Connection, run_id: str, is_served: bool) -> None:
         """Raise a RunAliveError where an attempt or a server is at work on a run."""
         row = database.execute("SELECT status, epoch, owner FROM run WHERE id = ?", (run_id,)).fetchone()
         if row is not None and self._holder(run_id, *row) is not None:
             raise at_work(run_id)
-        if is_served and database.execute(AT_WORK, (run_id,)).fetchone() and has_server(self.path):
-            raise at_work(run_id)
+        served = database.execute(AT_WORK, (run_id,)).fetchone() if is_served else None
+        if served is not None and has_server(self.path):
+            raise at_work(run_id, *served)
 
     def _entries(self, database: sqlite3.Connection, run_id: str, head: str | None, after: int = 0) -> list[Entry]:
         found = map(Entry._make, database.execute(_ENTRIES, (run_id, after)))
@@ -401,7 +411,9 @@ _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE
 _ADVICE: Final = {
     sqlite3.SQLITE_FULL: "the disk is full: free some space, then resume the run",
     sqlite3.SQLITE_IOERR: "the disk fails, or is full: see to it, then resume the run",
-    sqlite3.SQLITE_READONLY: "give this user the right to write the file and its folder, then resume the run",
+    sqlite3.SQLITE_READONLY: "give this user the right to write the file and its folder, then resume the run; or "
+    "copy it, with the -wal beside it, to where that is so",
     sqlite3.SQLITE_BUSY: f"others have written to it for over {BUSY_SECONDS:g} s: resume the run later",
-    sqlite3.SQLITE_CANTOPEN: "see that its folder exists and that this user can write it, then resume the run",
+    sqlite3.SQLITE_CANTOPEN: "see that its folder exists and that this user can write it, then resume the run; or "
+    "copy it, with the -wal beside it, to where that is so",
 }

@@ -17,6 +17,7 @@ from trivium.commander.lowlevel import (
     parent_of,
     stopped_by,
 )
+from trivium.events import exception_line
 from trivium.exceptions import DeadlineExceededError, RunKilledError
 
 
@@ -63,8 +64,13 @@ def ending_of(node: CallNode, error: BaseException) -> str:
     """Return the error that ends a run, on one line; `node` is its root."""
     if isinstance(error, Cancellation) and (stop := stopped_by(node)) is not None:
         error = error_of_stop(*stop)
-    text = f"{type(error).__name__}: {error}"[:1000].removesuffix(": ")
-    return text.encode("utf-8", "replace").decode()  # of names with half of a character, too
+    return exception_line(error)[:1000].encode("utf-8", "replace").decode()  # of names with half of a character, too
+
+
+def stopped_in(node: TaskNode, error: Exception) -> TaskNode | None:
+    """Return what was stopped when this error was recorded, the node or one above; None: it is no record of a stop."""
+    key = vars(error).get("stopped")
+    return next((each for each in node.ancestor_chain if key_of(each) == key), None) if key else None
 
 
 def stop_again(node: TaskNode, error: Exception) -> None:
@@ -73,11 +79,9 @@ def stop_again(node: TaskNode, error: Exception) -> None:
     Raises:
         Cancellation: it is.
     """
-    key = vars(error).get("stopped")
-    for each in node.ancestor_chain if key else ():
-        if key_of(each) == key:
-            each.kill(vars(error)["reason"])
-            raise Cancellation
+    if (stopped := stopped_in(node, error)) is not None:
+        stopped.kill(vars(error)["reason"])
+        raise Cancellation
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from trivium.commander.lowlevel import CallNode, ThreadEvent, drive, run_in_worker, submit, wait
+from trivium.events import exception_line
 from trivium.exceptions import (
     AgentChangedError,
     ConfigurationError,
@@ -235,7 +236,7 @@ class Worker:
                 await wait(_RETRY)
                 await self._give(run_id, queue)
             told = self._queue.codec.dump_error(error)
-            raise PortableWorkflowError(str(error), type(error).__name__, None, told) from None
+            raise PortableWorkflowError(exception_line(error), type(error).__name__, None, told) from None
         finally:
             self._cancelled.discard(run_id)
 
