@@ -31,8 +31,10 @@ from trivium.commander._loops import (
     is_blocking,
     lender,
     local,
+    result_of,
     run_in_worker,
     shield,
+    spare_loop,
     uncancel,
 )
 from trivium.commander._node import TaskNode, WokenBy, checkpoint, current_node, time_left
@@ -349,7 +351,7 @@ async def gather(*works: Callable[[], Core[T]]) -> list[T]:
     if is_blocking():
         return await_on_loop(lambda: gather(*works), lend=False)
     token = lender.set(None)  # branches run concurrently: each takes a worker of its own
-    tasks = [asyncio.ensure_future(work()) for work in works]
+    tasks = [asyncio.ensure_future(spare_loop(work)) for work in works]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         failed = next((task for task in tasks if task.done() and not task.cancelled() and task.exception()), None)
@@ -360,7 +362,7 @@ async def gather(*works: Callable[[], Core[T]]) -> list[T]:
         await shield(asyncio.wait(tasks))
         for task in tasks:  # retrieved, or asyncio would report those that failed together
             _ = task.cancelled() or task.exception()
-    return [task.result() for task in ([failed] if failed is not None else tasks)]
+    return [result_of(task) for task in ([failed] if failed is not None else tasks)]
 
 
 # ---- primitive 3: wait

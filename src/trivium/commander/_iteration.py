@@ -18,12 +18,23 @@ from collections.abc import (
     Sized,
 )
 from contextlib import AbstractAsyncContextManager, aclosing, closing, suppress
+from functools import partial
 from itertools import count
 from types import GeneratorType
 from typing import Any, Generic, TypeVar, cast
 
 from trivium.commander._drivers import await_foreign, driver_neutral, gather, is_driver_neutral, settle
-from trivium.commander._loops import Give, await_on_loop, is_blocking, iterate_on_loop, lender, run_in_worker, shield
+from trivium.commander._loops import (
+    Give,
+    await_on_loop,
+    is_blocking,
+    iterate_on_loop,
+    lender,
+    result_of,
+    run_in_worker,
+    shield,
+    spare_loop,
+)
 from trivium.commander._node import TaskNode, checkpoint, current_node
 from trivium.commander._workers import post
 
@@ -178,7 +189,7 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
 
     # The pool runs the body even where a blocked caller lends its thread: a source is one long work.
     token = lender.set(None)
-    worker = loop.create_task(run_in_worker(body))
+    worker = loop.create_task(spare_loop(partial(run_in_worker, body)))
     worker.add_done_callback(ended)
     lender.reset(token)
     try:
@@ -189,7 +200,7 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
         left.set()
         wanted.release()
         await shield(asyncio.wait([worker]))
-    worker.result()
+    result_of(worker)
 
 
 @driver_neutral

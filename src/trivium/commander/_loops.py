@@ -138,11 +138,12 @@ class _Errand:
         outcome = None if task is None or task.cancelled() else task.result()  # None: before its first step
         self.inbox.put(_Letter("end", outcome or (None, asyncio.CancelledError())))
 
-    def drain(self) -> None:
-        """Wait for the end; sync code that is to run here meanwhile is cancelled."""
-        while (letter := get_item(self.inbox)).kind != "end":
-            if letter.kind == "run":
+    def drain(self, letter: _Letter) -> None:
+        """Wait for the end, from a letter on; sync code that is to run here meanwhile is cancelled."""
+        while letter.kind != "end":
+            if letter.kind == "run":  # where it has been answered, this has no effect
                 letter.reply((None, asyncio.CancelledError()))
+            letter = get_item(self.inbox)
 
     def stop(self) -> None:
         post_later(self.loop, self._cancel)
@@ -157,7 +158,7 @@ class _Errand:
 
 def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
     """Run `work` on a loop; yield the items that it gives, and run its sync user code in this thread meanwhile."""
-    errand, node, ended = _Errand(work, lend), current.get(), False
+    errand, node, letter = _Errand(work, lend), current.get(), _Letter("item", None)
     with nullcontext() if node is None else WokenBy(node, errand.stop):  # first: a kill must not come after the start
         try:
             errand.start()
@@ -166,11 +167,10 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
                     yield letter.what
                 else:
                     _run_lent(letter)
-            ended = True
         finally:
-            if not ended:  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
+            if letter.kind != "end":  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
                 errand.stop()
-                errand.drain()
+                errand.drain(letter)
             errand.inbox.close()
     if node is not None:
         checkpoint(node)
@@ -188,11 +188,9 @@ def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _L
 
 def _run_lent(letter: _Letter) -> None:
     out, error = capture(letter.what)
-    if error is None or isinstance(error, Exception | SystemExit | Cancellation):  # a tool that exits has failed
-        letter.reply((out, error))
-    else:  # Ctrl-C inside lent code ends this thread's wait too
-        letter.reply((None, asyncio.CancelledError()))
-        raise error
+    if error is not None and not isinstance(error, Exception | SystemExit | Cancellation):
+        raise error  # Ctrl-C inside lent code ends this thread's wait too; a tool that exits has failed
+    letter.reply((out, error))
 
 
 def await_on_loop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
@@ -253,6 +251,39 @@ def uncancel(task: asyncio.Task[Any]) -> None:
     """Undo `cancel_once` after its cancellation has arrived."""
     local.here.woken.discard(task)
     task.uncancel()
+
+
+def is_cancelled(node: TaskNode) -> bool:
+    """Return whether a node was stopped, or the task that runs here was cancelled.
+
+    Where neither was, a CancelledError is a failure of the code that let it through: what it waited for was cancelled.
+    """
+    loop = get_running_loop()
+    task = None if loop is None else asyncio.current_task(loop)
+    return stopped_by(node) is not None or (task is not None and task.cancelling() > 0)
+
+
+class _LoopError(Exception):
+    """Carries a SystemExit or KeyboardInterrupt out of a task."""
+
+
+async def spare_loop(work: Callable[[], Awaitable[T]]) -> T:
+    """Do work in a task of its own, of which `result_of` has the result.
+
+    A task that raises SystemExit or KeyboardInterrupt itself ends its loop, with all that runs there.
+    """
+    try:
+        return await work()
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise _LoopError(error) from None
+
+
+def result_of(task: asyncio.Task[T]) -> T:
+    """Return the result of a task of `spare_loop`, or raise its error."""
+    try:
+        return task.result()
+    except _LoopError as carried:
+        raise carried.args[0] from None
 
 
 async def shield(work: Awaitable[T]) -> T:
