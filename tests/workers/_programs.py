@@ -161,6 +161,8 @@ class Ending(Module):
 
     async def forward(self, message: Message) -> Any:
         what, _, where = str(message.content).partition(" in ")
+        if not where:
+            return "It goes on."
         if where == "model":
             return await self.agent.acall(what)
         await (asyncio.create_task(self._raise(what)) if where == "task" else self._raise(what))
