@@ -253,14 +253,15 @@ def uncancel(task: asyncio.Task[Any]) -> None:
     task.uncancel()
 
 
-def is_cancelled(node: TaskNode) -> bool:
+def is_cancelled(node: TaskNode | None) -> bool:
     """Return whether a node was stopped, or the task that runs here was cancelled.
 
     Where neither was, a CancelledError is a failure of the code that let it through: what it waited for was cancelled.
     """
     loop = get_running_loop()
     task = None if loop is None else asyncio.current_task(loop)
-    return stopped_by(node) is not None or (task is not None and task.cancelling() > 0)
+    is_stopped = node is not None and stopped_by(node) is not None
+    return is_stopped or (task is not None and task.cancelling() > 0)
 
 
 class _LoopError(Exception):

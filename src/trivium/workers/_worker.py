@@ -16,7 +16,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from trivium.commander.lowlevel import CallNode, ThreadEvent, background_loop, drive, run_in_worker, submit, wait
+from trivium.commander.lowlevel import (
+    CallNode,
+    ThreadEvent,
+    background_loop,
+    drive,
+    is_cancelled,
+    run_in_worker,
+    submit,
+    wait,
+)
 from trivium.events import exception_line
 from trivium.exceptions import (
     AgentChangedError,
@@ -246,7 +255,7 @@ class Worker:
         except AgentChangedError as error:
             await self._give(run_id, f"{queue}@{error.recorded}")
         except BaseException as error:  # whatever it is, DBOS would note nothing of it: the run would stay "running"
-            if isinstance(error, CancelledError) and _is_cancelled():
+            if isinstance(error, CancelledError) and is_cancelled(None):
                 raise
             if isinstance(error, RunKilledError):
                 if run_id in self._cancelled:
@@ -315,12 +324,6 @@ class Worker:
         for run_id in self._queue.cancelled(nodes):
             self._cancelled.add(run_id)
             nodes[run_id].kill("it was cancelled")
-
-
-def _is_cancelled() -> bool:
-    """Return whether the task that runs here was cancelled: else a CancelledError is a failure of the run."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _check(queues: Mapping[str, int | None], at_once: int, poll: float, grace: float, attempts: int) -> None:
