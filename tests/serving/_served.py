@@ -22,6 +22,7 @@ from trivium.llms import Delta, Request
 from trivium.schema import Usage
 from trivium.serving import AgentServer
 from trivium.testing import ScriptedModel, call_tool
+from workers._programs import Ending
 
 __all__ = [
     "GUARD",
@@ -31,6 +32,7 @@ __all__ = [
     "events_of",
     "follow",
     "make_blocking",
+    "make_ending",
     "make_shop",
     "make_waiting_shop",
     "outcome",
@@ -128,6 +130,11 @@ def make_blocking() -> Agent:
         return last["content"] if last["role"] == "tool" else call_tool(last["content"])
 
     return Agent(ScriptedModel(answer), name="shop", tools=[thread, loop, crash])
+
+
+def make_ending() -> Ending:
+    """A module that raises what would end a program or a task."""
+    return Ending()
 
 
 @contextmanager

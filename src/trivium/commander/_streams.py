@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from trivium.commander._drivers import ThreadEvent, drive, wait
 from trivium.commander._loops import home_loop_here, in_worker, is_blocking, shield
 from trivium.commander._node import TaskNode, change_scope, current, scope_of
-from trivium.commander._workers import Outcome, get_item, get_running_loop, post, submit, value_or_raise
+from trivium.commander._workers import Outcome, capture_async, get_item, get_running_loop, post, submit, value_or_raise
 from trivium.exceptions import CommanderNotRunError
 
 if TYPE_CHECKING:
@@ -162,12 +162,9 @@ class AsyncStream(Generic[T, E_co]):
         context.run(current.set, self.node)
 
         async def run() -> Outcome[T]:
-            try:
-                return await self._work(), None
-            except (Exception, asyncio.CancelledError) as error:  # it belongs to who reads, if anybody still does
-                return None, error
-            finally:
-                self._queue.put_nowait(None)
+            outcome = await capture_async(self._work)  # an error belongs to who reads, if anybody still does
+            self._queue.put_nowait(None)
+            return outcome
 
         self._task = loop.create_task(run(), context=context)
         return self

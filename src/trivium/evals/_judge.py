@@ -130,10 +130,7 @@ class Judge:
         """
         if len({each.expected for each in dataset}) < 2:
             raise ConfigurationError("all labels are the same: give the judge answers that pass and answers that fail")
-        cases = [
-            Case(each.id, _question(each.input.input, each.input.answer, each.input.expected), each.expected)
-            for each in dataset
-        ]
+        cases = [Case(each.id, _question(*dict(each.input).values()), each.expected) for each in dataset]
         asked = Dataset(cases, name=dataset.name)
         report = await evaluate_async(self.agent, asked, self._experiment(), journal, at_once=at_once)
         if report.errors:

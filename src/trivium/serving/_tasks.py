@@ -48,6 +48,11 @@ class Background:
         """Return whether it has ended."""
         return self._task.done()
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Return whether it was cancelled."""
+        return self._task.cancelling() > 0
+
     def cancel(self, why: str) -> None:
         """Cancel it where it waits."""
         self._task.cancel(why)
