@@ -365,9 +365,7 @@ async def gather(*works: Callable[[], Core[T]]) -> list[T]:
         lender.reset(token)
         for task in tasks:
             task.cancel()
-        await shield(asyncio.wait(tasks))
-        for task in tasks:  # retrieved, or asyncio would report those that failed together
-            _ = task.cancelled() or task.exception()
+        await shield(asyncio.gather(*tasks, return_exceptions=True))  # retrieved, or asyncio would report them
     if failures:
         raise failures[0]
     return [task.result() for task in tasks]

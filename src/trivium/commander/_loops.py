@@ -12,16 +12,7 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from trivium.commander._node import (
-    Cancellation,
-    TaskNode,
-    WokenBy,
-    checkpoint,
-    current,
-    scope_of,
-    stopped_by,
-    time_left,
-)
+from trivium.commander._node import Cancellation, TaskNode, WokenBy, checkpoint, current, stopped_by, time_left
 from trivium.commander._workers import (
     POLL_SECONDS,
     Outcome,
@@ -177,8 +168,8 @@ def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _L
     while node is not None and stopped_by(node) is None and (left := time_left(node)) is not None:
         with suppress(queue.Empty):
             return inbox.get(timeout=min(left, POLL_SECONDS))
-        if left <= POLL_SECONDS and (deadline := scope_of(node).deadline) is not None:
-            deadline[1].kill("deadline")
+        with suppress(Cancellation):
+            checkpoint(node)  # it is stopped where its time is over
     return get_item(inbox)
 
 
