@@ -23,20 +23,10 @@ from inspect import CO_COROUTINE
 from types import MethodType, NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from trivium.commander._loops import (
-    await_on_loop,
-    cancel_once,
-    home_loop_here,
-    in_worker,
-    is_blocking,
-    lender,
-    local,
-    result_of,
-    run_in_worker,
-    shield,
-    spare_loop,
-    uncancel,
-)
+from trivium.commander._loops import (  # isort: skip
+    await_on_loop, cancel_once, home_loop_here, in_worker, is_blocking, lender, local, run_in_worker, shield,
+    spare_loop, task_result, uncancel,
+)  # fmt: skip
 from trivium.commander._node import TaskNode, WokenBy, checkpoint, current_node, time_left
 from trivium.commander._workers import Outcome, get_running_loop, post, post_later, submit, value_or_raise, wait_slices
 from trivium.exceptions import ArgumentTypeError, SuspendedError, WouldDeadlockError
@@ -362,7 +352,7 @@ async def gather(*works: Callable[[], Core[T]]) -> list[T]:
         await shield(asyncio.wait(tasks))
         for task in tasks:  # retrieved, or asyncio would report those that failed together
             _ = task.cancelled() or task.exception()
-    return [result_of(task) for task in ([failed] if failed is not None else tasks)]
+    return [task_result(task) for task in ([failed] if failed is not None else tasks)]
 
 
 # ---- primitive 3: wait

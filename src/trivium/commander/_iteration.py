@@ -24,17 +24,10 @@ from types import GeneratorType
 from typing import Any, Generic, TypeVar, cast
 
 from trivium.commander._drivers import await_foreign, driver_neutral, gather, is_driver_neutral, settle
-from trivium.commander._loops import (
-    Give,
-    await_on_loop,
-    is_blocking,
-    iterate_on_loop,
-    lender,
-    result_of,
-    run_in_worker,
-    shield,
-    spare_loop,
-)
+
+from trivium.commander._loops import (  # isort: skip
+    Give, await_on_loop, is_blocking, iterate_on_loop, lender, run_in_worker, shield, spare_loop, task_result,
+)  # fmt: skip
 from trivium.commander._node import TaskNode, checkpoint, current_node
 from trivium.commander._workers import post
 
@@ -200,7 +193,7 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
         left.set()
         wanted.release()
         await shield(asyncio.wait([worker]))
-    result_of(worker)
+    task_result(worker)
 
 
 @driver_neutral

@@ -12,29 +12,13 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from trivium.commander._node import (
-    Cancellation,
-    TaskNode,
-    WokenBy,
-    checkpoint,
-    current,
-    scope_of,
-    stopped_by,
-    time_left,
-)
-from trivium.commander._workers import (
-    POLL_SECONDS,
-    Outcome,
-    background_loop,
-    capture,
-    get_item,
-    get_running_loop,
-    loop_level,
-    post,
-    post_later,
-    submit,
-    value_or_raise,
-)
+from trivium.commander._node import (  # isort: skip
+    Cancellation, TaskNode, WokenBy, checkpoint, current, scope_of, stopped_by, time_left,
+)  # fmt: skip
+from trivium.commander._workers import (  # isort: skip
+    POLL_SECONDS, Outcome, background_loop, capture, get_item, get_running_loop, loop_level, post, post_later,
+    submit, value_or_raise,
+)  # fmt: skip
 
 T = TypeVar("T")
 Give = Callable[[Any], None]
@@ -269,7 +253,7 @@ class _LoopError(Exception):
 
 
 async def spare_loop(work: Callable[[], Awaitable[T]]) -> T:
-    """Do work in a task of its own, of which `result_of` has the result.
+    """Do work in a task of its own, of which `task_result` has the result.
 
     A task that raises SystemExit or KeyboardInterrupt itself ends its loop, with all that runs there.
     """
@@ -279,7 +263,7 @@ async def spare_loop(work: Callable[[], Awaitable[T]]) -> T:
         raise _LoopError(error) from None
 
 
-def result_of(task: asyncio.Task[T]) -> T:
+def task_result(task: asyncio.Task[T]) -> T:
     """Return the result of a task of `spare_loop`, or raise its error."""
     try:
         return task.result()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 from typing_extensions import TypeVar
 
 from trivium.commander._drivers import ThreadEvent, drive, wait
-from trivium.commander._loops import home_loop_here, in_worker, is_blocking, result_of, shield, spare_loop
+from trivium.commander._loops import home_loop_here, in_worker, is_blocking, shield, spare_loop, task_result
 from trivium.commander._node import TaskNode, change_scope, current, scope_of
 from trivium.commander._workers import Outcome, get_item, get_running_loop, post, submit, value_or_raise
 from trivium.exceptions import CommanderNotRunError
@@ -177,7 +177,7 @@ class AsyncStream(Generic[T, E_co]):
             yield event
         self._queue.put_nowait(None)  # a second reader is at the end again
         await asyncio.wait([task])
-        result_of(task)
+        task_result(task)
 
     def _opened(self) -> asyncio.Task[T]:
         if self._task is None:
@@ -187,7 +187,7 @@ class AsyncStream(Generic[T, E_co]):
     @property
     def result(self) -> T:
         """The result of the call, once the stream has been read to its end."""
-        return result_of(self._opened())
+        return task_result(self._opened())
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._task is not None
