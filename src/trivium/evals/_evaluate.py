@@ -159,19 +159,15 @@ async def rescore_async(dataset: Dataset[I, E], experiment: str, journal: Journa
     Raises:
         UnknownRunError: the journal has no run of these cases in this experiment.
     """
-    recorded: dict[str, dict[int, str]] = {}
-    for each in journal.runs():
-        name, _, number = each.id.rpartition("/")
+    recorded: dict[str, set[int]] = {}
+    for name, _, number in (each.id.rpartition("/") for each in journal.runs()):
         if number.isdecimal():
-            recorded.setdefault(name, {})[int(number)] = each.id
+            recorded.setdefault(name, set()).add(int(number))
     if recorded.keys().isdisjoint(f"{experiment}/{each.id}" for each in dataset):
         raise UnknownRunError(f"the journal has no runs of the experiment {experiment!r} with cases of {dataset.name}")
-    results: list[CaseResult[I, E]] = []
-    for case in dataset:
-        name = f"{experiment}/{case.id}"
-        for repetition, run_id in sorted(recorded.get(name, {0: f"{name}/0"}).items()):
-            results.append(await _scored(dataset, journal, CaseResult(case, repetition, run_id, None)))
-    return _report(dataset, experiment, journal, results)
+    made = [(case, each) for case in dataset for each in sorted(recorded.get(f"{experiment}/{case.id}", {0}))]
+    found = (CaseResult(case, each, f"{experiment}/{case.id}/{each}", None) for case, each in made)
+    return _report(dataset, experiment, journal, [await _scored(dataset, journal, each) for each in found])
 
 
 async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I, E]) -> CaseResult[I, E]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import secrets
-import signal
 import socket
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from threading import current_thread, main_thread
 from typing import Any, Protocol, Self, Unpack
 
 from trivium.commander import ThreadEvent, driver_neutral, sync_method, wait
-from trivium.commander.lowlevel import capture, enter_worker, run_on_loop, running_loop, submit
+from trivium.commander.lowlevel import capture, enter_worker, submit
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
@@ -25,8 +21,7 @@ from trivium.serving._connections import (
 )
 from trivium.serving._guard import LOOPBACK, is_loopback
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
-
-_log = logging.getLogger("trivium.serve")
+from trivium.serving._tasks import run_to_end
 
 
 class Served(Protocol):
@@ -109,7 +104,7 @@ class HTTPServing:
             ConfigurationError: the address cannot be used.
         """
         with LastResort(self.grace, self._service.left) as last_resort:
-            _run_to_end(partial(self._serve, ready, last_resort))
+            run_to_end(partial(self._serve, ready, last_resort))
 
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
         """Serve as `serve` does, on the running loop."""
@@ -251,23 +246,3 @@ class AgentServer(HTTPServing):
 
     def __repr__(self) -> str:
         return f"AgentServer({', '.join(self._runs.runs.served)}, {self.url!r})"
-
-
-def _run_to_end(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run `await work()` to its end: also where a task that user code has begun ends the loop, as SystemExit does."""
-    if running_loop() is not None:
-        return run_on_loop(work)
-    with asyncio.Runner() as runner:
-        task = runner.get_loop().create_task(work())
-        while True:
-            try:
-                return runner.get_loop().run_until_complete(task)
-            except (SystemExit, KeyboardInterrupt) as error:
-                if task.done() or (isinstance(error, KeyboardInterrupt) and _may_be_pressed()):
-                    raise
-                _log.error("a task that a run has begun would have ended the server", exc_info=error)
-
-
-def _may_be_pressed() -> bool:
-    """Return whether a KeyboardInterrupt may be a Ctrl-C: a server that listens has a handler of its own for it."""
-    return current_thread() is main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 import os
@@ -19,7 +18,6 @@ from uuid import uuid4
 from trivium.commander.lowlevel import (
     CallNode,
     ThreadEvent,
-    background_loop,
     drive,
     is_cancelled,
     run_in_worker,
@@ -50,6 +48,7 @@ from trivium.journal.lowlevel import (
 from trivium.module import Module
 from trivium.workers._agents import fingerprints_of
 from trivium.workers._presence import Presence
+from trivium.workers._tasks import spare_dbos
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -226,9 +225,7 @@ class Worker:
         @DBOS.workflow(name=RUN, max_recovery_attempts=None, serialization_type=WorkflowSerializationFormat.PORTABLE)
         async def work(program: str, asked: str, options: dict[str, Any], queue: str) -> None:
             assert DBOS.workflow_id is not None
-            work = self._work(DBOS.workflow_id, program, asked, options, queue)
-            # Not on the loop of DBOS, which ends for good where a task that user code has begun raises SystemExit.
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, background_loop(0)))
+            await spare_dbos(self._work(DBOS.workflow_id, program, asked, options, queue))
 
         @DBOS.workflow(name=SCHEDULED, max_recovery_attempts=None)
         async def begin(at: datetime, given: dict[str, Any]) -> None:
