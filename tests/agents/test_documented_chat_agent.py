@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import UserDict
 from typing import Any
 
 import pytest
@@ -319,7 +320,7 @@ class Cart(ChatAgent):
     def __init__(self, config: ChatAgentConfig) -> None:
         super().__init__(config)
         self.items, self.counts, self.seen = ["tea"], {"tea": 1}, {"tea"}
-        self.lock = threading.Lock()
+        self.alias, self.lock, self.shelf = self.items, threading.Lock(), UserDict[str, int]()
 
 
 @pytest.mark.shows("ChatAgent.clone(i)", "weak point 7")
@@ -331,8 +332,21 @@ def test_a_clone_has_lists_dicts_and_sets_of_its_own_and_shares_what_cannot_be_c
         clone.items.append("coffee")
         clone.counts["coffee"] = 1
         clone.seen.add("coffee")
-        assert clone.lock is agent.lock
+        assert clone.alias is clone.items
+        assert (clone.lock, clone.shelf) == (agent.lock, agent.shelf)
+        assert clone.shelf is agent.shelf  # what the program has written itself may not be made to be copied
     assert (agent.items, agent.counts, agent.seen) == (["tea"], {"tea": 1}, {"tea"})
+
+
+class Kept(Task):
+    found: list[str]
+
+
+def test_a_clone_of_a_task_has_lists_of_its_own():
+    task = Kept(ChatAgent())
+    task.found = ["tea"]
+    task.clone(1).found.append("coffee")
+    assert task.found == ["tea"]
 
 
 # ---- what the model is told about tools

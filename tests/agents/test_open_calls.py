@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Task, ToolMessage
-from trivium.llms import ToolCallPart
+from trivium.llms import Request, ToolCallPart
 from trivium.memory import Memory
 from trivium.schema import LLMMessage, Role
 from trivium.testing import ScriptedModel, call_tool
@@ -182,7 +182,7 @@ TWO_CALLS = [call_tool("add", 0, a=1, b=2), call_tool("add", 1, a=3, b=4)]
 
 @pytest.mark.parametrize("kind", [Memory, Latest])
 @pytest.mark.parametrize("most", range(1, 8))
-def test_results_are_sent_together_with_their_call_or_left_out(kind: Callable[[int], Memory], most: int):
+def test_results_are_sent_together_with_their_call_or_as_text(kind: Callable[[int], Memory], most: int):
     model = ScriptedModel([TWO_CALLS, call_tool("add", a=5, b=6), "eleven"] * 3)
     agent = Agent(model, "Be kind.", tools=[add], memory=lambda: kind(most))
     for _ in range(3):
@@ -200,7 +200,7 @@ def test_a_task_goes_on_where_its_agents_memory_shows_the_latest_messages(most: 
     assert [request.messages[-1]["content"] for request in model.requests] == ["go", "noted", "noted"]
 
 
-def test_a_result_whose_call_was_taken_out_of_the_history_is_not_sent():
+def test_a_result_whose_call_was_taken_out_of_the_history_is_text():
     model = ScriptedModel([call_tool("note", x=1), "DONE", "DONE"])
     agent = ChatAgent(model)
     agent.enable_message(Note)
@@ -209,6 +209,51 @@ def test_a_result_whose_call_was_taken_out_of_the_history_is_not_sent():
     del agent.message_history[2]
     task.run("and now?")
     assert [each["role"] for each in model.requests[-1].messages] == ["system", "user", "assistant", "user"]
+    assert model.requests[-1].messages[1]["content"] == "go\n\nnoted"
+
+
+def test_results_that_are_given_to_an_agent_which_made_no_call_are_in_each_request():
+    model = ScriptedModel(["note 1", "note 2", "note 3"])
+    agent = Agent(model, "Be kind.")
+    for city in ("Ulm", "Bonn"):
+        agent("context", Message(content=f"fog in {city}", sender="weather", tool_call_id=f"call_{city}"))
+    assert [(each["role"], each["content"]) for each in model.requests[-1].messages[1:]] == [
+        ("user", "context\n\nfog in Ulm"), ("assistant", "note 1"), ("user", "context\n\nfog in Bonn")
+    ]  # fmt: skip
+
+
+def test_what_a_memory_hides_is_not_sent():
+    class Hiding(Memory):
+        def get_memory(self, recent_n: int | None = None, filter_func: Any = None) -> list[Message]:
+            return [each for each in self.messages if not each.tool_call_id]
+
+    model = ScriptedModel([call_tool("add", a=1, b=2), "done", "well"])
+    agent = Agent(model, memory=Hiding)
+    agent("go")
+    agent(Message(content="SECRET", sender="add", tool_call_id="call_0"))
+    assert "SECRET" not in str([request.messages for request in model.requests])
+
+
+def test_a_task_that_goes_on_after_a_failure_runs_no_call_again():
+    ran: list[int] = []
+
+    class Once(ChatAgent):
+        def note(self, message: Note) -> str:
+            ran.append(message.x)
+            return "noted"
+
+    def answer(request: Request) -> Any:
+        if request.messages[-1]["role"] == "tool":
+            raise ConnectionError("the provider is away")
+        return call_tool("note", x=1)
+
+    agent = Once(ScriptedModel(answer))
+    agent.enable_message(Note)
+    task = Task(agent, interactive=False, restart=False)
+    with pytest.raises(ConnectionError):
+        task.run("go")
+    assert task.run() is None
+    assert ran == [1]
 
 
 @pytest.mark.parametrize("memory", [False, True])

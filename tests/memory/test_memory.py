@@ -69,7 +69,8 @@ def test_a_result_among_the_latest_brings_its_call_along(asked: int, shown: str)
     memory = Memory(asked or None)
     memory.add([Message(content="a"), Message(content="b", sender="me", tool_calls=calls[:1])])
     memory.add([Message(content="c", tool_call_id="call_0"), Message(content="d")])
-    assert contents(memory.get_memory()) == contents(memory.get_memory(asked)) == list(shown)
+    assert contents(memory.get_memory()) == list(shown)
+    assert contents(memory.get_memory(asked)) == list("abcd")[-asked:]  # who says a number gets that
 
 
 def test_the_filter_sees_the_latest_only():

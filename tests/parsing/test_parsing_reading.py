@@ -396,6 +396,12 @@ def test_a_long_text_is_guessed_by_its_beginning(encoding: str, text: str) -> No
     assert "".join(part.content for part in read_parts(data, "long.txt")) == f"{text}\n" * 40_000
 
 
+@pytest.mark.parametrize("text", ["éèêë àâä îïì ôöò ùûü", "Tastenfolge: äöüß, ÜÖÄ, öäü, ßüö", "ÄÖÜ ÄÖÜÄ ÉÈÊ ÀÂÄ"])
+def test_lists_of_western_letters_are_read_as_they_are(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode("cp1252"))
+    assert read(tmp_path / "a.txt").content == text
+
+
 def test_a_guess_needs_charset_normalizer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Coroutine, Iterable, MutableMapping, MutableSequence, MutableSet, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -19,7 +18,7 @@ from trivium.commander.lowlevel import driver_neutral, scope_of, sources_above, 
 from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
-from trivium.module import AsyncModule
+from trivium.module import AsyncModule, own_containers
 from trivium.policies import NOTHING
 from trivium.schema import Entity, LLMMessage, Message, Role
 from trivium.schema.lowlevel import check_arguments, linked
@@ -248,9 +247,7 @@ class ChatAgent(Agent[T_co]):
         connection or another agent, is shared: `_clone_extra_state` may change that.
         """
         new = self.copied()
-        for name, value in vars(self).items():
-            if isinstance(value, MutableSequence | MutableMapping | MutableSet):
-                setattr(new, name, copy.copy(cast("Any", value)))
+        own_containers(new)
         new.own_callbacks = None
         named = BaseModel.model_copy(self.config, update={"name": f"{self.name}-{i}"})  # unchecked, as above
         new.config = cast("ChatAgentConfig", named)

@@ -204,7 +204,7 @@ class SessionLocks:
             for each in ahead:  # it grows on the way
                 if each[0] in above:
                     raise WouldDeadlockError(
-                        f"{node.name} and {queue[0].name} wait for each other in session {key!r}: two calls that go "
+                        f"{node.path} and {queue[0].path} wait for each other in session {key!r}: two calls that go "
                         "through the same agents in opposite order need sessions of their own"
                     )
                 ahead += [further for further in each[0].queues_below() if further not in ahead]

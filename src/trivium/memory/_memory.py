@@ -115,12 +115,12 @@ class Memory:
         """Return the latest `recent_n` messages (default: the memory's own), if the filter accepts them.
 
         Args:
-            recent_n: the number of messages, 0: all; applied before the filter. A result brings its call along.
+            recent_n: the number of messages, 0: all; applied before the filter.
             filter_func: called with index and message; a message stays if it returns true.
         """
-        recent_n = self.recent_n if recent_n is None else recent_n
-        start = slice(-recent_n, None).indices(len(self))[0] if recent_n else 0
-        while 0 < start < len(self) and self.messages[start].tool_call_id:
+        most = self.recent_n if recent_n is None else recent_n
+        start = slice(-most, None).indices(len(self))[0] if most else 0
+        while recent_n is None and 0 < start < len(self) and self.messages[start].tool_call_id:
             start -= 1
         messages = self.messages[start:]
         if filter_func is None:

@@ -17,7 +17,7 @@ from trivium.agents.lowlevel import late_callbacks, type_argument, typed_class
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import SessionLocks, driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
-from trivium.module import OPTIONS, Module
+from trivium.module import OPTIONS, Module, own_containers
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_arguments, check_content, checked, link, positive
 from trivium.tasks._attributes import RunAttributes, alias
@@ -215,6 +215,7 @@ class Task(Module, RunAttributes, Generic[T]):
     def clone(self, i: int) -> Self:
         """Return a copy of the task, called `name-i`, with agents and sub-tasks of its own."""
         new = copy.copy(self)
+        own_containers(new)
         new.log = new.own_callbacks = None
         new.agent = cast("ChatAgent", self.agent).clone(i)
         new.config, new.config_sub_task = self.config.model_copy(), self.config_sub_task.model_copy()

@@ -57,10 +57,7 @@ class DefaultAggregator:
             found = rendered(found, memory, name, self.append, self.separator)
         for message in told:
             self.append(found, message, name)
-        role = found[-1]["role"] if found else ""
-        if memory and role not in ("user", "tool") and memory.messages[-1].tool_call_id:
-            self.append(found, memory.messages[-1].replace(tool_call_id=None), name)  # it is what the agent is asked
-        elif found and role != "user":
+        if found and found[-1]["role"] != "user":
             _close_calls(found, _open_calls(found))
         return found
 
@@ -69,8 +66,7 @@ class DefaultAggregator:
 
         Where the model's tool calls were answered by a plain message, that message is their result, and calls
         that nobody answered get an error: a history with open calls is refused by providers. They refuse results
-        without an open call too: one whose call has its result already is text, and one whose call is not there, as
-        it was forgotten, is left out.
+        without an open call too: one whose call has its result already, or is not there, is a user's text.
         """
         if message.content.__class__ is str and _TOLD.isdisjoint(message.__pydantic_extra__):  # as most messages
             entry = {"role": "assistant" if message.sender == name else "user", "content": message.content}
@@ -80,9 +76,6 @@ class DefaultAggregator:
         before = last.get("role")
         waiting = _open_calls(found) if before == "tool" or "tool_calls" in last else ()
         if entry["role"] == "tool" and entry["tool_call_id"] not in waiting:
-            key = entry["tool_call_id"]  # "" of a call in the text, whose result is text too
-            if key and not any(call["id"] == key for each in found for call in each.get("tool_calls") or ()):
-                return
             entry = {"role": "user", "content": entry["content"]}
         role, is_text = entry["role"], isinstance(entry["content"], str)
         if role == before == "user" and is_text and isinstance(last["content"], str):

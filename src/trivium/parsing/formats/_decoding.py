@@ -17,6 +17,7 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _NO_LETTERS = bytes(
     each for each in range(256) if each < 128 or not bytes([each]).decode("cp1252", "replace").isalpha()
 )
+_WORD = re.compile(rb"[\x80-\xff]{5}")
 _FEWEST_LETTERS = 8  # beyond ASCII: fewer tell nothing
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 # Encodings that a document may not choose: they are slow to decode, or are not encodings of text.
@@ -110,7 +111,9 @@ def guess_charset(data: bytes) -> str | None:
         from charset_normalizer import from_bytes
     except ImportError:
         return None
-    best = from_bytes(_sample(data)).best()
+    if _WORD.search(sample := _sample(data)) is None:  # lists of letters are as often Western
+        return None
+    best = from_bytes(sample).best()
     # "Latin Extended-A" and the like: it found no other letters than those that were taken for improbable.
     scripts = {each.partition(" ")[0] for each in best.alphabets} - {"Basic", "Control"} if best else ()
     return best.encoding if best and any(not each.startswith("Latin") for each in scripts) else None
