@@ -161,12 +161,9 @@ class AsyncStream(Generic[T, E_co]):
         context = copy_context()
         context.run(current.set, self.node)
 
-        async def run() -> Outcome[T]:
-            outcome = await capture_async(self._work)  # an error belongs to who reads, if anybody still does
-            self._queue.put_nowait(None)
-            return outcome
-
-        self._task = loop.create_task(run(), context=context)
+        # An error belongs to who reads, if anybody still does.
+        self._task = task = loop.create_task(capture_async(self._work), context=context)
+        task.add_done_callback(lambda _: self._queue.put_nowait(None))
         return self
 
     async def __aiter__(self) -> AsyncIterator[E_co]:
