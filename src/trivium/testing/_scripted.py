@@ -59,7 +59,7 @@ class ScriptedModel(ChatModel):
 
     def stream(self, request: Request) -> Iterator[Delta]:
         """Yield the deltas of the next answer."""
-        self.requests.append(request.as_sent())
+        self.requests.append(request._replace(messages=[*request.messages]))  # as `as_sent` has it
         if self._function is None and not self._answers:
             raise ConfigurationError("the script is empty: give at least one answer; the last one is repeated")
         if self._function is not None:
