@@ -152,3 +152,38 @@ def test_control_c_that_does_not_wake_the_main_thread(name: str):
     """As one that comes just before the wait begins: here another thread takes it, and the main thread sleeps on."""
     body, expected = PROGRAMS[name]
     assert interrupted(body, "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])") == expected
+
+
+AT_ANY_MOMENT = """
+import os, random, signal, threading
+from trivium import Module
+
+class Short(Module):
+    def forward(self, message):
+        return "short"
+
+class Long(Module):
+    async def forward(self, message):
+        for _ in range(300):
+            await short.acall("x")
+
+short, pressed = Short(), 0
+random.seed(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for _ in range(40):
+    timer = threading.Timer(random.uniform(0.005, 0.03), os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        Long()("x")
+        timer.join()
+        threading.Event().wait(0.1)
+    except KeyboardInterrupt:
+        pressed += 1
+    timer.join()
+print(pressed)
+"""
+
+
+def test_ctrl_c_between_two_steps_of_sync_code_is_never_lost():
+    ended = subprocess.run([sys.executable, "-c", AT_ANY_MOMENT], capture_output=True, text=True, timeout=GUARD)
+    assert ended.stdout == "40\n", ended.stderr

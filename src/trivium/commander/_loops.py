@@ -6,6 +6,7 @@ import asyncio
 import queue
 import sys
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar, copy_context
@@ -81,12 +82,17 @@ class _Letter(NamedTuple):
 
 
 class _Inbox(queue.SimpleQueue[_Letter]):
-    """The messages to a blocked caller; those that arrive after its call has ended are run by workers."""
+    """The messages to a blocked caller; those that arrive after its call has ended are run by workers.
 
-    closed = False
+    `pending` has them until they are dealt with: Ctrl-C may come when one is taken and nobody knows it yet.
+    """
 
-    def lend(self, letter: _Letter) -> None:
-        self.put(letter)
+    def __init__(self) -> None:
+        self.pending, self.closed = deque[_Letter](), False
+
+    def put(self, item: _Letter, block: bool = True, timeout: float | None = None) -> None:
+        self.pending.append(item)
+        super().put(item)
         if self.closed:
             self.close()
 
@@ -105,17 +111,13 @@ class _Errand:
     """Work that runs on a loop for a blocked thread, which can stop it at any moment."""
 
     def __init__(self, work: Callable[[Give], Awaitable[Any]], lend: bool) -> None:
-        self.inbox = _Inbox()
+        self.inbox, self._stopped = _Inbox(), False
         self._work, self._context = work, copy_context()
         self._context.run(lender.set, self.inbox if lend else None)
         self._task: asyncio.Task[Outcome[Any]] | None = None
-        self._stopped = False
         self.loop = local.here.home or background_loop(current_level())  # the one that this thread may wait for
 
     def start(self) -> None:
-        self.loop.call_soon_threadsafe(self._start)
-
-    def _start(self) -> None:
         if not self._stopped:
             work = partial(self._work, lambda item: self.inbox.put(_Letter("item", item)))
             self._task = self.loop.create_task(capture_async(work), context=self._context)
@@ -125,12 +127,16 @@ class _Errand:
         outcome = None if task is None or task.cancelled() else task.result()  # None: before its first step
         self.inbox.put(_Letter("end", outcome or (None, asyncio.CancelledError())))
 
-    def drain(self, letter: _Letter) -> None:
-        """Wait for the end, from a letter on; sync code that is to run here meanwhile is cancelled."""
-        while letter.kind != "end":
-            if letter.kind == "run":  # where it has been answered, this has no effect
+    def drain(self) -> None:
+        """Wait for the end; sync code that is to run here meanwhile is cancelled."""
+        kind = ""
+        while kind != "end":
+            if not self.inbox.pending:
+                get_item(self.inbox)
+            elif (letter := self.inbox.pending.popleft()).kind == "run":  # where it has been answered, without effect
                 letter.reply((None, asyncio.CancelledError()))
-            letter = get_item(self.inbox)
+            else:
+                kind = letter.kind
 
     def stop(self) -> None:
         post_later(self.loop, self._cancel)
@@ -148,16 +154,17 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
     errand, node, letter = _Errand(work, lend), current.get(), _Letter("item", None)
     with nullcontext() if node is None else WokenBy(node, errand.stop):  # first: a kill must not come after the start
         try:
-            errand.start()
+            errand.loop.call_soon_threadsafe(errand.start)
             while (letter := _next_letter(errand.inbox, node)).kind != "end":
                 if letter.kind == "item":
                     yield letter.what
                 else:
                     _run_lent(letter)
+                errand.inbox.pending.popleft()
         finally:
             if letter.kind != "end":  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
                 errand.stop()
-                errand.drain(letter)
+                errand.drain()
             errand.inbox.close()
     if node is not None:
         checkpoint(node)
@@ -284,7 +291,7 @@ async def run_in_worker(function: Callable[[], T]) -> T:
     done, reply = open_reply()
     alone = in_worker(function, reply, loop)
     if inbox is not None:
-        inbox.lend(_Letter("run", partial(copy_context().run, function), reply, alone))
+        inbox.put(_Letter("run", partial(copy_context().run, function), reply, alone))
     else:
         submit(alone)
     return await await_reply(done)
