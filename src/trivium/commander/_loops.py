@@ -98,9 +98,10 @@ class _Inbox(queue.SimpleQueue[_Letter]):
 
     def close(self) -> None:
         self.closed = True
-        with suppress(queue.Empty):
+        with suppress(IndexError):
             while True:
-                submit(self.get_nowait().alone or bool)
+                if (alone := self.pending.popleft().alone) is not None:
+                    submit(alone)
 
 
 lender: ContextVar[_Inbox | None] = ContextVar("triviumlender", default=None)
@@ -129,14 +130,13 @@ class _Errand:
 
     def drain(self) -> None:
         """Wait for the end; sync code that is to run here meanwhile is cancelled."""
-        kind = ""
-        while kind != "end":
+        while True:
             if not self.inbox.pending:
                 get_item(self.inbox)
             elif (letter := self.inbox.pending.popleft()).kind == "run":  # where it has been answered, without effect
                 letter.reply((None, asyncio.CancelledError()))
-            else:
-                kind = letter.kind
+            elif letter.kind == "end":
+                return
 
     def stop(self) -> None:
         post_later(self.loop, self._cancel)
