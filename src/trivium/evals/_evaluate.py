@@ -184,8 +184,7 @@ async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I
             scores[scorer_name(scorer)] = _score_of(await invoke(scorer, result.case, result.message, run))
         except Exception as failure:
             errors[scorer_name(scorer)] = _said(failure)
-    ends = [each.ended for each in run.tree().walk() if each.is_effect]
-    seconds = max(ends, default=run.info.started) - run.info.started
+    seconds = max([0.0, *(each.ended - run.info.started for each in run.tree().walk() if each.is_effect)])
     return replace(result, scores=scores, errors=errors, usage=run.usage, seconds=seconds)
 
 
