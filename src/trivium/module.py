@@ -19,21 +19,12 @@ from contextlib import aclosing
 from functools import partial
 from itertools import count
 from logging import DEBUG
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from typing_extensions import TypeVar
 
-from trivium.commander import (
-    CallNode,
-    Event,
-    Limits,
-    Listener,
-    driver_neutral,
-    invoke,
-    iterate,
-    this_session,
-    wait,
-)
+from trivium.commander import CallNode, Event, Limits, Listener, driver_neutral, invoke, iterate, this_session, wait
 from trivium.commander.lowlevel import (
     AsyncStream,
     Stream,
@@ -60,6 +51,7 @@ from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
 
 if TYPE_CHECKING:
+    from trivium.commander.lowlevel import SessionLocks
     from trivium.journal import Journal
 
 __all__ = ["CALLER", "OPTIONS", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "call_node", "overridable"]
@@ -118,6 +110,7 @@ class Module:
     name: str = "Module"
     description: str = ""
     _memory: MemoryManager | None = None
+    _locks: SessionLocks | None = None  # by which calls of a session take turns that have no memory with such locks
     approve: Callable[[Any], Any] | None = None
     policy: Policy | None = None
     overridden: ClassVar[frozenset[str]] = frozenset()
@@ -239,18 +232,18 @@ class Module:
 
     # ---- the call, written once
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        memory, session_id = self._memory, node.scope.session_id
+        locks, session_id = self._locks if (memory := self._memory) is None else memory.locks, node.scope.session_id
         with node:
             messages = [_to_message(each) for each in message if each is not None]
             try:
-                if memory is not None and (released := memory.locks.acquire(session_id, node)) is not None:
+                if locks is not None and (released := locks.acquire(session_id, node)) is not None:
                     await wait(event=released)
                 if (journal := node.scope.journal) is None:
                     return await self._answer(node, messages, kwargs)
                 return await journal.call(node, messages, partial(self._answer, node, messages, kwargs), self)
             finally:
-                if memory is not None:
-                    memory.locks.release(session_id, node)
+                if locks is not None:
+                    locks.release(session_id, node)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
         session_id = node.scope.session_id
@@ -394,11 +387,9 @@ class Module:
             ValueError: an entry is no message; nothing is loaded.
         """
         memories = dict(self._memories())
-        missing = [key for key in memories if key not in state]
-        if missing:
+        if missing := [key for key in memories if key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
-        extra = [key for key in state if key not in memories]
-        if extra:
+        if extra := [key for key in state if key not in memories]:
             warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=2)
         loaded = {key: Memory.read(state[key] or []) for key in memories}
         for key, manager in memories.items():
@@ -423,6 +414,7 @@ class Module:
         """Return the first line of `repr`."""
         return f"name={self.name!r}" if self.name else ""
 
+    @recursive_repr()
     def __repr__(self) -> str:
         shown = ((name, child) for name, child in self.named_children() if child._in_repr)
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in shown]

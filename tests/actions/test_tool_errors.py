@@ -19,6 +19,7 @@ from trivium.exceptions import (
     ConfigurationError,
     FetchError,
     ToolArgumentsError,
+    ToolEndedError,
     ToolError,
     ToolFailedError,
     ToolNotApprovedError,
@@ -189,7 +190,8 @@ def test_an_exit_and_a_failing_approver_are_unexpected_errors_of_the_tool(case: 
     (record,) = [each for each in caplog.records if each.name == "trivium.tools"]
     assert (record.levelno, record.getMessage()) == (logging.WARNING, logged)
     assert "raise error" in caplog.text or "raise SystemExit(3)" in caplog.text, "the traceback says where"
-    assert [(state, type(error)) for _, state, error in nodes] == [(NodeState.EXCEPTION, kind)]
+    of_node = ToolEndedError if kind is SystemExit else kind
+    assert [(state, type(error)) for _, state, error in nodes] == [(NodeState.EXCEPTION, of_node)]
     with pytest.raises(ToolFailedError, match=re.escape(logged)) as caught:
         make(on_tool_error="raise")("go")
     assert isinstance(caught.value.__cause__, kind)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from tasks._documented import content, document, scripted
-from trivium import ChatAgent, ChatAgentConfig, ChatDocument, Entity, ToolMessage
+from trivium import ChatAgent, ChatAgentConfig, ChatDocument, Entity, Task, ToolMessage
 from trivium.schema import LLMMessage, Role
 from trivium.testing import ScriptedModel
 
@@ -312,6 +313,26 @@ def test_a_clone_has_the_same_tools_and_shares_nothing_that_changes():
     assert "square" in agent.llm_tools_usable
     assert agent.system_message == "Be kind."
     assert len({each.id for each in (agent, first, third)}) == 3
+
+
+class Cart(ChatAgent):
+    def __init__(self, config: ChatAgentConfig) -> None:
+        super().__init__(config)
+        self.items, self.counts, self.seen = ["tea"], {"tea": 1}, {"tea"}
+        self.lock = threading.Lock()
+
+
+@pytest.mark.shows("ChatAgent.clone(i)", "weak point 7")
+def test_a_clone_has_lists_dicts_and_sets_of_its_own_and_shares_what_cannot_be_copied():
+    agent = Cart(ChatAgentConfig(name="Cart"))
+    for clone in (agent.clone(1), Task(agent).clone(2).agent):
+        assert isinstance(clone, Cart)
+        assert (clone.items, clone.counts, clone.seen) == (["tea"], {"tea": 1}, {"tea"})
+        clone.items.append("coffee")
+        clone.counts["coffee"] = 1
+        clone.seen.add("coffee")
+        assert clone.lock is agent.lock
+    assert (agent.items, agent.counts, agent.seen) == (["tea"], {"tea": 1}, {"tea"})
 
 
 # ---- what the model is told about tools

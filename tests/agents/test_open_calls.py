@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from trivium import ChatAgent, ChatAgentConfig, Task, ToolMessage
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Task, ToolMessage
 from trivium.llms import ToolCallPart
+from trivium.memory import Memory
+from trivium.schema import LLMMessage, Role
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -145,3 +149,125 @@ def test_a_sub_tasks_result_is_that_of_the_call_which_it_handles():
     task.run("go")
     told = {each["tool_call_id"]: each["content"] for each in model.requests[-1].messages if each["role"] == "tool"}
     assert told == {"call_0": "error: not run; call it alone, or another tool", "call_1": "paid"}
+
+
+def refused(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a provider refuses in a history: results without an open call before them, and calls without results."""
+    found, waiting = list[str](), list[str]()
+    for each in messages:
+        if each["role"] == "tool":
+            if each["tool_call_id"] in waiting:
+                waiting.remove(each["tool_call_id"])
+            else:
+                found.append(f"a result without an open call: {each['content']}")
+            continue
+        found += [f"a call without a result: {call_id}" for call_id in waiting]
+        waiting = [call["id"] for call in each.get("tool_calls") or ()]
+    return found + [f"a call without a result: {call_id}" for call_id in waiting]
+
+
+class Latest(Memory):
+    """A memory of a program's own, which shows the latest messages, wherever that cuts."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def get_memory(self, recent_n: int | None = None, filter_func: Any = None) -> list[Message]:
+        return self.messages[-self.most :]
+
+
+TWO_CALLS = [call_tool("add", 0, a=1, b=2), call_tool("add", 1, a=3, b=4)]
+
+
+@pytest.mark.parametrize("kind", [Memory, Latest])
+@pytest.mark.parametrize("most", range(1, 8))
+def test_results_are_sent_together_with_their_call_or_left_out(kind: Callable[[int], Memory], most: int):
+    model = ScriptedModel([TWO_CALLS, call_tool("add", a=5, b=6), "eleven"] * 3)
+    agent = Agent(model, "Be kind.", tools=[add], memory=lambda: kind(most))
+    for _ in range(3):
+        agent("go on")
+    assert [fault for request in model.requests for fault in refused(request.messages)] == []
+
+
+@pytest.mark.parametrize("most", range(1, 6))
+def test_a_task_goes_on_where_its_agents_memory_shows_the_latest_messages(most: int):
+    model = ScriptedModel([call_tool("note", x=1), call_tool("note", x=2), "DONE"])
+    agent = ChatAgent(ChatAgentConfig(llm=model), memory=lambda: Memory(most))
+    agent.enable_message(Note)
+    Task(agent, interactive=False).run("go")
+    assert [fault for request in model.requests for fault in refused(request.messages)] == []
+    assert [request.messages[-1]["content"] for request in model.requests] == ["go", "noted", "noted"]
+
+
+def test_a_result_whose_call_was_taken_out_of_the_history_is_not_sent():
+    model = ScriptedModel([call_tool("note", x=1), "DONE", "DONE"])
+    agent = ChatAgent(model)
+    agent.enable_message(Note)
+    task = Task(agent, interactive=False, restart=False)
+    task.run("go")
+    del agent.message_history[2]
+    task.run("and now?")
+    assert [each["role"] for each in model.requests[-1].messages] == ["system", "user", "assistant", "user"]
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_result_that_is_all_an_agent_is_asked_is_read_as_text(memory: bool):
+    model = ScriptedModel(["thanks"])
+    Agent(model, "Be kind.", memory=memory)(Message(content="9", sender="add", tool_call_id="call_7"))
+    assert [(each["role"], each["content"]) for each in model.requests[0].messages[1:]] == [("user", "9")]
+
+
+class Sum(ToolMessage):
+    request: str = "sum"
+    purpose: str = "To sum up an <x>."
+    x: int
+
+    def handle(self, agent: Any) -> str:
+        return f"sum: {agent.llm_response('Summarise it.').content}"
+
+
+class Mark(ToolMessage):
+    request: str = "mark"
+    purpose: str = "To mark an <x>."
+    x: int
+
+    def handle(self, agent: Any) -> str:
+        agent.message_history.append(LLMMessage(role=Role.USER, content="marked"))
+        return "done"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("calls", "told"),
+    [
+        ([call_tool("sum", x=1)], [("tool", "Summarise it."), ("assistant", "short"), ("user", "sum: short")]),
+        ([call_tool("mark", x=1)], [("tool", "marked"), ("user", "done")]),
+        (
+            [call_tool("mark", 0, x=1), call_tool("note", 1, x=1)],
+            [("tool", "marked"), ("tool", "see above"), ("user", "done\n\nnoted")],
+        ),
+    ],
+)
+def test_a_call_that_was_answered_by_what_its_handler_said_has_no_second_result(
+    calls: list[ToolCallPart], told: list[tuple[str, str]], is_async: bool
+):
+    model = ScriptedModel([calls, *(["short"] if len(told) == 3 and told[1][1] == "short" else []), "DONE"])
+    agent = ChatAgent(model)
+    agent.enable_message([Note, Sum, Mark])
+    task = Task(agent, interactive=False)
+    asyncio.run(task.run_async("go")) if is_async else task.run("go")
+    assert [fault for request in model.requests for fault in refused(request.messages)] == []
+    assert [(each["role"], each["content"]) for each in model.requests[-1].messages[3:]] == told
+
+
+@pytest.mark.parametrize(
+    "text", ['{"request": "add", "a": 1, "b": 2}', '{"request": "note", "x": 1} {"request": "zzz"}']
+)
+def test_the_result_of_a_call_in_the_text_is_text(text: str):
+    model = ScriptedModel([text, "three"])
+    agent = ChatAgent(ChatAgentConfig(llm=model, use_tools=True), tools=[add, Note])
+    agent.llm_response("go")
+    told = model.requests[-1].messages[3:]
+    assert [each["role"] for each in told] == ["user"]
+    assert told[0]["content"].startswith(("3", "error: not run"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trivium import ChatAgent, ChatAgentConfig, Entity, Message, Task, ToolMessage
+from trivium import ChatAgent, ChatAgentConfig, ChatDocument, Entity, Message, Task, ToolMessage
 from trivium.exceptions import ContextOverflowError
 from trivium.language_models.mock_lm import MockLM, MockLMConfig
 from trivium.testing import ScriptedModel
@@ -103,3 +103,19 @@ def test_what_an_agent_counts_to_be_more_than_the_window_is_not_sent():
         agent.llm_response("hello there")
     assert isinstance(caught.value, ValueError)
     assert (caught.value.tokens, caught.value.window) == (21, 10)
+
+
+class Documented(ChatAgent):
+    """Writes both forms with the annotations of the documents: pyright accepts them."""
+
+    def llm_response(self, message: str | ChatDocument | None = None) -> ChatDocument | None:
+        return super().llm_response(message)
+
+    async def llm_response_async(self, message: str | ChatDocument | None = None) -> ChatDocument | None:
+        return await super().llm_response_async(message)
+
+
+def test_responders_are_written_with_the_documents_own_annotations():
+    agent = Documented(ScriptedModel(["hello"]))
+    answers = agent.llm_response("hi"), asyncio.run(agent.llm_response_async("hi"))
+    assert [each and each.content for each in answers] == ["hello", "hello"]

@@ -240,3 +240,28 @@ def test_the_parts_grow_to_the_whole(pieces: list[str]) -> None:
     texts = [each.content for each in called(StreamingAgent(ScriptedModel([pieces])))]
     assert texts[-1] == "".join(pieces)
     assert all(after.startswith(before) for before, after in pairwise(texts))
+
+
+class Growing:
+    name = "growing"
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+            yield "x"
+
+
+def test_an_answer_that_is_left_at_the_end_of_the_program_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def first(agent: AsyncStreamingAgent[Any]) -> str:
+        async for message in agent("hi"):
+            if message.content == "xx":
+                return message.content
+        return ""
+
+    async def main() -> None:
+        agent = AsyncStreamingAgent(Growing())
+        assert await first(agent) == "xx"
+        assert await asyncio.wait_for(first(agent), 30) == "xx"
+
+    asyncio.run(main())
+    assert caplog.messages == []

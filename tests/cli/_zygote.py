@@ -14,12 +14,14 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 from atexit import _run_exitfuncs, register  # pyright: ignore[reportPrivateUsage]  # as the interpreter's end does
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, TextIO
 
@@ -43,6 +45,7 @@ class Forked:
         environment: all of it.
         streams: file descriptors of stdin, stdout and stderr.
         on_terminal: whether stdin is the terminal that it is to control.
+        loads: the modules that it needs, if it is not the command: each choice has a process of its own that forks.
     """
 
     stdin: IO[str] | None = None
@@ -56,11 +59,12 @@ class Forked:
         environment: dict[str, str],
         streams: tuple[int, int, int],
         on_terminal: bool = False,
+        loads: tuple[str, ...] = (),
     ) -> None:
         self.returncode: int | None = None
         self._waiting = threading.Lock()
         self._connection = socket.socket(socket.AF_UNIX)
-        self._connection.connect(started_zygote())
+        self._connection.connect(started_zygote(*loads))
         wanted = {"program": program, "folder": str(folder), "environment": environment, "on_terminal": on_terminal}
         sent = json.dumps(wanted).encode()
         socket.send_fds(self._connection, [len(sent).to_bytes(4, "big")], list(streams))
@@ -128,9 +132,9 @@ def _number(connection: socket.socket) -> int:
 
 
 @cache
-def started_zygote() -> str:
+def started_zygote(*loads: str) -> str:
     """Start the process that forks; return the path of its socket."""
-    program = [sys.executable, "-W", "error", str(Path(__file__))]
+    program = [sys.executable, "-W", "error", str(Path(__file__)), *loads]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
@@ -138,18 +142,22 @@ def started_zygote() -> str:
     return process.stdout.readline().strip()
 
 
-def _serve() -> None:
-    import importlib
-    import tempfile
-
+def _load_command() -> None:
     import typer.main
 
     from trivium.cli import _app
 
     for module in _LOADED:
-        importlib.import_module(module)
+        import_module(module)
     typer.main.get_command = cache(typer.main.get_command)  # the same for each run
     typer.main.get_command(_app.app)
+
+
+def _serve(*loads: str) -> None:
+    for module in loads:
+        import_module(module)
+    if not loads:
+        _load_command()
     gc.collect()
     gc.freeze()  # what all runs share is not gone through by each, which would copy it
     folder = tempfile.mkdtemp()
@@ -165,7 +173,7 @@ def _serve() -> None:
             wanted = json.loads(connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
             if wanted["environment"].get("TRIVIUM_JOURNAL", "").startswith("postgresql"):
                 for module in _OF_POSTGRESQL:
-                    importlib.import_module(module)
+                    import_module(module)
             if os.fork() == 0:
                 listener.close()
                 _attend(connection, wanted, streams)
@@ -201,6 +209,7 @@ def _become(wanted: dict[str, Any], streams: list[int]) -> None:
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
+    tempfile.tempdir = None  # which that of the tests is not
     program, *arguments = wanted["program"]
     is_unbuffered = arguments[:1] == ["-u"]
     sys.stdin = sys.__stdin__ = os.fdopen(0, encoding=sys.stdin.encoding, errors=sys.stdin.errors, closefd=False)
@@ -249,4 +258,4 @@ def _written(number: int, like: TextIO, is_unbuffered: bool, line_buffering: boo
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(*sys.argv[1:])

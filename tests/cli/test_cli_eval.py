@@ -88,10 +88,24 @@ def test_the_exit_status_says_whether_it_is_good_enough(evaluated: Command) -> N
     monday = ("eval", "cases:dataset", "--experiment", "monday")
     assert evaluated(*monday, "--against", "tuesday").status == 3
     assert evaluated(*monday, "--fail-under", "0.6").status == 3
+    assert evaluated("forget", "monday/n00/0").status == 0
+    ended = evaluated(*monday, "--fail-under", "0.1", "--against", "tuesday")
+    assert ended.status == 1
+    assert "monday/n00/0 run: there is no run of it" in ended.out
+    assert "not compared, since only one has a score: n00" in ended.out
+    (told,) = evaluated(*monday, "--against", "tuesday", "--json").records
+    assert told["comparison"]["unpaired"] == ["n00"]
+    assert [(each["case"], each["errors"]) for each in told["runs"] if each["errors"]] == [
+        ("n00", {"run": "there is no run of it"})
+    ]
+    assert evaluated(*monday, "--inspect", "log.json").status == 1
+    assert len(json.loads((evaluated.folder / "log.json").read_text())["samples"]) == 19
+    (evaluated.folder / "cases.py").write_text(CASES.replace("return ", "raise SystemExit(0) or "))
+    assert evaluated("eval", "cases:dataset", "agents:good", "--experiment", "tuesday").status == 1
     (evaluated.folder / "cases.py").write_text(CASES.replace("return ", "return 1 / 0 or "))
     ended = evaluated(*monday)
     assert ended.status == 1
-    assert "monday/n00/0 exact: ZeroDivisionError: division by zero (exact, line 6)" in ended.out
+    assert "monday/n01/0 exact: ZeroDivisionError: division by zero (exact, line 6)" in ended.out
     assert "20 errors: these are not scored" in ended.err
 
 
@@ -110,6 +124,7 @@ WRONG = {
         "--scorer",
         "exakt",
     ),
+    "--fail-under nan is no mean score": ("cases:dataset", "agents:good", "--fail-under", "nan"),
     "--fail-under needs scorers": ("cases:unscored", "agents:good", "--experiment", "new", "--fail-under", "0.9"),
     "runs of the experiment 'never'": ("cases:dataset", "agents:good", "--experiment", "new", "--against", "never"),
 }

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import psutil
@@ -19,7 +20,7 @@ import pytest
 from journal._places import postgres_place
 from policies._office import Outbox
 from policies._paths import reader
-from trivium import Message, Module, StatusCode, Task
+from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, StatusCode, Task
 from trivium.commander import CallNode
 from trivium.distributed import AgentRayActor
 from trivium.exceptions import (
@@ -30,6 +31,7 @@ from trivium.exceptions import (
     RunPausedError,
 )
 from trivium.journal import Journal
+from trivium.language_models import MockLMConfig
 from trivium.policies import Policy
 from trivium.tasks import ExceptionHandling, run_batch_task_gen_async, run_batch_tasks, run_batch_tasks_async
 from trivium.testing import ScriptedModel
@@ -96,7 +98,7 @@ def test_a_failing_item_is_treated_as_here(cluster: Any):
 def test_a_batch_that_is_done_repeats_nothing(cluster: Any, url: str):
     journal, asked = Journal(url), [str(number) for number in range(6)]
     first = run_batch_tasks(office(url, 0.0), asked, sequential=False, on="ray", run_id="all", journal=journal)
-    again = run_batch_tasks(office(url, 0.0), asked, sequential=False, on="ray", run_id="all", journal=journal)
+    again = run_batch_tasks(office(url, 0.0), asked, on="ray", run_id="all", journal=journal)
     assert [text_of(each) for each in again] == [text_of(each) for each in first]
     run_ids = [f"all-{each}" for each in asked]
     assert broken_promises(url, journal, run_ids) == []
@@ -224,7 +226,7 @@ def test_the_same_from_async_code_with_tasks_of_their_own(cluster: Any):
         return shouter(ScriptedModel([f"DONE {number}"]))
 
     async def main() -> tuple[list[str], list[str]]:
-        one = run_batch_tasks_async(shouter(), "ab", output_map=text_of, sequential=False, on="ray")
+        one = run_batch_tasks_async(shouter(), "ab", output_map=text_of, on="ray")
         other = run_batch_task_gen_async(make, "ab", output_map=text_of, on="ray")
         return await one, await other
 
@@ -234,5 +236,15 @@ def test_the_same_from_async_code_with_tasks_of_their_own(cluster: Any):
 
 
 def test_what_cannot_be_sent_is_told(cluster: Any):
-    with pytest.raises(ConfigurationError, match="cannot be sent to Ray: TypeError: cannot pickle"):
+    told = r"cannot be sent to Ray: TypeError: cannot pickle .* \(config\.llm\.lock of ChatAgent 'shouter'\): give"
+    with pytest.raises(ConfigurationError, match=told):
         run_batch_tasks(shouter(Unsendable()), "a", on="ray")
+    lock, told = Lock(), "the agent's function cannot be sent to Ray: TypeError: cannot pickle"
+    with pytest.raises(ConfigurationError, match=told):
+        AgentRayActor(lambda: Agent(ScriptedModel([str(lock)])))
+
+
+def test_models_of_configs_are_sent(cluster: Any):
+    agent = ChatAgent(ChatAgentConfig(llm=MockLMConfig(response_fn=lambda text: f"DONE {text.upper()}")))
+    task = Task(agent, interactive=False)
+    assert run_batch_tasks(task, ["a", "b"], output_map=text_of, sequential=False, on="ray") == ["A", "B"]

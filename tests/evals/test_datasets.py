@@ -33,6 +33,8 @@ def test_cases_are_lines_of_json_both_ways(tmp_path: Path) -> None:
     assert Dataset.load(tmp_path / "orders.jsonl")[1].input == {"item": "chair", "due": "2026-11-23"}
     with pytest.raises(OutputError):
         made.save(tmp_path / "no folder" / "orders.jsonl")
+    with pytest.raises(OutputError, match="a case holds what JSON does not have"):
+        Dataset([Case("a", b"\xff")]).save(tmp_path / "bytes.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,7 @@ def test_cases_are_lines_of_json_both_ways(tmp_path: Path) -> None:
         ('{"input": 1}', "line 2 .*id: Field required"),
         ('{"id": "a", "input": "one"}', "line 2 .*input: Input should be a valid integer"),
         ('{"id": "0", "input": 1}', "two cases have the id '0'"),
+        ('{"id": "a", "input": 1, "expeced": 2}', "line 2 .*a case has no expeced: did you mean expected?"),
     ],
 )
 def test_a_line_that_is_no_case_is_named(tmp_path: Path, line: str, said: str) -> None:

@@ -130,6 +130,19 @@ def test_errors_without_a_text_are_named_by_their_class(journal: Journal) -> Non
         assert report.results[0].errors[place].startswith("Weird (failing, line ")
 
 
+def test_a_case_without_a_run_is_an_error_and_a_repetition_that_was_forgotten_hides_no_other(journal: Journal) -> None:
+    evaluate(calculator([]), Dataset(FEW[:2], [exact]), "first", journal, repeat=11)
+    journal.forget("first/n000/0")
+    report = rescore(Dataset(FEW[:3], [exact]), "first", journal)
+    made = [(each.case.id, each.repetition) for each in report.results]
+    assert made == [*(("n000", at) for at in range(1, 11)), *(("n001", at) for at in range(11)), ("n002", 0)]
+    assert [(each.run_id, each.errors) for each in report.errors] == [
+        ("first/n002/0", {"run": "there is no run of it"})
+    ]
+    assert "first/n002/0: run: there is no run of it" in str(report)
+    assert report.metric("exact").cases == 2
+
+
 def test_an_agent_that_was_changed_is_another_experiment(journal: Journal) -> None:
     dataset = Dataset(CASES[:40], [exact])
     evaluate(calculator([]), dataset, "first", journal)
@@ -160,6 +173,30 @@ def test_a_run_that_fails_is_an_error_and_is_tried_again(journal: Journal) -> No
     assert rescore(dataset, "first", journal).errors[0].errors.keys() == {"run"}
     failing = False
     assert values(evaluate(agent, dataset, "first", journal)) == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("raised", [SystemExit(0), asyncio.CancelledError()], ids=repr)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_model_that_ends_the_program_is_an_error_of_its_case(
+    journal: Journal, raised: BaseException, is_async: bool
+) -> None:
+    def answer(request: Any) -> str:
+        if "1" in request.messages[-1]["content"]:
+            raise raised
+        return "0"
+
+    def exits(case: Case[str, str], message: Message, run: RunView) -> bool:
+        raise SystemExit(0)
+
+    agent, dataset = Agent(ScriptedModel(answer), name="one"), Dataset(FEW[:2], [exact, exits])
+    if is_async:
+        report = asyncio.run(evaluate_async(agent, dataset, "first", journal))
+    else:
+        report = evaluate(agent, dataset, "first", journal)
+    assert values(report) == [1, None]
+    first, second = report.results
+    assert first.errors["exits"].startswith("SystemExit: 0 (exits, line ")
+    assert second.errors["run"].startswith(type(raised).__name__)
 
 
 @pytest.mark.parametrize("given", ["good", None, float("nan"), Score(float("inf")), KeyError("no")], ids=str)

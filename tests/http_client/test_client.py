@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gzip
+import pickle
 import ssl
 import zlib
 from collections.abc import AsyncIterator
@@ -17,6 +19,7 @@ from trivium.http import (
     BodyError,
     ConnectFailedError,
     ConnectionLostError,
+    HTTP2Client,
     HTTPClient,
     HTTPRequest,
     InvalidRequestError,
@@ -363,3 +366,18 @@ def test_a_client_serves_loops_one_after_the_other_and_leaves_nothing(recwarn: p
     for _ in range(20):
         asyncio.run(run())
     assert not [each for each in recwarn if issubclass(each.category, ResourceWarning)]
+
+
+async def test_a_client_is_copied_as_itself_and_sent_without_its_connections():
+    async with RawServer(answering(OK)) as server:
+        client = HTTPClient(proxies={})
+        request = get(server.url)
+        assert (await body_of(client, request))[1] == b"hi"
+        assert copy.deepcopy([client])[0] is client
+        sent = pickle.loads(pickle.dumps(client))
+        assert (await body_of(sent, request))[1] == b"hi"
+        assert server.connections == 2
+    for kind in (HTTPClient, HTTP2Client):
+        assert type(pickle.loads(pickle.dumps(kind(connect_timeout=3.0)))) is kind
+        with pytest.raises(ConfigurationError, match="cannot be pickled: make it where it is used"):
+            pickle.dumps(kind(certificates=ssl.create_default_context()))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import sys
 import threading
 import time
@@ -106,6 +108,16 @@ def test_the_twin_is_awaited_on_any_loop(case: Case):
         one, two, raw, growing = asyncio.run(all_of_it())
         assert one == two[0] == growing[-1][1]
         assert raw == "RAW"
+
+
+def test_copies_share_the_engine_and_no_other_process_can_have_it(case: Case):
+    model = case.sync("path")
+    assert copy.deepcopy([model])[0] is model
+    other = copy.copy(model)
+    other.gen_params = {}
+    assert (other.model is model.model, bool(model.gen_params)) == (True, True)
+    with pytest.raises(ConfigurationError, match="cannot be pickled, for its engine is here"):
+        pickle.dumps(model)
 
 
 def test_stream_chat_grows_piece_by_piece(case: Case):

@@ -373,3 +373,38 @@ def test_every_model_can_be_asked_without_an_agent() -> None:
 
 def test_no_messages_are_one_empty_question() -> None:
     assert ScriptedModel(["ok"]).chat([]) == "ok"
+
+
+class Named(BaseLLM):
+    async def chat(self, messages: Any, *, session_id: Any = 0, **gen_params: Any) -> Any:  # pyright: ignore
+        return f"{session_id} {gen_params}"
+
+
+class Unnamed(BaseLLM):
+    async def chat(self, messages: Any, temperature: float = 1.0, **gen_params: Any) -> Any:  # pyright: ignore
+        return f"{temperature} {gen_params}"
+
+
+class Bare(BaseLLM):
+    async def chat(self, messages: Any, **gen_params: Any) -> Any:  # pyright: ignore
+        return f"{gen_params}"
+
+
+class Several(BaseLLM):
+    async def chat(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
+        return f"{session_ids} {gen_params}"
+
+
+class Plain(BaseLLM):
+    def chat(self, inputs: Any, session_ids: Any = None, **gen_params: Any) -> Any:
+        return f"{session_ids} {gen_params}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [(Named, "ada {}"), (Unnamed, "1.0 {}"), (Bare, "{}"), (Several, "ada {}"), (Plain, "None {}")],
+)
+def test_an_awaited_chat_gets_the_session_where_it_names_it(kind: Callable[[str], BaseLLM], wanted: str):
+    model = kind("m")
+    assert Agent(model)("q", session_id="ada").content == wanted
+    assert asyncio.run(AsyncAgent(model)("q", session_id="ada")).content == wanted

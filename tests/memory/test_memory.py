@@ -18,7 +18,7 @@ from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task
 from trivium.events import RunEvent
 from trivium.exceptions import ConfigurationError, MissingEntryError, TriviumError
 from trivium.memory import Memory, MemoryManager
-from trivium.schema import LLMMessage, Role
+from trivium.schema import LLMMessage, Role, ToolCall
 
 texts = st.text("abc", max_size=3)
 
@@ -61,6 +61,15 @@ def test_the_latest_messages(said: list[str], own: int | None, asked: int | None
     count = own if asked is None else asked
     assert contents(memory.get_memory(asked)) == (said[-count:] if count else said)
     assert len(memory) == len(said)
+
+
+@pytest.mark.parametrize(("asked", "shown"), [(1, "d"), (2, "bcd"), (3, "bcd"), (4, "abcd"), (0, "abcd"), (9, "abcd")])
+def test_a_result_among_the_latest_brings_its_call_along(asked: int, shown: str):
+    calls = [ToolCall(f"call_{at}", "f", "{}") for at in range(2)]
+    memory = Memory(asked or None)
+    memory.add([Message(content="a"), Message(content="b", sender="me", tool_calls=calls[:1])])
+    memory.add([Message(content="c", tool_call_id="call_0"), Message(content="d")])
+    assert contents(memory.get_memory()) == contents(memory.get_memory(asked)) == list(shown)
 
 
 def test_the_filter_sees_the_latest_only():

@@ -243,6 +243,20 @@ def test_names_are_the_class_name_unless_given():
     ]  # fmt: skip
 
 
+def test_a_tree_in_which_a_child_knows_its_parent_is_shown():
+    class Node(Module):
+        parent: Module
+        child: Module
+
+    outer, inner = Node("outer"), Node("inner")
+    outer.child, inner.parent = inner, outer
+    assert repr(outer) == "Node(name='outer')(\n  (child): Node(name='inner')(\n    (parent): ...\n  )\n)"
+    assert str(inner).count("outer") == 1
+    twice = Node("twice")
+    twice.parent = twice.child = Module("shared")
+    assert repr(twice).count("shared") == 2, "what is held twice is no cycle"
+
+
 def test_the_tree_is_shown():
     assert repr(Pair()) == ("Pair(name='Pair')(\n  (first): Agent(name='one')\n  (second): Shout(name='two')\n)")
 

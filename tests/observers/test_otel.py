@@ -108,6 +108,20 @@ def test_contents_are_recorded_only_on_request_and_without_keys(spans: Spans):
     assert not any("sk-1234567890" in str(each.attributes) for each in spans)
 
 
+@pytest.mark.parametrize("content", [False, True])
+def test_the_text_of_an_error_is_content(spans: Spans, content: bool):
+    def find(name: str) -> str:
+        raise ValueError(f"there is no {name}, by sk-1234567890abcdefghijklmnop")
+
+    agent = Agent(ScriptedModel([call_tool("find", name="Ada"), "done"]), tools=[find], name="finder")
+    agent("Go.", listeners=[spans.listener(content=content)])
+    told = spans.named("execute_tool find")
+    assert told.status.description == ("ValueError: there is no Ada, by ***" if content else "ValueError")
+    assert told.attributes is not None
+    assert told.attributes["error.type"] == "ValueError"
+    assert content or not any("Ada" in each.to_json() for each in spans)
+
+
 def test_a_run_that_was_resumed_three_times_is_one_trace_with_the_spans_of_what_was_stopped(
     spans: Spans, tmp_path: Path
 ):

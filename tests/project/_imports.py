@@ -48,6 +48,8 @@ MAY_KNOW_THREADS: Mapping[str, frozenset[str]] = {
     "trivium/http/_http2.py": frozenset({"asyncio"}),
     # the tasks of a server that outlive a request, or end with it
     "trivium/serving/_tasks.py": frozenset({"asyncio"}),
+    # the loop of a worker's runs, which is not that of DBOS
+    "trivium/workers/_tasks.py": frozenset({"asyncio"}),
     # the connections of a server, which the loop accepts
     "trivium/serving/_accepting.py": frozenset({"asyncio"}),
     # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,6 +14,7 @@ from typing import Any
 
 import httpx2
 
+from cli._zygote import Forked
 from trivium import Agent
 from trivium.actions import tool
 from trivium.commander import wait
@@ -23,6 +22,7 @@ from trivium.llms import Delta, Request
 from trivium.schema import Usage
 from trivium.serving import AgentServer
 from trivium.testing import ScriptedModel, call_tool
+from workers._programs import Ending
 
 __all__ = [
     "GUARD",
@@ -32,6 +32,7 @@ __all__ = [
     "events_of",
     "follow",
     "make_blocking",
+    "make_ending",
     "make_shop",
     "make_waiting_shop",
     "outcome",
@@ -131,6 +132,11 @@ def make_blocking() -> Agent:
     return Agent(ScriptedModel(answer), name="shop", tools=[thread, loop, crash])
 
 
+def make_ending() -> Ending:
+    """A module that raises what would end a program or a task."""
+    return Ending()
+
+
 @contextmanager
 def serving(agent: Any = None, **options: Any) -> Generator[httpx2.Client]:
     """A server in this process, and a client of it that shows the token."""
@@ -217,19 +223,18 @@ def own_process(
     journal: str | Path, *arguments: str, marks: Path | None = None, made_by: str = "make_shop"
 ) -> Generator[tuple[Any, httpx2.Client]]:
     """A server in a process of its own, by the command line; without a journal where that is ""."""
-    command = [
-        sys.executable, "-c", "from trivium.cli import main; main()", "serve", f"serving._served:{made_by}",
-        "--port", "0", *(("--journal", str(journal)) if journal else ()), *arguments,
-    ]  # fmt: skip
-    paths = os.pathsep.join((str(TESTS), *sys.path))
-    environment = {**os.environ, "PYTHONPATH": paths, "TRIVIUM_SERVE_TOKEN": "right-token"}
+    program = ["trivium", "serve", f"serving._served:{made_by}", "--port", "0", *arguments]
+    environment = {**os.environ, "TRIVIUM_SERVE_TOKEN": "right-token"}
+    if journal:
+        program += ["--journal", str(journal)]
     if marks is not None:
         environment["TRIVIUM_TEST_MARKS"] = str(marks)
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    ) as server:
+    nothing, (out, to_out) = os.open(os.devnull, os.O_RDONLY), os.pipe()
+    server = Forked(program, TESTS, environment, (nothing, to_out, to_out))
+    for each in (nothing, to_out):
+        os.close(each)
+    with os.fdopen(out, encoding="utf-8") as server.stdout:
         try:
-            assert server.stdout is not None
             told = [server.stdout.readline()]  # what it takes up may be logged before
             while " at http" not in (line := told[-1]):
                 assert line, "".join(told)
@@ -238,3 +243,4 @@ def own_process(
                 yield server, client
         finally:
             server.kill()
+            server.wait()

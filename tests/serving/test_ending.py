@@ -36,6 +36,7 @@ from trivium.journal import Journal
 from trivium.serving import AgentServer
 from trivium.serving.lowlevel import RunStore
 from trivium.testing import ScriptedModel
+from workers._programs import ENDS
 
 
 def test_runs_go_on_after_their_server_was_killed_and_clients_get_the_rest(tmp_path: Path):
@@ -106,6 +107,21 @@ def test_a_server_ends_whatever_its_tools_do_and_their_runs_go_on_after_the_rest
         start(client, "loop")
         at_work(4)
         assert ended_by(process, signal.SIGINT, signal.SIGTERM) in (130, 143)  # the second one does not wait
+
+
+@pytest.mark.parametrize("where", ["module", "model", "task"])
+def test_whatever_ends_a_run_it_has_failed_and_its_server_goes_on(tmp_path: Path, where: str):
+    with own_process(tmp_path / "runs.db", made_by="make_ending") as (server, client):
+        runs = [start(client, f"{what} in {where}") for what in ENDS]
+        failed = [outcome(client, each) for each in runs]
+        assert [each["error"]["type"] for each in failed] == ["InternalError"] * len(ENDS)
+        assert said(client, "hi") == "It goes on."
+        server.send_signal(signal.SIGINT)  # which is no run's
+        assert server.wait(GUARD) == 130
+        log = server.stdout.read()
+    for run, kind in zip(runs, ENDS.values(), strict=True):
+        assert f"the run {run} failed" in log
+        assert kind.__name__ in log
 
 
 def test_a_run_that_is_the_end_of_its_server_each_time_is_given_up(tmp_path: Path):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from trivium import ChatAgent, ChatAgentConfig, ChatDocument, Entity, StatusCode, Task, TaskConfig, ToolMessage
 from trivium.exceptions import InfiniteLoopException
+from trivium.llms import Request
 from trivium.schema import LLMMessage, ObjectRegistry, Role
 from trivium.testing import ScriptedModel
 from trivium.utils.constants import NO_ANSWER, PASS, PASS_TO, SEND_TO
@@ -160,6 +162,72 @@ def test_one_task_runs_many_times_at_once_in_threads():
     for thread in threads:
         thread.join(50)
     assert {number: content(result) for number, result in results.items()} == {n: f"number {n}" for n in range(8)}
+
+
+def told(request: Request) -> str:
+    """Everything that the model was sent, but for the system's words."""
+    return "heard " + " | ".join(str(each["content"]) for each in request.messages if each["role"] != "system")
+
+
+@pytest.mark.shows("weak point 8")
+@pytest.mark.parametrize("how", ["loop", "threads"])
+def test_runs_of_one_session_take_turns_and_none_reads_another_s_words(how: str):
+    """They are three rounds each: a model, its sub-task, the model again."""
+    checker = Task(scripted("checked", name="checker"), interactive=False, single_round=True)
+    agent = ChatAgent(ScriptedModel(lambda request: ("DONE " if "checked" in told(request) else "") + told(request)))
+    task = Task(agent, interactive=False)
+    task.add_sub_task(checker)
+    questions = ["I am Ada", "I am Bob", "I am Cid"]
+
+    async def at_once() -> list[Any]:
+        return await asyncio.gather(*map(task.run_async, questions))
+
+    if how == "loop":
+        results = asyncio.run(at_once())
+    else:
+        with ThreadPoolExecutor(3) as pool:
+            results = list(pool.map(task.run, questions))
+    expected = [f"heard {each} | heard {each} | checked" for each in questions]
+    assert [content(result) for result in results] == expected
+
+
+def test_a_run_that_waits_for_its_turn_can_be_stopped_and_a_clone_does_not_wait():
+    began, goes_on = threading.Event(), threading.Event()
+
+    def answer(request: Request) -> str:
+        if request.messages[-1]["content"] == "long":
+            began.set()
+            assert goes_on.wait(30)
+        return f"DONE {request.messages[-1]['content']}"
+
+    task = Task(ChatAgent(ScriptedModel(answer)), interactive=False)
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(task.run, "long")
+        assert began.wait(30)
+        try:
+            assert task("short", timeout=0.05).status is StatusCode.TIMEOUT
+            assert content(task.clone(1).run("short")) == "short"
+            assert content(task.run("short", session_id="another")) == "short"
+        finally:
+            goes_on.set()
+        assert content(long.result(30)) == "long"
+
+
+def test_a_task_may_be_run_by_its_own_tools():
+    class Ask(ToolMessage):
+        request: str = "ask"
+        purpose: str = "To ask <what>."
+        what: str
+
+    class Recursive(ChatAgent):
+        def ask(self, message: Ask) -> str:
+            return f"inner: {content(task.run(message.what, allow_restart=False))}"
+
+    model = ScriptedModel(['{"request": "ask", "what": "deeper"}', "DONE bottom", "DONE top"])
+    agent = Recursive(ChatAgentConfig(llm=model, use_tools=True))
+    agent.enable_message(Ask)
+    task = Task(agent, interactive=False)
+    assert content(task.run("go")) == "top"
 
 
 # ---- 10, 15: tools

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from commander._helpers import Entry, every_entry
-from trivium import ChatAgent, Limits, Message, Task, ToolMessage
+from trivium import ChatAgent, ChatAgentConfig, Limits, Message, Task, ToolMessage
 from trivium.actions import DoneTool
 from trivium.exceptions import ToolArgumentsError
+from trivium.language_models import MockLMConfig
 from trivium.tasks._task_tool import TaskTool
 from trivium.testing import ScriptedModel, call_tool
 
@@ -130,3 +132,32 @@ def test_the_done_tool_is_added_once():
     boss = agent()
     boss.enable_message(DoneTool)
     assert list(tool().set_up_task(boss).agent.llm_tools_usable).count("done_tool") == 1
+
+
+GIVE = {"request": "task_tool", "system_message": "You square.", "prompt": "3?", "tools": ["square"]}
+
+
+@pytest.mark.parametrize(
+    ("config", "ways"),
+    [({}, (False, True)), ({"use_tools": True}, (True, False)), ({"use_functions_api": True}, (False, True)),
+     ({"use_tools": False}, (False, False))],
+)  # fmt: skip
+def test_its_agent_calls_tools_as_the_caller_does(config: dict[str, Any], ways: tuple[bool, bool]):
+    boss = ChatAgent(ChatAgentConfig(llm=ScriptedModel(["x"]), **config))
+    boss.enable_message([TaskTool, Square])
+    worker = tool().set_up_task(boss).agent
+    model = worker.llm
+    worker("go")
+    (system, _), tools = model.requests[-1].messages, model.requests[-1].tools
+    assert ('"request"' in system["content"], bool(tools)) == ways
+
+
+def test_an_agent_whose_calls_are_text_gets_a_worker_of_this_kind():
+    def model(text: str) -> str:
+        if text == "go":
+            return json.dumps(GIVE)
+        return '{"request": "square", "number": 3}' if "3?" in text else f"DONE {text}"
+
+    boss = ChatAgent(ChatAgentConfig(llm=MockLMConfig(response_fn=model), use_tools=True))
+    boss.enable_message([TaskTool, Square])
+    assert "9" in Task(boss, interactive=False).run("go").content  # type: ignore[union-attr]  # pyright: ignore

@@ -14,7 +14,20 @@ from typing import Any, Literal, assert_type
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from trivium import Agent, Answer, AsyncAgent, ChatAgent, ChatAgentConfig, Limits, Message, Task, Tool, ToolMessage
+from trivium import (
+    Agent,
+    AgentMessage,
+    Answer,
+    AsyncAgent,
+    ChatAgent,
+    ChatAgentConfig,
+    ChatDocument,
+    Limits,
+    Message,
+    Task,
+    Tool,
+    ToolMessage,
+)
 from trivium.actions import BaseAction, tool_api
 from trivium.agent.chat_agent import ChatAgent as DocumentedChatAgent
 from trivium.agent.task import Task as DocumentedTask
@@ -157,6 +170,22 @@ def a_chat_agent_answers_with_a_type() -> None:
     assert answer is not None
     assert_type(answer.output, City)
     assert answer.output == ROME
+
+
+class Echo(Agent):
+    """Is written with the names of the documents, which are types."""
+
+    def forward(self, message: AgentMessage, session_id: int = 0) -> AgentMessage:
+        return AgentMessage(sender=self.name, content=message.content)
+
+
+def the_names_of_the_documents_are_types() -> None:
+    answer: AgentMessage = Echo()("hi")
+    said: ChatDocument | None = ChatAgent(ScriptedModel(["hello"])).llm_response("hi")
+    assert_type(answer.sender, str)
+    assert isinstance(said, ChatDocument)
+    assert isinstance(answer, AgentMessage)
+    assert (answer.content, said.content) == ("hi", "hello")
 
 
 class Polite(ChatAgent):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from cli._command import needs_program
 from trivium.serving import AgentServer
@@ -26,10 +26,26 @@ expect.set_options(timeout=20_000)
 def browser() -> Iterator[Browser]:
     program = needs_program("chromium", "chromium")
     with sync_playwright() as driver:
-        offline = f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-        opened = driver.chromium.launch(executable_path=program, args=["--no-sandbox", offline])
+        arguments = [
+            "--no-sandbox", f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            "--process-per-site",  # a process for each page would cost more than what most pages do
+        ]  # fmt: skip
+        opened = driver.chromium.launch(executable_path=program, args=arguments)
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="package")
+def user(browser: Browser) -> Iterator[BrowserContext]:
+    """A user's browser. A page stays in it, so that the process of those of the tests does, with what it has compiled:
+    their servers have ports of their own, and so share nothing that is kept."""
+    opened = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
+    opened.set_default_timeout(20_000)
+    stays = opened.new_page()
+    stays.route("**", lambda route: route.fulfill(body=""))
+    stays.goto("http://127.0.0.1")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
@@ -48,17 +64,29 @@ def server(shop: Shop, tmp_path: Path) -> Iterator[AgentServer]:
 
 
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
+def context(user: BrowserContext) -> Iterator[BrowserContext]:
     """A user's browser: nothing is asked of others, no policy is violated, and no script fails."""
-    opened = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
-    opened.set_default_timeout(20_000)
+    (stays,) = user.pages
     asked: list[str] = []
     problems: list[str] = []
-    opened.on("request", lambda request: asked.append(request.url))
-    opened.on("console", lambda message: problems.append(message.text) if message.type in LEVELS else None)
-    opened.on("weberror", lambda error: problems.append(str(error.error)))
-    yield opened
-    opened.close()
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type in LEVELS:
+            problems.append(message.text)
+
+    heard: dict[Any, Callable[[Any], None]] = {
+        "request": lambda request: asked.append(request.url),
+        "console": note,
+        "weberror": lambda error: problems.append(str(error.error)),
+    }
+    for kind, listener in heard.items():
+        user.on(kind, listener)
+    yield user
+    for page in user.pages:
+        if page is not stays:
+            page.close()
+    for kind, listener in heard.items():
+        user.remove_listener(kind, listener)
     assert [url for url in asked if not re.match(r"http://127\.0\.0\.1:|data:|blob:|file:", url)] == []
     # The browser tells of each answer of 4xx, and of a server that is away.
     assert [each for each in problems if not each.startswith("Failed to load resource: ")] == []

@@ -20,7 +20,7 @@ from trivium.journal import Journal
 from trivium.testing import ScriptedModel, call_tool
 from trivium.workers import Worker
 
-__all__ = ["PROGRAMS", "Stateless", "prepare", "serve"]
+__all__ = ["ENDS", "PROGRAMS", "Ending", "Stateless", "prepare", "serve"]
 
 _EFFECTS = """
 CREATE TABLE IF NOT EXISTS paid (run TEXT);
@@ -147,6 +147,57 @@ def fragile(url: str) -> Module:
     return Fragile(name="fragile")
 
 
+ENDS: dict[str, type[BaseException]] = {
+    "exit": SystemExit, "pressed": KeyboardInterrupt, "closed": GeneratorExit, "cancelled": asyncio.CancelledError,
+}  # fmt: skip
+
+
+class Ending(Module):
+    """Raises what it is told, in itself, in a task of its own, or in its model."""
+
+    def __init__(self) -> None:
+        super().__init__(name="ending")
+        self.agent = Agent(ScriptedModel(self._raised), name="inner", memory=False)
+
+    def _raised(self, request: Any) -> str:
+        raise ENDS[request.messages[-1]["content"]]
+
+    async def _raise(self, what: str) -> None:
+        raise ENDS[what]
+
+    async def forward(self, message: Message) -> Any:
+        what, _, where = str(message.content).partition(" in ")
+        if not where:
+            return "It goes on."
+        if where == "model":
+            return await self.agent.acall(what)
+        await (asyncio.create_task(self._raise(what)) if where == "task" else self._raise(what))
+
+
+def ending(url: str) -> Module:
+    """Raises what would end a program or a task."""
+    return Ending()
+
+
+def blocked(url: str) -> Agent:
+    """Has a tool that holds its thread the first time."""
+
+    @tool(effect="read")
+    def hold(path: str) -> str:
+        """Hold."""
+        if Path(f"{path}.again").exists():
+            return "free"
+        Path(f"{path}.again").touch()
+        time.sleep(60)
+        return "late"
+
+    def answer(request: Any) -> Any:
+        asked = request.messages[-1]
+        return call_tool("hold", path=asked["content"]) if asked["role"] == "user" else asked["content"]
+
+    return Agent(ScriptedModel(answer), tools=[hold], name="blocked")
+
+
 def deadly(url: str) -> Agent:
     """Asks a tool that is the end of the process as long as a file is not there."""
 
@@ -167,7 +218,7 @@ def deadly(url: str) -> Agent:
 PROGRAMS: dict[str, Callable[..., Module]] = {
     "clerk": clerk, "slow": partial(clerk, seconds=0.1), "stuck": partial(clerk, kind=Stuck), "newer": newer_clerk,
     "echo": echo, "buyer": buyer, "waiter": waiter, "deadly": deadly, "fragile": fragile, "chores": chores,
-    "patient": partial(chores, seconds=0.1),
+    "patient": partial(chores, seconds=0.1), "ending": ending, "blocked": blocked,
 }  # fmt: skip
 
 
@@ -177,3 +228,5 @@ def serve(url: str, names: tuple[str, ...], ready: Any = None, **options: Any) -
     worker = Worker(served, Journal(url), **options)
     signal.signal(signal.SIGTERM, lambda number, frame: worker.stop())
     worker.run(bool if ready is None else ready.set)
+    if worker.runs:
+        os._exit(0)  # as the command does

@@ -13,18 +13,23 @@ from cli._command import Command, Ended, Process
 from trivium.exceptions import RunPausedError
 from trivium.journal import Journal
 
+from .test_workers import until
+
 AGENTS = f"""
 import sys
 
 sys.path += {sys.path!r}
 
-from workers._programs import buyer, waiter
+from workers._programs import blocked, buyer, waiter
 
 def make_buyer():
     return buyer("")
 
 def make_waiter():
     return waiter("")
+
+def make_blocked():
+    return blocked("")
 """
 
 
@@ -93,6 +98,18 @@ def test_a_decision_on_a_run_that_was_cancelled_waits_until_it_is_submitted_agai
     assert journal.submit("buyer", "Buy tea.", run_id="a").result(timeout=30).content == "It is bought."
     worker.terminate()
     worker.communicate(timeout=60)
+
+
+def test_a_sync_tool_does_not_keep_a_worker_from_ending(url: str, journal: Journal, tmp_path: Path):
+    worker = start(url, "worker", "shop:make_blocked", "--grace", "0.1")
+    assert worker.stderr is not None
+    worker.stderr.readline()
+    journal.submit("blocked", str(tmp_path / "hold"), run_id="a")
+    until((tmp_path / "hold.again").exists)
+    worker.terminate()
+    told = worker.communicate(timeout=20)[1]
+    assert told.splitlines()[1:] == ["what is at work cannot be stopped: left to others is a"]
+    assert worker.returncode == 128 + signal.SIGTERM
 
 
 def test_ctrl_c_ends_a_worker(url: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
@@ -51,6 +52,33 @@ def test_nothing_is_left_of_a_run_that_is_forgotten(journal: Journal, workers: F
         for table in ("trivium_public.workflow_status", "trivium_public.workflow_input", "trivium_entry"):
             assert database.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() == (0,)
     assert journal.submit("echo", "another", run_id="a").result(timeout=30).content == "another"
+
+
+@pytest.mark.parametrize("is_forgotten_first", [False, True])
+def test_nothing_is_left_of_a_schedule_that_is_cancelled_and_whose_runs_are_forgotten(
+    journal: Journal, workers: Fleet, url: str, is_forgotten_first: bool
+):
+    workers.start("echo")
+    own = journal.submit("echo", "mine", run_id="sched-clock-mine")
+    other = journal.submit("echo", "another", run_id="clock-2", every="0 7 * * *")
+    schedule = journal.submit("echo", "secret", run_id="clock", every="* * * * * *")
+    until(lambda: sum(each.status() == "done" for each in schedule.runs()) >= 2)
+    forgotten = schedule.runs()[0].id
+    if is_forgotten_first:
+        assert journal.forget(forgotten) == 1
+    schedule.cancel()
+    time.sleep(2.5)  # the worker looks at the schedules every second, and may submit one more
+    until(lambda: all(each.status() == "done" for each in schedule.runs()))
+    for each in schedule.runs():
+        assert each.result().content == "secret"
+        journal.forget(each.id)
+    assert own.result(timeout=30).content == "mine"
+    with psycopg.connect(url) as database:
+        for table in ("trivium_public.workflow_input", "trivium_public.workflow_schedules"):
+            assert "secret" not in str(database.execute(f"SELECT * FROM {table}".encode()).fetchall())
+        found = database.execute("SELECT workflow_uuid FROM trivium_public.workflow_status").fetchall()
+    assert found == [("sched-clock-mine",)]
+    other.cancel()
 
 
 def test_a_run_at_work_is_cancelled_before_it_is_forgotten(journal: Journal, workers: Fleet):

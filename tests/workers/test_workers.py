@@ -36,7 +36,7 @@ from trivium.workers import Worker
 from trivium.workers._presence import Presence
 
 from ._fleet import Fleet
-from ._programs import PROGRAMS
+from ._programs import ENDS, PROGRAMS
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -183,6 +183,31 @@ def test_a_run_whose_error_has_no_text_fails_by_its_class(journal: Journal, work
     with pytest.raises(RecordedError, match="Weird"):
         run.result(timeout=30)
     assert [run.status(), journal.info("a").status, journal.info("a").why] == ["failed", "failed", "Weird"]
+
+
+@pytest.mark.parametrize("where", ["module", "model", "task"])
+def test_whatever_ends_a_run_it_has_failed_and_its_worker_works_on(journal: Journal, workers: Fleet, where: str):
+    workers.start("ending", "echo")
+    for number, (what, kind) in enumerate(ENDS.items()):
+        run = journal.submit("ending", f"{what} in {where}", run_id=f"run-{number}")
+        with pytest.raises(RecordedError, match=kind.__name__):
+            run.result(timeout=30)
+        assert (run.status(), journal.info(run.id).status) == ("failed", "stopped")
+        assert journal.submit("echo", "hi", run_id=f"echo-{number}").result(timeout=30).content == "hi"
+
+
+def test_a_sync_tool_holds_its_worker_up_for_two_seconds_and_others_take_the_run(
+    journal: Journal, workers: Fleet, tmp_path: Path
+):
+    first = workers.start("blocked", grace=0.5)
+    run = journal.submit("blocked", str(tmp_path / "hold"), run_id="a")
+    until((tmp_path / "hold.again").exists)
+    workers.start("blocked")
+    begun = time.monotonic()
+    first.terminate()
+    first.join(30)
+    assert time.monotonic() - begun < 5
+    assert run.result(timeout=30).content == "free"
 
 
 def test_a_run_that_is_the_end_of_its_workers_fails_and_is_tried_again_when_it_is_submitted(

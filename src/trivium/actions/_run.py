@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from asyncio import CancelledError
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from itertools import count
@@ -16,7 +17,15 @@ from trivium.actions._displayed import call_text, result_text
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step, wait
-from trivium.commander.lowlevel import change_scope, checkpoint, current_node, emit, invoke_or_abandon, note_sources
+from trivium.commander.lowlevel import (
+    change_scope,
+    checkpoint,
+    current_node,
+    emit,
+    invoke_or_abandon,
+    is_cancelled,
+    note_sources,
+)
 from trivium.events import Display, JSONObject, exception_line, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
@@ -30,6 +39,7 @@ from trivium.exceptions import (
     RemoteServiceError,
     ToolArgumentsError,
     ToolDefinitionError,
+    ToolEndedError,
     ToolError,
     ToolFailedError,
     ToolNotApprovedError,
@@ -214,9 +224,9 @@ async def run_tool(
         PolicyRefusedError: a policy refuses the call; the tool did not run.
         LimitExceededError: the run has no tool call left; the tool did not run.
         DeadlineExceededError: the call took longer than the tool's `timeout`.
-        ToolError: the tool tried to end the program.
-        ToolFailedError: the tool or its approver raised an unexpected error, or the tool tried to end the program, and
-            `on_error` is "raise".
+        ToolEndedError: the tool tried to end the program, or let a cancellation through that nobody had asked for.
+        ToolFailedError: the tool or its approver raised an unexpected error, which that is too, and `on_error` is
+            "raise".
         Exception: any other error that the tool raised.
     """
     name = tool.spec.name
@@ -236,10 +246,7 @@ async def run_tool(
                 await require_permission(node, tool, values)
             if tool.sources:  # not before: what it reads does not direct it
                 note_sources(node, tool.sources)
-            is_plain = not tool.retries and tool.timeout is None  # most
-            act = (
-                partial(call_function, tool.call, **values) if is_plain else partial(_call_in_time, node, tool, values)
-            )
+            act = partial(_call, node, tool, values)
             journal = node.scope.journal
             if journal is not None and tool.effect != "composite":
                 asked = [name, arguments if isinstance(arguments, str) else dict(arguments)]
@@ -249,9 +256,6 @@ async def run_tool(
             checkpoint(node)  # sync code cannot be interrupted: what came too late fails here
             emit(node, ToolResultEvent, result)
             return result
-    except SystemExit as error:
-        report_error(name, error, on_error)
-        raise ToolError(f"the tool {name} tried to end the program (exit status {error.code})", name) from error
     except DeadlineExceededError as error:
         if tool.timeout is None or error.path != node.path:
             raise
@@ -263,7 +267,7 @@ async def run_tool(
         raise
 
 
-def report_error(name: str, error: Exception | SystemExit, on_error: OnToolError = "answer") -> None:
+def report_error(name: str, error: Exception, on_error: OnToolError = "answer") -> None:
     """Log the error of a tool, or of its approver, with its traceback where it is unexpected; see `run_tool`.
 
     Args:
@@ -275,13 +279,35 @@ def report_error(name: str, error: Exception | SystemExit, on_error: OnToolError
         ToolFailedError: the error is unexpected, and `on_error` is "raise".
     """
     has_failed_approver = isinstance(error, ToolNotApprovedError) and error.__cause__ is not None
-    is_expected = isinstance(error, ToolArgumentsError) or not isinstance(error, _MISTAKES)
+    is_expected = isinstance(error, ToolArgumentsError) or not isinstance(error, (*_MISTAKES, ToolEndedError))
     if isinstance(error, TriviumError) and is_expected and not has_failed_approver:
         return
-    said = f"the tool {name} raised {exception_line(error)}"
-    _logger.warning("%s", said, exc_info=error)
+    cause = (isinstance(error, ToolEndedError) and error.__cause__) or error
+    said = f"the tool {name} raised {exception_line(cause)}"
+    _logger.warning("%s", said, exc_info=cause)
     if on_error == "raise":
-        raise ToolFailedError(said, name) from error
+        raise ToolFailedError(said, name) from cause
+
+
+async def _call(node: CallNode, tool: Tool, values: Arguments) -> Any:
+    """Call a tool; where the journal sees it, what would end the program or the task is a failure as any other.
+
+    Raises:
+        ToolEndedError: it tried to end the program, or let a cancellation through that nobody had asked for.
+    """
+    name = tool.spec.name
+    try:
+        if not tool.retries and tool.timeout is None:  # most
+            return await call_function(tool.call, **values)
+        return await _call_in_time(node, tool, values)
+    except SystemExit as error:
+        said = f"the tool {name} tried to end the program (exit status {error.code})"
+        raise ToolEndedError(said, name) from error
+    except CancelledError as error:
+        if is_cancelled(node):
+            raise
+        said = f"the tool {name} was broken off: what it waited for was cancelled, but neither the call nor the run"
+        raise ToolEndedError(said, name) from error
 
 
 async def _call_in_time(node: CallNode, tool: Tool, values: Arguments) -> Any:

@@ -210,9 +210,10 @@ class PPT(BaseAction):
         try:
             path = (folder / name).resolve()
             path.exists()  # fails for what no file can be called
+            is_loop = any(each.is_symlink() for each in (path, *path.parents))  # an error before Python 3.13
         except (ValueError, OSError, RuntimeError):
-            path = None
-        if path is None or not name.isprintable():
+            path, is_loop = None, True
+        if path is None or is_loop or not name.isprintable():
             raise ToolError("this cannot be the name of a file: give a plain one", self.name)
         if not path.is_relative_to(folder) or path == folder:
             raise ToolError(f"files lie below {folder} here: give a name without a folder", self.name)

@@ -344,9 +344,11 @@ class Agent(AgentNames, Generic[T_co]):
         """Return whether the model is asked: not where the message holds a tool call that the agent handles."""
         return self.has_model() and (message is None or not handled_by(self, message))
 
-    if TYPE_CHECKING:  # an override need not take the older name
+    if TYPE_CHECKING:  # an override need not take the older name; it may say that it gives a `ChatDocument`
 
-        async def llm_response_async(self, message: Message | str | None = None) -> Answer[T_co] | None: ...
+        async def _answered(self, message: Message | str | None = None) -> Answer[T_co] | None: ...
+
+        llm_response_async = _answered  # pyright compares overrides with what is declared, not with a variable
     else:
 
         @driver_neutral

@@ -124,9 +124,8 @@ class AnswerFormat:
             return None
         open_ones: list[Any] = [found]
         while isinstance(last := open_ones[-1], dict | list) and last:
-            open_ones.append(
-                last[-1] if isinstance(last, list) else next(reversed(cast("dict[str, Any]", last).values()))
-            )
+            held = cast("list[Any]", last if isinstance(last, list) else [*cast("dict[str, Any]", last).values()])
+            open_ones.append(held[-1])
         for last in reversed([None, *open_ones]):
             try:
                 return self._adapter.validate_python(found)

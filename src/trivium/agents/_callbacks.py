@@ -200,9 +200,8 @@ class _Notifier:
 
     def __init__(self, callbacks: AgentCallbacks, agent: AgentNames, node: CallNode) -> None:
         self._callbacks, self._node, self._set = callbacks, node, functions_of(callbacks)
-        self._streams = _of_run(callbacks, "start_llm_stream") is not None and (
-            not hasattr(agent.llm, "get_stream") or bool(agent.llm.get_stream())
-        )
+        may_stream = not hasattr(agent.llm, "get_stream") or bool(agent.llm.get_stream())
+        self._streams = may_stream and _of_run(callbacks, "start_llm_stream") is not None
         self._held: dict[TaskNode, list[Piece] | None] = {}
         """The pieces of the answers under way that are not handed on yet; None: the stream flows."""
         self._cached: set[TaskNode] = set()

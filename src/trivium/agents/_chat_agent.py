@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+import copy
+from collections.abc import Coroutine, Iterable, MutableMapping, MutableSequence, MutableSet, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
@@ -20,7 +22,7 @@ from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
 from trivium.policies import NOTHING
 from trivium.schema import Entity, LLMMessage, Message, Role
-from trivium.schema.lowlevel import check_arguments
+from trivium.schema.lowlevel import check_arguments, linked
 
 if TYPE_CHECKING:
     from trivium.agents._message_history import MessageHistory
@@ -135,6 +137,8 @@ class ChatAgent(Agent[T_co]):
         ):
             self.init_message_history()
         super()._remember(node, messages)
+        for each in messages:
+            (each.__pydantic_private__ or linked(each)).setdefault("made", datetime.now(UTC))
 
     def _begins(self) -> bool:
         memory = self.current_memory()
@@ -167,7 +171,7 @@ class ChatAgent(Agent[T_co]):
     @property
     def task_messages(self) -> list[LLMMessage]:
         """The messages with which every conversation begins: the system's, and the user's if one is set."""
-        first = [self.message_history.system_entry()]
+        first = [self.message_history.entry(0)]
         return [*first, LLMMessage(role=Role.USER, content=self.user_message)] if self.user_message else first
 
     def set_system_message(self, msg: str) -> None:
@@ -238,8 +242,15 @@ class ChatAgent(Agent[T_co]):
         return cast("ChatAgent[R]", super().__getitem__(output_type))
 
     def clone(self, i: int = 0) -> Self:
-        """Return the same agent once more, called `name-i`: what never changes is shared, all else is its own."""
+        """Return the same agent once more, called `name-i`, with conversations and tools of its own.
+
+        Lists, dicts and sets that a subclass keeps as attributes are copied, with the same items; all else, such as a
+        connection or another agent, is shared: `_clone_extra_state` may change that.
+        """
         new = self.copied()
+        for name, value in vars(self).items():
+            if isinstance(value, MutableSequence | MutableMapping | MutableSet):
+                setattr(new, name, copy.copy(cast("Any", value)))
         new.own_callbacks = None
         named = BaseModel.model_copy(self.config, update={"name": f"{self.name}-{i}"})  # unchecked, as above
         new.config = cast("ChatAgentConfig", named)

@@ -37,12 +37,9 @@ def instruction_of(agent: Agent[Any]) -> Instruction:
 
 def writes_calls_as_text(agent: Agent[Any]) -> bool:
     """Return whether the model writes tool calls into its text: as the config says, or as it knows no other way."""
-    config = agent.config
-    if isinstance(config, ChatAgentConfig):
-        if config.use_functions_api:
-            return False
-        if "use_tools" in config.model_fields_set or "use_functions_api" in config.model_fields_set:
-            return config.use_tools
+    config, ways = agent.config, {"use_tools", "use_functions_api"}
+    if isinstance(config, ChatAgentConfig) and (config.use_functions_api or ways & config.model_fields_set):
+        return config.use_tools and not config.use_functions_api
     return not getattr(agent.model, "takes_tools", True)
 
 

@@ -54,11 +54,9 @@ async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage],
     texts = [f"Result from {name}: {result.content}" for name, (_, result) in zip(names, found, strict=True)]
     attachments = tuple(each for _, result in found for each in result.attachments)
     by_id = {call.id: as_text(result.content) for call, result in found if call.id}
-    answer = agent.create_agent_response("\n\n".join(texts)).replace(
-        attachments=attachments or None,
-        tool_results=by_id if len(by_id) == len(found) else None,
-        receiver=found[-1][1].receiver,
-    )
+    results, receiver = by_id if len(by_id) == len(found) else None, found[-1][1].receiver
+    answer = agent.create_agent_response("\n\n".join(texts))
+    answer = answer.replace(attachments=attachments or None, tool_results=results, receiver=receiver)
     is_repair = any(links_of(result).get("repairs") for _, result in found)
     return as_repair(answer, message) if is_repair else answer
 

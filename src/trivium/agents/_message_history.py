@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableSequence
-from typing import TYPE_CHECKING, Any, cast, overload
+from collections.abc import Callable, Iterable, MutableSequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 from pydantic import PrivateAttr
 
 from trivium.commander import this_session
 from trivium.exceptions import ConfigurationError
 from trivium.memory import Memory
-from trivium.schema import LLMMessage, Message, Role
+from trivium.schema import Entity, LLMMessage, Message, Role
+from trivium.schema.lowlevel import linked
 
 if TYPE_CHECKING:
     from trivium.agents._chat_agent import ChatAgent
@@ -28,43 +30,52 @@ class MessageHistory(MutableSequence[LLMMessage]):
     def __init__(self, agent: ChatAgent[Any]) -> None:
         self._agent = agent
 
-    def _all(self) -> list[LLMMessage]:
+    def entry(self, at: int) -> LLMMessage:
+        """Return the entry at a position from the front; at 0 the system message, even where the history is empty."""
         memory = self._agent.current_memory()
-        if memory is None:
-            return []
-        return [self.system_entry(), *(_Entry.of(message, memory, self._agent) for message in memory.messages)]
-
-    def system_entry(self) -> LLMMessage:
-        """Return the system message as an entry of the history."""
-        return _Entry(role=Role.SYSTEM, content=str(self._agent.instruction() or ""))
+        if memory is not None and at:
+            return _Entry.of(memory.messages[at - 1], memory, self._agent)
+        told = Message(content=str(self._agent.instruction() or ""), sender=Entity.SYSTEM.value, entity=Entity.SYSTEM)
+        return _Entry.of(told, memory, self._agent)
 
     def __len__(self) -> int:
         memory = self._agent.current_memory()
         return 0 if memory is None else 1 + len(memory)
-
-    def __iter__(self) -> Iterator[LLMMessage]:
-        return iter(self._all())
 
     @overload
     def __getitem__(self, index: int) -> LLMMessage: ...
     @overload
     def __getitem__(self, index: slice) -> list[LLMMessage]: ...  # pyright: ignore[reportIncompatibleMethodOverride]
     def __getitem__(self, index: int | slice) -> LLMMessage | list[LLMMessage]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self._all()[index]
+        at = range(len(self))[index]
+        return self.entry(at) if isinstance(at, int) else [self.entry(each) for each in at]
 
-    @overload
-    def __setitem__(self, index: int, value: LLMMessage) -> None: ...
-    @overload
-    def __setitem__(self, index: slice, value: Iterable[LLMMessage]) -> None: ...
-    def __setitem__(self, index: int | slice, value: Any) -> None:
-        entries = self._all()
+    def __setitem__(self, index: int | slice, value: LLMMessage | Iterable[LLMMessage]) -> None:
+        entries: list[Any] = self[:]
         entries[index] = value
         if entries and entries[0].role is not Role.SYSTEM:
             raise ConfigurationError("the system message stays the first of a history: set agent.system_message")
         self.replace_all(entries)
 
+    def copy(self) -> list[LLMMessage]:
+        """Return the entries as a plain list."""
+        return self[:]
+
+    def __add__(self, other: Iterable[LLMMessage]) -> list[LLMMessage]:
+        return [*self, *other]
+
+    def __radd__(self, other: Iterable[LLMMessage]) -> list[LLMMessage]:
+        return [*other, *self]
+
+    def __reduce__(self) -> tuple[type[list[LLMMessage]], tuple[list[LLMMessage]]]:
+        return list, (self[:],)
+
+    def sort(self, *, key: Callable[[LLMMessage], Any] | None = None, reverse: bool = False) -> None:
+        """Sort the messages behind the system message, which stays the first."""
+        self[1:] = sorted(self[1:], key=key, reverse=reverse)  # type: ignore[type-var, arg-type] - as of a list
+
     def __delitem__(self, index: int | slice) -> None:
-        entries, memory = self._all(), self._agent.current_memory()
+        entries, memory = self[:], self._agent.current_memory()
         positions = range(len(entries))[index]
         gone = [positions] if isinstance(positions, int) else list(positions)
         if memory is not None and gone and 0 not in gone:
@@ -74,8 +85,7 @@ class MessageHistory(MutableSequence[LLMMessage]):
 
     def insert(self, index: int, value: LLMMessage) -> None:
         """Put a message before another; a system message becomes the agent's."""
-        entries = self._all()
-        if index >= len(entries) and (entries or value.role is not Role.SYSTEM):
+        if index >= len(self) and (self or value.role is not Role.SYSTEM):
             self._agent.memory.open(this_session()).add(_Entry.to_message(value, self._agent))
         else:
             at = slice(index, 1 if value.role is Role.SYSTEM and index == 0 else index)
@@ -88,51 +98,81 @@ class MessageHistory(MutableSequence[LLMMessage]):
             manager.reset(this_session())
             return
         if entries[0].role is Role.SYSTEM:
-            if not isinstance(entries[0], _Entry):
+            if _Entry.shown(entries[0], self._agent) is None:
                 self._agent.system_message = entries[0].content or ""
             entries = entries[1:]
         manager.open(this_session()).load([_Entry.to_message(each, self._agent) for each in entries])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Iterable) and self._all() == list(cast("Iterable[Any]", other))
+        return isinstance(other, Iterable) and self[:] == list(cast("Iterable[Any]", other))
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes
 
     def __repr__(self) -> str:
-        return repr(self._all())
+        return repr(self[:])
 
 
-class _Entry(LLMMessage):
-    """A message of the history: what is set on it is set on the message that the agent remembers."""
+class _Entry(LLMMessage):  # noqa: PLW1641 - as other models, it has no hash
+    """A message of the history: content that is set is that of the message which the agent remembers.
+
+    A copy is on its own, and can be changed like any message.
+    """
 
     _of: Message | None = PrivateAttr(None)
     _memory: Memory | None = PrivateAttr(None)
+    """The memory with the message; None: it is a copy."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in LLMMessage.model_fields and (memory := self._memory) is not None:
+            at = next((at for at, each in enumerate(memory.messages) if each is self._of), None)
+            if name != "content":
+                raise ConfigurationError(f"an entry's {name} cannot be set: history[i] = entry.model_copy(update=…)")
+            if at is not None:  # else it was forgotten meanwhile, or is the system message
+                memory.edit(at, value)
         super().__setattr__(name, value)
-        if name == "content" and self._of is not None and self._memory is not None:
-            at = next((at for at, each in enumerate(self._memory.messages) if each is self._of), None)
-            if at is None:  # it was forgotten meanwhile
-                self._of.content = value
-            else:
-                self._memory.edit(at, value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LLMMessage) and _told(self) == _told(other)
+
+    def __copy__(self) -> Self:
+        new = super().__copy__()
+        new._memory = None
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return super(_Entry, self.__copy__()).__deepcopy__(memo)
 
     @classmethod
-    def of(cls, message: Message, memory: Memory, agent: ChatAgent[Any]) -> _Entry:
+    def of(cls, message: Message, memory: Memory | None, agent: ChatAgent[Any]) -> _Entry:
         """Return the entry for a message of the agent's memory."""
-        values = dict(Message.to_LLMMessage(message)[0])
+        entity = message.entity or (Entity.LLM if message.sender == agent.name else Entity.USER)
+        made = linked(message).setdefault("made", datetime.now(UTC))
+        values = dict(Message.to_LLMMessage(message.replace(entity=entity))[0])
+        values |= {"chat_document_id": message.id(), "timestamp": made}
         if message.tool_call_id is not None:
             values |= {"role": Role.TOOL, "tool_call_id": message.tool_call_id}
-        elif message.entity is None:
-            values["role"] = Role.ASSISTANT if message.sender == agent.name else Role.USER
-        entry = cls.model_construct(**values)
+        entry = cls.model_construct(None, **values)
         entry._of, entry._memory = message, memory
         return entry
 
     @classmethod
+    def shown(cls, entry: LLMMessage, agent: ChatAgent[Any]) -> Message | None:
+        """Return the message that an entry shows, if it says to this agent what the entry does."""
+        found = entry._of if isinstance(entry, cls) else None
+        return found if found is not None and cls.of(found, None, agent) == entry else None
+
+    @classmethod
     def to_message(cls, entry: LLMMessage, agent: ChatAgent[Any]) -> Message:
         """Return the message that an entry stands for, or a new one."""
-        if isinstance(entry, cls) and entry._of is not None:
-            return entry._of
-        made = Message.from_LLMMessage(entry)
-        return made.replace(sender=agent.name) if entry.role is Role.ASSISTANT else made
+        if (shown := cls.shown(entry, agent)) is not None:
+            return shown
+        made = Message.from_LLMMessage(entry, agent.name if entry.role is Role.ASSISTANT else "")
+        linked(made)["made"] = entry.timestamp
+        return made
+
+
+def _told(entry: LLMMessage) -> dict[str, Any]:
+    """Return what equality looks at: not what an entry has from being remembered, or from being made anew each time."""
+    made = None if entry.role is Role.SYSTEM else entry.timestamp
+    unseen = {"name": None, "chat_document_id": None, "sources": None}
+    return {**dict(entry), **unseen, "content": entry.content or "", "timestamp": made}

@@ -128,9 +128,8 @@ class Toolbox:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The descriptions that are sent to the model."""
         changed = {*self.written.get("llm_functions_map", ()), *self.without_defaults}
-        return tuple(
-            self.functions[name].to_tool_spec() if name in changed else self.known[name].spec() for name in self.usable
-        )
+        own = {name: self.functions[name].to_tool_spec() for name in changed.intersection(self.usable)}
+        return tuple(own[name] if name in own else self.known[name].spec() for name in self.usable)
 
     @cached_property
     def explained(self) -> bool:

@@ -67,10 +67,8 @@ async def answer_of_user(agent: AgentNames, prompt: str) -> Message | None:
     Returns:
         The answer; text that begins with SYSTEM is the system's.
     """
-    text = agent.default_human_response
-    if text is None:
-        text = await ask_user(agent, prompt, is_turn=True)
-    if not (text := text.strip()):
+    usual = agent.default_human_response
+    if not (text := (await ask_user(agent, prompt, is_turn=True) if usual is None else usual).strip()):
         return None
     entity = Entity.SYSTEM if text.startswith("SYSTEM") else Entity.USER
     if entity is Entity.USER and overrides(agent, "create_user_response"):

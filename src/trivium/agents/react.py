@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from operator import attrgetter
+from typing import Any, cast
 
 from pydantic import BaseModel, Field, create_model
 
@@ -132,10 +133,7 @@ class ReAct(ToolLoop[T_co]):
         )
         super().__init__(finish_condition, max_turn, template=text.template, **kwargs)  # as the program wrote it
 
-    @property
-    def inner(self) -> Agent:
-        """The agent that is asked."""
-        return self.select_agent
+    inner: Agent = cast("Any", property(attrgetter("select_agent"), doc="The agent that is asked."))
 
     def _finish_format(self) -> type[FinishFormat]:
         """Return the form of the last answer; its conclusion is of the type of the agent's answers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any, TypeAlias, cast
 
 from trivium.actions import ActionExecutor, BaseAction, descriptions_of
@@ -116,10 +117,7 @@ class ToolLoop(Agent[T_co]):
         self.finish_condition, self.max_turn = finish_condition, max_turn
         super().__init__(**kwargs)
 
-    @property
-    def inner(self) -> Agent:
-        """The agent that is asked."""
-        raise NotImplementedError
+    inner: Agent = cast("Any", property(attrgetter("agent"), doc="The agent that is asked."))
 
     async def run_call(self, answer: Message) -> Message:
         """Run what an answer calls, and return the message for the next turn."""
@@ -223,11 +221,6 @@ class AgentForInternLM(ToolLoop):
             hooks=hooks,
         )
         super().__init__(finish_condition, max_turn, template=template, **kwargs)
-
-    @property
-    def inner(self) -> Agent:
-        """The agent that is asked."""
-        return self.agent
 
     def _default_parser(self) -> MixedToolParser:
         code = InterpreterParser(template=_INTERPRETER if self.interpreter_executor else "")

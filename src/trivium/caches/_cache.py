@@ -49,6 +49,9 @@ class Flights:
         self._lock = Lock()
         self._events: dict[str, ThreadEvent] = {}
 
+    def __reduce__(self) -> tuple[type[Flights], tuple[()]]:  # a copy does its own work
+        return Flights, ()
+
     def enter(self, key: str) -> ThreadEvent | None:
         """Return None for the caller that does the work and must call `leave`; otherwise the event to wait for."""
         with self._lock:

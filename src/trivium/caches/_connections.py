@@ -37,6 +37,9 @@ class SQLiteConnections:
         self._idle = _Idle()
         finalize(self, self._idle.close)
 
+    def __reduce__(self) -> tuple[type[SQLiteConnections], tuple[object, ...]]:  # a copy has connections of its own
+        return SQLiteConnections, (self.path, self._busy_seconds, self._prepare)
+
     @contextmanager
     def use(self) -> Generator[Connection]:
         """A connection for this thread alone, as long as the block runs; rolled back and closed where it fails."""

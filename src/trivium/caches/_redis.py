@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import translate
+from functools import partial
 from time import monotonic
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -57,6 +58,10 @@ class RedisCache:
 
     def __repr__(self) -> str:
         return f"RedisCache({self._shown!r})"
+
+    def __reduce__(self) -> tuple[Callable[[RedisCacheConfig], RedisCache], tuple[RedisCacheConfig]]:
+        """Copy and send its options: a copy, or the cache in another process, has a client of its own."""
+        return partial(RedisCache, prefix=self._prefix), (self.config,)
 
     def get(self, key: str) -> str | None:
         """Return the text that was set last; None if there is none, or it has expired.

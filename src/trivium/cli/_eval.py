@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -83,6 +84,8 @@ def _check_scorers(dataset: Dataset, options: EvalOptions) -> None:
     known = f"the dataset {dataset.name} has {', '.join(names) or 'none'}"
     if options.scorer is not None and options.scorer not in names:
         raise ConfigurationError(f"there is no scorer {options.scorer!r}: {known}")
+    if options.fail_under is not None and not math.isfinite(options.fail_under):
+        raise ConfigurationError(f"--fail-under {options.fail_under} is no mean score: give a number, as 0.9")
     if options.fail_under is not None and not names:
         raise ConfigurationError(f"--fail-under needs scorers: {known}")
     if options.against is not None and options.scorer is None and len(names) != 1:
@@ -159,6 +162,8 @@ def _show(report: EvaluationReport, comparison: Comparison | None) -> None:
         for each in comparison.flips[:_MOST_ROWS]:
             flips.add_row(_text(each.case_id), f"{each.first:g}", f"{each.second:g}")
         screen.print(flips)
+        if comparison.unpaired:
+            screen.print(_text(f"not compared, since only one has a score: {', '.join(comparison.unpaired)}"))
     errors = [(each.run_id, name, text) for each in report.errors for name, text in each.errors.items()]
     for run_id, name, text in errors[:_MOST_ROWS]:
         screen.print(Text.assemble((one_line(run_id), "bold"), f" {one_line(name)}: ", (one_line(text), "red")))
@@ -184,7 +189,8 @@ def _show_json(report: EvaluationReport, comparison: Comparison | None) -> None:
         low, high = comparison.interval
         told["comparison"] = {
             "against": comparison.first.experiment, "scorer": comparison.scorer, "difference": comparison.difference,
-            "low": low, "high": high, "p": comparison.p, "flips": [each._asdict() for each in comparison.flips],
+            "low": low, "high": high, "p": comparison.p, "unpaired": [*comparison.unpaired],
+            "flips": [each._asdict() for each in comparison.flips],
         }  # fmt: skip
     sys.stdout.write(json.dumps(told) + "\n")
 

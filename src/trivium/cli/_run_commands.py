@@ -45,8 +45,8 @@ Examples:
 \b
 Runs come from `journal.submit("buyer", "…", run_id="order-17")`. SIGTERM and
   Ctrl-C let those end that are at work; what is left goes on elsewhere.
-Exit status: 0 after SIGTERM; 1 if it fails; 2 for a wrong option or object;
-  130 after Ctrl-C."""
+Exit status: 0 after SIGTERM, 143 if a sync tool holds it up; 1 if it fails;
+  2 for a wrong option or object; 130 after Ctrl-C."""
 
 _Status = Literal["running", "done", "failed", "stopped", "paused", "killed", "queued", "scheduled"]
 _Journal = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -28,12 +29,11 @@ def work(
     """
     served, named = import_agents(references), dict(map(_queue, queues))
     worker = Worker(served, journal, queues=named, at_once=at_once, grace=grace, attempts=attempts)
-    pressed: list[int] = []
+    came: list[int] = []
 
     def stop(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # the second Ctrl-C does not wait
-        if number == signal.SIGINT:
-            pressed.append(number)
+        came.append(number)
         if runs := len(worker.runs):
             write_line(f"{runs} {'run has' if runs == 1 else 'runs have'} {grace:g} s to end; then others go on")
         worker.stop()
@@ -45,7 +45,12 @@ def work(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     worker.run(ready)
-    if pressed:
+    if worker.runs:
+        write_line(f"what is at work cannot be stopped: left to others is {one_line(', '.join(worker.runs))}")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(128 + came[0])  # Python would wait for its thread
+    if signal.SIGINT in came:
         raise KeyboardInterrupt
 
 

@@ -59,9 +59,8 @@ class Callback:
     ) -> None:
         if misplaced:
             raise ConfigurationError(f"say at which stage {misplaced[0]!r} is called: Callback(at_job_end=…)")
-        self._functions: dict[str, list[CallbackDict]] = {which: [] for which in STAGES}
-        (self.at_job_start, self.at_handler_start, self.at_job_end, self.at_handler_end,
-         self.at_commander_end, self.at_exception, self.at_terminate) = self._functions.values()  # fmt: skip
+        (self.at_job_start, self.at_handler_start, self.at_job_end, self.at_handler_end, self.at_commander_end,
+         self.at_exception, self.at_terminate) = (list[CallbackDict]() for _ in STAGES)  # fmt: skip
         self._task_node: TaskNode | None = None
         self._locked, self._settings_left = False, task_node_auto_lock_num
         for which, function in functions.items():
@@ -69,23 +68,18 @@ class Callback:
         if task_node is not None:
             self.task_node = task_node
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name in STAGES:
-            self._functions[name] = value
-
     def add(self, which: str, functions: Functions) -> None:
         """Add one function or several for a stage."""
         if which not in STAGES:
             raise ArgumentTypeError(f"there is no callback '{which}'; the stages are {', '.join(STAGES)}", which)
         many = cast("Sequence[Any]", functions) if isinstance(functions, list | tuple) else (functions,)
-        self._functions[which].extend(_check_entry(which, each) for each in many if each is not None)
+        self.at(which).extend(_check_entry(which, each) for each in many if each is not None)
 
     def update(self, callbacks: Callback | Iterable[Callback | None] | None) -> Callback:
         """Add all functions of another callback, or of several; returns itself."""
         for each in callbacks_of(callbacks):
-            for which, functions in each._functions.items():
-                self._functions[which].extend(list(functions))
+            for which in STAGES:
+                self.at(which).extend(list(each.at(which)))
         return self
 
     @classmethod
@@ -93,9 +87,9 @@ class Callback:
         """Return a new callback with the functions of all, in order."""
         return cls().update(callbacks)
 
-    def at(self, which: str) -> Sequence[CallbackDict]:
+    def at(self, which: str) -> list[CallbackDict]:
         """The functions of one stage."""
-        return self._functions[which]
+        return vars(self)[which]
 
     # ---- the node that is injected
     @property
@@ -120,7 +114,7 @@ class Callback:
         self._locked = False
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{which}={len(functions)}" for which, functions in self._functions.items() if functions)
+        counts = ", ".join(f"{which}={len(self.at(which))}" for which in STAGES if self.at(which))
         return f"Callback({counts})"
 
 

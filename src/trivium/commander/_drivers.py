@@ -348,19 +348,27 @@ async def gather(*works: Callable[[], Core[T]]) -> list[T]:
         return [await work() for work in works]
     if is_blocking():
         return await_on_loop(lambda: gather(*works), lend=False)
+    failures = list[BaseException]()
+
+    async def branch(work: Callable[[], Core[T]]) -> T:
+        try:
+            return await work()
+        except BaseException as error:  # SystemExit, raised by a task, would end the loop and all that runs there
+            failures.append(error)
+            raise RuntimeError from error
+
     token = lender.set(None)  # branches run concurrently: each takes a worker of its own
-    tasks = [asyncio.ensure_future(work()) for work in works]
+    tasks = [asyncio.ensure_future(branch(work)) for work in works]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        failed = next((task for task in tasks if task.done() and not task.cancelled() and task.exception()), None)
     finally:
         lender.reset(token)
         for task in tasks:
             task.cancel()
-        await shield(asyncio.wait(tasks))
-        for task in tasks:  # retrieved, or asyncio would report those that failed together
-            _ = task.cancelled() or task.exception()
-    return [task.result() for task in ([failed] if failed is not None else tasks)]
+        await shield(asyncio.gather(*tasks, return_exceptions=True))  # retrieved, or asyncio would report them
+    if failures:
+        raise failures[0]
+    return [task.result() for task in tasks]
 
 
 # ---- primitive 3: wait

@@ -18,6 +18,7 @@ from collections.abc import (
     Sized,
 )
 from contextlib import AbstractAsyncContextManager, aclosing, closing, suppress
+from functools import partial
 from itertools import count
 from types import GeneratorType
 from typing import Any, Generic, TypeVar, cast
@@ -25,7 +26,7 @@ from typing import Any, Generic, TypeVar, cast
 from trivium.commander._drivers import await_foreign, driver_neutral, gather, is_driver_neutral, settle
 from trivium.commander._loops import Give, await_on_loop, is_blocking, iterate_on_loop, lender, run_in_worker, shield
 from trivium.commander._node import TaskNode, checkpoint, current_node
-from trivium.commander._workers import post
+from trivium.commander._workers import capture, post, value_or_raise
 
 T = TypeVar("T")
 _END = object()
@@ -171,15 +172,10 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
             if isinstance(items, Generator):
                 items.close()
 
-    def ended(worker: asyncio.Task[None]) -> None:
-        arrived.put_nowait(None)
-        if not worker.cancelled():
-            worker.exception()  # where the reader was cancelled meanwhile, nobody else looks at it
-
     # The pool runs the body even where a blocked caller lends its thread: a source is one long work.
     token = lender.set(None)
-    worker = loop.create_task(run_in_worker(body))
-    worker.add_done_callback(ended)
+    worker = loop.create_task(run_in_worker(partial(capture, body)))
+    worker.add_done_callback(lambda _: arrived.put_nowait(None))
     lender.reset(token)
     try:
         while (entry := await await_foreign(node, arrived.get())) is not None:
@@ -189,7 +185,7 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
         left.set()
         wanted.release()
         await shield(asyncio.wait([worker]))
-    worker.result()
+    value_or_raise(worker.result())
 
 
 @driver_neutral

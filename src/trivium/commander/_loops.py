@@ -12,21 +12,13 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from trivium.commander._node import (
-    Cancellation,
-    TaskNode,
-    WokenBy,
-    checkpoint,
-    current,
-    scope_of,
-    stopped_by,
-    time_left,
-)
+from trivium.commander._node import Cancellation, TaskNode, WokenBy, checkpoint, current, stopped_by, time_left
 from trivium.commander._workers import (
     POLL_SECONDS,
     Outcome,
     background_loop,
     capture,
+    capture_async,
     get_item,
     get_running_loop,
     loop_level,
@@ -125,24 +117,20 @@ class _Errand:
 
     def _start(self) -> None:
         if not self._stopped:
-            self._task = self.loop.create_task(self._run(), context=self._context)
+            work = partial(self._work, lambda item: self.inbox.put(_Letter("item", item)))
+            self._task = self.loop.create_task(capture_async(work), context=self._context)
             self._task.add_done_callback(self._ended)
-
-    async def _run(self) -> Outcome[Any]:
-        try:
-            return await self._work(lambda item: self.inbox.put(_Letter("item", item))), None
-        except BaseException as error:
-            return None, error
 
     def _ended(self, task: asyncio.Task[Outcome[Any]] | None) -> None:
         outcome = None if task is None or task.cancelled() else task.result()  # None: before its first step
         self.inbox.put(_Letter("end", outcome or (None, asyncio.CancelledError())))
 
-    def drain(self) -> None:
-        """Wait for the end; sync code that is to run here meanwhile is cancelled."""
-        while (letter := get_item(self.inbox)).kind != "end":
-            if letter.kind == "run":
+    def drain(self, letter: _Letter) -> None:
+        """Wait for the end, from a letter on; sync code that is to run here meanwhile is cancelled."""
+        while letter.kind != "end":
+            if letter.kind == "run":  # where it has been answered, this has no effect
                 letter.reply((None, asyncio.CancelledError()))
+            letter = get_item(self.inbox)
 
     def stop(self) -> None:
         post_later(self.loop, self._cancel)
@@ -157,7 +145,7 @@ class _Errand:
 
 def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
     """Run `work` on a loop; yield the items that it gives, and run its sync user code in this thread meanwhile."""
-    errand, node, ended = _Errand(work, lend), current.get(), False
+    errand, node, letter = _Errand(work, lend), current.get(), _Letter("item", None)
     with nullcontext() if node is None else WokenBy(node, errand.stop):  # first: a kill must not come after the start
         try:
             errand.start()
@@ -166,11 +154,10 @@ def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -
                     yield letter.what
                 else:
                     _run_lent(letter)
-            ended = True
         finally:
-            if not ended:  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
+            if letter.kind != "end":  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
                 errand.stop()
-                errand.drain()
+                errand.drain(letter)
             errand.inbox.close()
     if node is not None:
         checkpoint(node)
@@ -181,18 +168,16 @@ def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _L
     while node is not None and stopped_by(node) is None and (left := time_left(node)) is not None:
         with suppress(queue.Empty):
             return inbox.get(timeout=min(left, POLL_SECONDS))
-        if left <= POLL_SECONDS and (deadline := scope_of(node).deadline) is not None:
-            deadline[1].kill("deadline")
+        with suppress(Cancellation):
+            checkpoint(node)  # it is stopped where its time is over
     return get_item(inbox)
 
 
 def _run_lent(letter: _Letter) -> None:
     out, error = capture(letter.what)
-    if error is None or isinstance(error, Exception | SystemExit | Cancellation):  # a tool that exits has failed
-        letter.reply((out, error))
-    else:  # Ctrl-C inside lent code ends this thread's wait too
-        letter.reply((None, asyncio.CancelledError()))
-        raise error
+    if error is not None and not isinstance(error, Exception | SystemExit | Cancellation):
+        raise error  # Ctrl-C inside lent code ends this thread's wait too; a tool that exits has failed
+    letter.reply((out, error))
 
 
 def await_on_loop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
@@ -253,6 +238,15 @@ def uncancel(task: asyncio.Task[Any]) -> None:
     """Undo `cancel_once` after its cancellation has arrived."""
     local.here.woken.discard(task)
     task.uncancel()
+
+
+def is_cancelled(node: TaskNode | None) -> bool:
+    """Return whether a node was stopped, or the task that runs here was cancelled.
+
+    Where neither was, a CancelledError is a failure of the code that let it through: what it waited for was cancelled.
+    """
+    task = None if get_running_loop() is None else asyncio.current_task()
+    return (node is not None and stopped_by(node) is not None) or (task is not None and task.cancelling() > 0)
 
 
 async def shield(work: Awaitable[T]) -> T:

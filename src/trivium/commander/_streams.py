@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from trivium.commander._drivers import ThreadEvent, drive, wait
 from trivium.commander._loops import home_loop_here, in_worker, is_blocking, shield
 from trivium.commander._node import TaskNode, change_scope, current, scope_of
-from trivium.commander._workers import Outcome, get_item, get_running_loop, post, submit, value_or_raise
+from trivium.commander._workers import Outcome, capture_async, get_item, get_running_loop, post, submit, value_or_raise
 from trivium.exceptions import CommanderNotRunError
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class AsyncStream(Generic[T, E_co]):
     def __init__(self, node: TaskNode, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self.node, self._work = node, work
         self._queue: asyncio.Queue[Any] = asyncio.Queue()
-        self._task: asyncio.Task[T] | None = None
+        self._task: asyncio.Task[Outcome[T]] | None = None
 
     __repr__ = Stream.__repr__  # type: ignore[assignment]
 
@@ -161,11 +161,10 @@ class AsyncStream(Generic[T, E_co]):
         context = copy_context()
         context.run(current.set, self.node)
 
-        async def run() -> T:
-            try:
-                return await self._work()
-            finally:
-                self._queue.put_nowait(None)
+        async def run() -> Outcome[T]:
+            outcome = await capture_async(self._work)  # an error belongs to who reads, if anybody still does
+            self._queue.put_nowait(None)
+            return outcome
 
         self._task = loop.create_task(run(), context=context)
         return self
@@ -176,9 +175,9 @@ class AsyncStream(Generic[T, E_co]):
             self.pipe.took()
             yield event
         self._queue.put_nowait(None)  # a second reader is at the end again
-        await task
+        value_or_raise(await task)
 
-    def _opened(self) -> asyncio.Task[T]:
+    def _opened(self) -> asyncio.Task[Outcome[T]]:
         if self._task is None:
             raise CommanderNotRunError("the stream is not open: async with agent.open(message) as stream: …")
         return self._task
@@ -186,13 +185,9 @@ class AsyncStream(Generic[T, E_co]):
     @property
     def result(self) -> T:
         """The result of the call, once the stream has been read to its end."""
-        return self._opened().result()
+        return value_or_raise(self._opened().result())
 
     async def __aexit__(self, *exc: object) -> None:
-        assert self._task is not None
-        try:
-            if not self._task.done():
-                self.node.kill("closed")
-                await shield(asyncio.wait([self._task]))
-        finally:
-            _ = self._task.cancelled() or self._task.exception()  # retrieved, or asyncio would report it
+        if not (task := self._opened()).done():
+            self.node.kill("closed")
+            await shield(asyncio.wait([task]))

@@ -331,10 +331,9 @@ class WorkNode(TaskNode):
                 params = entry.get("params") or {}
                 node = callback.task_node if callback._locked else self
                 named = {"task_node": node} if entry.get("inject_task_node") else {}
+                args, options = params.get("args", ()), params.get("kwargs", {})
                 try:
-                    await invoke_in_place(
-                        entry["function"], *params.get("args", ()), **params.get("kwargs", {}), **named
-                    )
+                    await invoke_in_place(entry["function"], *args, **options, **named)
                 except Cancellation:  # this node was cancelled: the rest of the stage is not called
                     break
                 except BaseException as error:

@@ -11,7 +11,7 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeAlias, TypeVar, cast
@@ -52,6 +52,14 @@ def capture(function: Callable[[], T]) -> Outcome[T]:
     """Return (result, None) or (None, error) of a call, for code that waits elsewhere."""
     try:
         return function(), None
+    except BaseException as error:
+        return None, error
+
+
+async def capture_async(work: Callable[[], Awaitable[T]]) -> Outcome[T]:
+    """Return the same of a coroutine function: a task that raised SystemExit would end its whole loop."""
+    try:
+        return await work(), None
     except BaseException as error:
         return None, error
 

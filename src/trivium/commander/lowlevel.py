@@ -32,6 +32,7 @@ from trivium.commander._loops import (
     await_within,
     enter_worker,
     is_blocking,
+    is_cancelled,
     is_in_trio,
     lender,
     open_reply,
@@ -64,7 +65,7 @@ from trivium.commander._node import (
     time_left,
 )
 from trivium.commander._streams import AsyncStream, Stream
-from trivium.commander._workers import Outcome, capture, get_item, running_loop, submit, value_or_raise
+from trivium.commander._workers import Outcome, background_loop, capture, get_item, running_loop, submit, value_or_raise
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -72,13 +73,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncStream", "Budget", "CallNode", "Cancellation", "Outcome", "OwnerLoop", "Scope", "SessionLocks", "Stream",
-    "TaskNode", "ThreadEvent", "await_reply", "await_within", "capture", "change_scope", "check_option",
-    "check_options", "checkpoint", "claim_key", "current", "current_node", "drive", "driver_neutral", "emit",
-    "enter_worker", "error_of_stop", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon",
-    "is_async", "is_blocking", "is_in_trio", "is_within", "iterate", "key_of", "lender", "node_name", "note_sources",
-    "open_reply", "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio", "run_in_worker",
-    "run_on_loop", "running_loop", "scope_of", "settle", "shield", "sources_above", "sources_of", "spend", "step",
-    "stopped_by", "submit", "sync_function", "sync_method", "time_left", "value_or_raise", "wait",
+    "TaskNode", "ThreadEvent", "await_reply", "await_within", "background_loop", "capture", "change_scope",
+    "check_option", "check_options", "checkpoint", "claim_key", "current", "current_node", "drive",
+    "driver_neutral", "emit", "enter_worker", "error_of_stop", "forget_name", "get_item", "invoke",
+    "invoke_in_place", "invoke_or_abandon", "is_async", "is_blocking", "is_cancelled", "is_in_trio", "is_within",
+    "iterate", "key_of", "lender", "node_name", "note_sources", "open_reply", "pair_forms", "parent_of",
+    "place_of_caller", "pull", "run_from_trio", "run_in_worker", "run_on_loop", "running_loop", "scope_of",
+    "settle", "shield", "sources_above", "sources_of", "spend", "step", "stopped_by", "submit", "sync_function",
+    "sync_method", "time_left", "value_or_raise", "wait",
 ]  # fmt: skip
 
 lazy_names(__name__, {"OwnerLoop": "_owner_loop"}, __all__, "trivium.commander")  # few programs need it

@@ -16,6 +16,7 @@ from typing_extensions import TypeVar
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, OutputError
 from trivium.journal import Journal, RunView
 from trivium.schema import Message
+from trivium.schema.lowlevel import check_name
 
 I = TypeVar("I", default=Any)  # noqa: E741 - the documented name
 E = TypeVar("E", default=Any)
@@ -145,7 +146,7 @@ class Dataset(Sequence[Case[I, E]]):
             expected_type: the type of expected answers.
 
         Raises:
-            ConfigurationError: there is no such file, or a line is no case; the text names the line.
+            ConfigurationError: there is no such file, or a line is no case, or holds anything else; the text names it.
         """
         line_type: TypeAdapter[Case[J, F]] = TypeAdapter(cast("Any", Case)[input_type, expected_type])
         cases: list[Case[J, F]] = []
@@ -157,6 +158,8 @@ class Dataset(Sequence[Case[I, E]]):
         for number, line in ((number, line) for number, line in lines if line.strip()):
             try:
                 cases.append(line_type.validate_json(line))
+                for key in json.loads(line):
+                    check_name(key, Case.__match_args__, f"line {number} of {path} is no case: a case has no")
             except ValidationError as error:
                 wrong = "; ".join(": ".join((*map(str, each["loc"]), each["msg"])) for each in error.errors())
                 raise ConfigurationError(f"line {number} of {path} is no case: {wrong}") from error
@@ -166,9 +169,12 @@ class Dataset(Sequence[Case[I, E]]):
         """Write the cases as JSON lines, as `load` reads them.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: the file cannot be written, or a case holds what JSON does not have, as bytes.
         """
-        lines = TypeAdapter(list[Any]).dump_python([asdict(each) for each in self.cases], mode="json")
+        try:
+            lines = TypeAdapter(list[Any]).dump_python([asdict(each) for each in self.cases], mode="json")
+        except ValueError as error:
+            raise OutputError(f"cannot write {path}: a case holds what JSON does not have: {error}") from error
         write_text(path, "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in lines))
 
     @staticmethod
@@ -196,8 +202,7 @@ class Dataset(Sequence[Case[I, E]]):
         cases: list[Case[str | Message, F]] = []
         for run_id in run_ids:
             run = journal.view(run_id)
-            messages = run.input or []
-            if len(messages) != 1:
+            if len(messages := run.input or []) != 1:
                 raise ConfigurationError(f"the run {run_id!r} did not begin with one message, so it makes no case")
             message = messages[0]
             is_text = isinstance(message.content, str) and message == Message(content=message.content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product, starmap
@@ -11,7 +12,7 @@ from traceback import extract_tb
 from typing import Any, TypeAlias
 
 from trivium.commander import CallNode, Limits, Listener, current, driver_neutral, invoke, sync_function
-from trivium.commander.lowlevel import change_scope, check_option, check_options
+from trivium.commander.lowlevel import change_scope, check_option, check_options, is_cancelled
 from trivium.evals._dataset import Case, Dataset, E, I, Score, scorer_name
 from trivium.evals._report import CaseResult, EvaluationReport
 from trivium.events import exception_line
@@ -132,8 +133,9 @@ async def _answered(
     """Return the answer to a case, or the error of its run; raise errors that all cases would have."""
     try:
         message = await module.acall(given, **options)
-    except Exception as error:
-        if isinstance(error, _OF_ALL) or (isinstance(error, LimitExceededError) and str(error) in at_limit):
+    except (Exception, SystemExit, CancelledError) as error:
+        is_at_limit = isinstance(error, LimitExceededError) and str(error) in at_limit
+        if isinstance(error, _OF_ALL) or is_at_limit or is_cancelled(current.get()):
             raise
         return None, {"run": _said(error)}
     finally:
@@ -147,7 +149,7 @@ async def _answered(
 async def rescore_async(dataset: Dataset[I, E], experiment: str, journal: Journal) -> EvaluationReport[I, E]:
     """Score the recorded answers of an experiment, with no model and no agent: after a scorer was changed, say.
 
-    Runs that were not made, or have not ended, are left out or errors of their results.
+    A case of which there is no run, or whose run has not ended, is an error of its result.
 
     Args:
         dataset: the cases, and the scorers of today.
@@ -157,32 +159,31 @@ async def rescore_async(dataset: Dataset[I, E], experiment: str, journal: Journa
     Raises:
         UnknownRunError: the journal has no run of these cases in this experiment.
     """
-    ids = {each.id for each in journal.runs()}
-    results: list[CaseResult[I, E]] = []
-    for case in dataset:
-        repetition = 0
-        while (run_id := f"{experiment}/{case.id}/{repetition}") in ids:
-            run = await invoke(journal.view, run_id)
-            errors = {} if run.result is not None else {"run": run.why or f"the run is {run.info.status}"}
-            result = CaseResult(case, repetition, run_id, run.result, {}, errors)
-            results.append(await _scored(dataset, journal, result))
-            repetition += 1
-    if not results:
+    recorded: dict[str, set[int]] = {}
+    for name, _, number in (each.id.rpartition("/") for each in journal.runs()):
+        if number.isdecimal():
+            recorded.setdefault(name, set()).add(int(number))
+    if recorded.keys().isdisjoint(f"{experiment}/{each.id}" for each in dataset):
         raise UnknownRunError(f"the journal has no runs of the experiment {experiment!r} with cases of {dataset.name}")
-    return _report(dataset, experiment, journal, results)
+    made = [(case, each) for case in dataset for each in sorted(recorded.get(f"{experiment}/{case.id}", {0}))]
+    found = (CaseResult(case, each, f"{experiment}/{case.id}/{each}", None) for case, each in made)
+    return _report(dataset, experiment, journal, [await _scored(dataset, journal, each) for each in found])
 
 
 async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I, E]) -> CaseResult[I, E]:
-    """Return the result of a run with its scores, and with what it has cost."""
+    """Return the result of a run with its scores, and with what it has cost; without an answer or error, the run's."""
     try:
         run = await invoke(journal.view, result.run_id)
-    except UnknownRunError:  # it was refused before it began
-        return result
+    except UnknownRunError:  # it was refused before it began, or is not there any more
+        return replace(result, errors=result.errors or {"run": "there is no run of it"})
+    if result.message is None and not result.errors:
+        errors = {} if run.result is not None else {"run": run.why or f"the run is {run.info.status}"}
+        result = replace(result, message=run.result, errors=errors)
     scores, errors = dict[str, Score](), {**result.errors}
     for scorer in () if result.message is None else dataset.scorers:
         try:
             scores[scorer_name(scorer)] = _score_of(await invoke(scorer, result.case, result.message, run))
-        except Exception as failure:
+        except (Exception, SystemExit) as failure:
             errors[scorer_name(scorer)] = _said(failure)
     seconds = max([0.0, *(each.ended - run.info.started for each in run.tree().walk() if each.is_effect)])
     return replace(result, scores=scores, errors=errors, usage=run.usage, seconds=seconds)
@@ -200,7 +201,7 @@ def _score_of(given: object) -> Score:
     return replace(score, value=float(score.value))
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     """Return an error on one line, with its place in the function of the program that was called: no inner one."""
     outside = [each for each in extract_tb(error.__traceback__) if not each.filename.startswith(_LIBRARY)]
     place = "".join(f" ({each.name}, line {each.lineno})" for each in outside[:1])

@@ -72,21 +72,22 @@ def write_inspect_log(report: EvaluationReport, path: str | PathLike[str]) -> No
     Raises:
         OutputError: the file cannot be written.
     """
-    samples = [_sample(report, each) for each in report.results]
+    ids = {each.id for each in report.journal.runs()}
+    results = [each for each in report.results if each.run_id in ids]  # of another one there is nothing to read
+    samples = [_sample(report, each) for each in results]
     scores = [
         {"name": each.name, "scorer": each.name, "scored_samples": each.trials,
          "metrics": {"mean": {"name": "mean", "value": each.mean}}}
         for each in report.metrics
     ]  # fmt: skip
-    completed = sum(each.message is not None for each in report.results)
-    ids = [*dict.fromkeys(each["id"] for each in samples)]
-    began = datetime.fromtimestamp(report.run(report.results[0]).info.started, UTC).isoformat()
+    completed = sum(each.message is not None for each in results)
+    began = datetime.fromtimestamp(report.run(results[0]).info.started, UTC).isoformat()
     log = {
         "version": 2, "status": "success",
         "eval": {
             "run_id": report.experiment, "created": began, "task": report.dataset,
-            "model": samples[0]["output"]["model"], "dataset": {"name": report.dataset, "sample_ids": ids},
-            "config": {"epochs": 1 + max(each.repetition for each in report.results)},
+            "model": samples[0]["output"]["model"], "config": {"epochs": 1 + max(each.repetition for each in results)},
+            "dataset": {"name": report.dataset, "sample_ids": [*dict.fromkeys(each.case.id for each in results)]},
         },
         "results": {"total_samples": len(samples), "completed_samples": completed, "scores": scores},
         "samples": samples,
@@ -95,21 +96,18 @@ def write_inspect_log(report: EvaluationReport, path: str | PathLike[str]) -> No
 
 
 def _sample(report: EvaluationReport, result: CaseResult) -> dict[str, Any]:
-    run, case = report.run(result), result.case
+    run, case, usage = report.run(result), result.case, result.usage
     root, asked = run.info.root, _plain(case.input)
     said = {"role": "assistant", "content": _plain(result.message), "model": root}
+    tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total}
     sample: dict[str, Any] = {
         "id": case.id, "epoch": result.repetition + 1, "uuid": result.run_id, "input": asked,
         "target": _plain("" if case.expected is None else case.expected),
         "messages": [{"role": "user", "content": asked}, *_messages(run.tree().walk())],
         "output": {"model": root, "choices": [{"message": said, "stop_reason": "stop"}]},
         "scores": {name: {"value": each.value, "explanation": each.reason} for name, each in result.scores.items()},
-        "metadata": {**case.metadata, "errors": dict(result.errors), "usd": result.usage.usd},
-        "model_usage": {root: {
-            "input_tokens": result.usage.input_tokens, "output_tokens": result.usage.output_tokens,
-            "total_tokens": result.usage.total,
-        }},
-        "total_time": result.seconds,
+        "metadata": {**case.metadata, "errors": dict(result.errors), "usd": usage.usd},
+        "model_usage": {root: tokens}, "total_time": result.seconds,
     }  # fmt: skip
     if "run" in result.errors:
         sample["error"] = {"message": result.errors["run"], "traceback": "", "traceback_ansi": ""}
@@ -142,10 +140,9 @@ def _plain(value: Any) -> str:
 
 
 def _row(report: EvaluationReport, result: CaseResult) -> str:
-    case = result.case
-    cells = [_text(each) for each in (result.run_id, _plain(case.input), _plain(case.expected))]
-    cells.append(_text(result.errors.get("run", "") if result.message is None else _plain(result.message)))
-    rows = "".join(f"<td><pre>{each}</pre></td>" for each in cells)
+    said = result.errors.get("run", "") if result.message is None else _plain(result.message)
+    cells = (result.run_id, _plain(result.case.input), _plain(result.case.expected), said)
+    rows = "".join(f"<td><pre>{_text(each)}</pre></td>" for each in cells)
     for name in report.scorers:
         score, error = result.scores.get(name), result.errors.get(name, "")
         kind = "" if score is None else {0.0: "wrong", 1.0: "right"}.get(score.value, "")

@@ -104,10 +104,7 @@ class TextAdapter:
         return EvaluationBatch(answers, [_value(each) for each in results], results if capture_traces else None)
 
     def make_reflective_dataset(
-        self,
-        candidate: dict[str, str],
-        eval_batch: EvaluationBatch[CaseResult, str],
-        components_to_update: list[str],
+        self, candidate: dict[str, str], eval_batch: EvaluationBatch[CaseResult, str], components_to_update: list[str]
     ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Return what a model reads to write better texts: inputs, answers, and what the scorers said."""
         rows = [

@@ -108,7 +108,7 @@ class Judge:
 
     async def __call__(self, case: Case, message: Message, run: RunView) -> Score:
         """Grade an answer; a run of its own in the journal, beside the run that is graded."""
-        question = _question(case.input, message.content, case.expected)
+        question = _question(Answered(input=case.input, answer=message.content, expected=case.expected))
         run_id = f"{run.id}/{self._experiment(question)}"
         answer = await self.agent.acall(question, session_id=run_id, run_id=run_id, journal=run.journal)
         self.agent.reset(run_id)
@@ -130,10 +130,7 @@ class Judge:
         """
         if len({each.expected for each in dataset}) < 2:
             raise ConfigurationError("all labels are the same: give the judge answers that pass and answers that fail")
-        cases = [
-            Case(each.id, _question(each.input.input, each.input.answer, each.input.expected), each.expected)
-            for each in dataset
-        ]
+        cases = [Case(each.id, _question(each.input), each.expected) for each in dataset]
         asked = Dataset(cases, name=dataset.name)
         report = await evaluate_async(self.agent, asked, self._experiment(), journal, at_once=at_once)
         if report.errors:
@@ -152,7 +149,6 @@ class Judge:
         return f"{self.__name__}-{digest_of([self.agent.model.name, self.criteria, question])[:12]}"
 
 
-def _question(given: object, answer: object, expected: object) -> str:
-    parts = {"input": given, "answer": answer, "expected": expected}
-    shown = {name: each.content if isinstance(each, Message) else each for name, each in parts.items()}
+def _question(given: Answered) -> str:
+    shown = {name: each.content if isinstance(each, Message) else each for name, each in given}
     return json.dumps({name: each for name, each in shown.items() if each is not None}, ensure_ascii=False, default=str)

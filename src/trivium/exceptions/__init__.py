@@ -88,6 +88,7 @@
     │   ├── ToolArgumentsError (ValueError)
     │   │   └── XMLFormatError (AnswerFormatError)  a call as XML is not well formed
     │   ├── RetryableToolError                  a tool could not do it for now
+    │   ├── ToolEndedError                      a tool tried to end the program, or its task
     │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   │   └── PolicyRefusedError              a policy refused a call, by the sources of its arguments
     │   ├── RemoteServiceError                  a service that a tool asks failed
@@ -290,6 +291,7 @@ from trivium.exceptions._tools import (
     SandboxUnavailableError,
     ToolArgumentsError,
     ToolDefinitionError,
+    ToolEndedError,
     ToolError,
     ToolkitError,
     ToolNotApprovedError,
@@ -426,6 +428,7 @@ __all__ = [
     "TaskResultError",
     "ToolArgumentsError",
     "ToolDefinitionError",
+    "ToolEndedError",
     "ToolError",
     "ToolFailedError",
     "ToolNotApprovedError",

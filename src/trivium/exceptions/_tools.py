@@ -94,6 +94,10 @@ class RetryableToolError(ToolError):
         self.after = after
 
 
+class ToolEndedError(ToolError):
+    """A tool tried to end the program, or let a cancellation through that nobody had asked for."""
+
+
 class ToolNotApprovedError(ToolError):
     """A call that needs approval was refused, or there was nobody to ask; the tool did not run. `reason` says why."""
 

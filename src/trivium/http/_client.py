@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary, finalize, ref
 
+from trivium.exceptions import ConfigurationError
 from trivium.http._bodies import ACCEPTED, pieces_of_body
 from trivium.http._certificates import system_certificates
 from trivium.http._connection import Connection
@@ -61,9 +62,25 @@ class HTTPClient:
         certificates: ssl.SSLContext | None = None,
         connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
+        self._given = None if proxies is None else dict(proxies), certificates
         self._proxies, self._certificates, self._connect_timeout = proxies, certificates, connect_timeout
         self._last: tuple[str, URL, URL | None] | None = None
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, ConnectionPool] = WeakKeyDictionary()
+
+    def __deepcopy__(self, memo: object) -> HTTPClient:
+        """Return the same client: it serves any number of owners."""
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[], HTTPClient], tuple[()]]:
+        """Send its options alone: another process has connections, certificates and an environment of its own.
+
+        Raises:
+            ConfigurationError: it was given certificates, which cannot be sent.
+        """
+        proxies, certificates = self._given
+        if certificates is not None:
+            raise ConfigurationError("an HTTPClient(certificates=…) cannot be pickled: make it where it is used")
+        return partial(type(self), proxies=proxies, connect_timeout=self._connect_timeout), ()
 
     async def send(self, request: HTTPRequest) -> HTTPResponse:
         """Send a request and return the response, once its head has arrived.

@@ -317,9 +317,9 @@ class HTTP2Client(HTTPClient):
         certificates: ssl.SSLContext | None = None,
         connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
-        certificates = certificates or system_certificates()
-        certificates.set_alpn_protocols(["h2", "http/1.1"])
         super().__init__(proxies=proxies, certificates=certificates, connect_timeout=connect_timeout)
+        self._certificates = certificates or system_certificates()
+        self._certificates.set_alpn_protocols(["h2", "http/1.1"])
         self._of_http1 = set[ServerAddress]()
 
     async def _exchange(self, pool: ConnectionPool, place: ServerAddress, url: URL, request: HTTPRequest) -> Exchange:

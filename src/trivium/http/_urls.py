@@ -11,6 +11,7 @@ from trivium.http._messages import InvalidRequestError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_JOINERS: Final = re.compile("[\u200c\u200d]")  # parts of names in Python from 3.13 on, and of no host's
 _SAFE: Final = "/%:@!$&'()*+,;=~-._[]?"
 
 
@@ -102,6 +103,6 @@ def _ascii(host: str) -> str:
 def _ascii_label(label: str) -> str:
     if label.isascii():
         return label
-    if not f"_{label.replace('-', '_')}".isidentifier() or label.isdecimal():
+    if not f"_{label.replace('-', '_')}".isidentifier() or label.isdecimal() or _JOINERS.search(label):
         raise ValueError("its host is not a valid host name")
     return f"xn--{label.encode('punycode').decode()}"

@@ -193,7 +193,7 @@ class Codec:
         """Return the JSON of an error: its class, its arguments and what it carries."""
         data = {name: each for name, each in vars(error).items() if not name.startswith("_")}
         try:
-            text = str(error)
+            text = str(error) or type(error).__name__
         except Exception:  # that of a class of a user's
             text = type(error).__name__
         told = {"kind": type(error).__name__, "args": list(error.args), "data": data, "text": text}

@@ -24,7 +24,7 @@ from trivium.exceptions import (
 )
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._postgres import PostgresRunStore
-from trivium.journal._queued_run import RUN, QueuedRun, QueueStatus, Schedule
+from trivium.journal._queued_run import RUN, QueuedRun, QueueStatus, Schedule, is_of_schedule
 from trivium.journal._queues import has_queues
 from trivium.journal._store import VERSION, Store
 from trivium.schema import Message
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 APPLICATION: Final = "trivium"
 SCHEDULED: Final = "trivium.scheduled"
+_BEGUN: Final = "sched-"
+"""The beginning of the id of the workflow by which a schedule has submitted a run, before that of the run."""
 RECORDS: Final = f"records-{VERSION}"
 """The version by which DBOS gives workflows to workers: that of the records, so that a release strands none."""
 
@@ -278,9 +280,26 @@ class RunQueue:
             return connection.execute(query.encode(), (run_id,)).fetchone() is not None
 
     def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete what is known of runs, also of those that were never submitted."""
+        """Delete what is known of runs, also of those that were never submitted, and what has submitted them."""
         with self.typed_errors():
-            self.client.delete_workflows([*run_ids])
+            begun = self.client.list_workflows(
+                name=SCHEDULED,
+                workflow_ids=[f"{_BEGUN}{each}" for each in run_ids],
+                load_input=False,
+                load_output=False,
+            )
+            self.client.delete_workflows([*run_ids, *(each.workflow_id for each in begun)])
+
+    def cancel_schedule(self, name: str) -> None:
+        """Submit no further runs of a schedule, and delete what was needed only to submit those that there are."""
+        with self.typed_errors():
+            self.client.delete_schedule(name)
+            begun = self.client.list_workflows(
+                name=SCHEDULED, status="SUCCESS", workflow_id_prefix=f"{_BEGUN}{name}-", load_input=False,
+                load_output=False,
+            )  # fmt: skip
+            ids = [each.workflow_id for each in begun]
+            self.client.delete_workflows([each for each in ids if is_of_schedule(each.removeprefix(_BEGUN), name)])
 
     def find(self, run_id: str, *, load_input: bool = False) -> WorkflowStatus:
         """Return the workflow of a run.

@@ -175,8 +175,7 @@ class Schedule:
 
     def cancel(self) -> None:
         """Submit no further runs; those that were submitted stay."""
-        with self._queue.typed_errors():
-            self._queue.client.delete_schedule(self.name)
+        self._queue.cancel_schedule(self.name)
 
     def runs(self) -> list[QueuedRun]:
         """Return the runs that it has submitted, the oldest first."""
@@ -184,14 +183,16 @@ class Schedule:
             found = self._queue.client.list_workflows(
                 name=RUN, workflow_id_prefix=f"{self.name}-", load_input=False, load_output=False
             )
-        return [QueuedRun(self._queue, each.workflow_id) for each in found if self._is_own(each.workflow_id)]
+        ids = [each.workflow_id for each in found]
+        return [QueuedRun(self._queue, each) for each in ids if is_of_schedule(each, self.name)]
 
-    def _is_own(self, run_id: str) -> bool:
-        """Return whether what follows its name is a time: another name may begin with this one."""
-        try:
-            return bool(datetime.fromisoformat(run_id.removeprefix(f"{self.name}-")))
-        except ValueError:
-            return False
+
+def is_of_schedule(run_id: str, name: str) -> bool:
+    """Return whether what follows the name of a schedule in an id is a time: another name may begin with this one."""
+    try:
+        return bool(datetime.fromisoformat(run_id.removeprefix(f"{name}-")))
+    except ValueError:
+        return False
 
 
 async def _beside_loop(work: Callable[[], T]) -> T:

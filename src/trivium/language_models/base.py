@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, Field
@@ -13,7 +12,7 @@ from trivium.commander.lowlevel import invoke, pair_forms
 from trivium.exceptions import ConfigurationError
 from trivium.language_models.model_info import ModelInfo, ModelProvider, get_model_info, sizes_of
 from trivium.llms import ChatModel, ModelProtocol, Pricing, PublishedPrice, Request
-from trivium.llms.lowlevel import call_model, priced
+from trivium.llms.lowlevel import OwnLock, call_model, priced
 from trivium.schema import (
     ConfigModel,
     LLMFunctionCall,
@@ -179,7 +178,7 @@ class LanguageModel(ChatModel):
         self.chat_model_orig = self.name = self.config.chat_model
         self.gen_params: dict[str, Any] = {}
         self.usage_cost_dict: dict[str, LLMTokenUsage] = {}
-        self._lock = Lock()  # guards the counts
+        self._lock = OwnLock()  # guards the counts
 
     @staticmethod
     def create(config: LLMConfig | None) -> LanguageModel | None:

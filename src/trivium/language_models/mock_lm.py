@@ -50,7 +50,7 @@ class MockLM(LanguageModel):
     """A model that answers by its config, without network and weights.
 
     Attributes:
-        requests: the requests, oldest first.
+        requests: the requests so far, oldest first, each as it was sent.
     """
 
     config: MockLMConfig
@@ -61,7 +61,7 @@ class MockLM(LanguageModel):
 
     def stream(self, request: Request) -> Any:
         """Give the answer to the last message."""
-        self.requests.append(request)
+        self.requests.append(request.as_sent())
         text = last_text(request.messages)
         config = self.config
         if text in config.response_dict:

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, M
 from contextlib import aclosing
 from functools import partial
 from itertools import product
-from threading import Lock
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -19,7 +18,7 @@ from trivium.language_models.base import LanguageModel, LLMConfig
 from trivium.language_models.model_info import OpenAIChatModel, OpenAICompletionModel
 from trivium.llms import PROFILES, Delta, Profile, Reasoning, Request, ToolCallPart, capabilities_of, resolve
 from trivium.llms.http import Keys, Transport, bearer, with_path
-from trivium.llms.lowlevel import OPENAI_PATH, OPENAI_URL, common_names, keys_for, request_openai
+from trivium.llms.lowlevel import OPENAI_PATH, OPENAI_URL, OwnLock, common_names, keys_for, request_openai
 from trivium.llms.providers import COMPATIBLE
 from trivium.schema import ConfigModel, NoEffect, StreamEventType, Usage
 from trivium.schema.lowlevel import OlderNames
@@ -170,7 +169,11 @@ class OpenAIGPT(LanguageModel):
         self.chat_model_orig = self.config.chat_model_orig or name
         self._named = bool(name or self.config.api_base)
         self._ask: Callable[[Request], Iterable[Delta] | AsyncIterable[Delta]] | None = None
-        self._first = Lock()
+        self._first = OwnLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but what the first use makes: a copy, or the model in another process, makes its own."""
+        return {**vars(self), "_ask": None}
 
     def is_openai_chat_model(self) -> bool:
         """Tell whether the model is one of `OpenAIChatModel`."""

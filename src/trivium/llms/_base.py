@@ -37,7 +37,7 @@ class _TextModel(ChatModel):
     _awaits: ClassVar[frozenset[str]] = frozenset()
     _chats_with: ClassVar[str | None] = None
     _streams_with: ClassVar[str | None] = None
-    _takes_session: ClassVar[frozenset[str]] = frozenset()
+    _sessions: ClassVar[dict[str, str]] = {}  # by what name a method is given the session
     _keywords: ClassVar[dict[str, frozenset[str] | None]] = {}  # those of each method that it writes; None: any
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -46,12 +46,13 @@ class _TextModel(ChatModel):
         cls._streams_with = next((name for name in ("stream_chat", "chat") if name in cls._writes), None)
         first = [name for name in ("chat", "generate", "complete", "stream_chat") if name in cls._writes][:1]
         cls._chats_with = first[0] if first and first[0] in ("chat", "stream_chat") else None
-        sessions = {"stream_chat": "session_id", "generate": "session_ids"}
         cls._keywords = {each: keywords_of(getattr(cls, each)) for each in cls._writes}
-        takes = {each for each, name in sessions.items() if name in signature(getattr(cls, each)).parameters}
-        cls._takes_session = frozenset(takes)
         awaits_all = issubclass(cls, AsyncModelMixin)
         cls._awaits = frozenset(name for name in _NAMES if awaits_all or is_async(getattr(cls, name)))
+        # Sync code in Lagent gives it to `stream_chat` alone.
+        given = [each for each in cls._writes if each == "stream_chat" or each in cls._awaits]
+        named = {each: {*signature(getattr(cls, each)).parameters} & {"session_id", "session_ids"} for each in given}
+        cls._sessions = {each: min(names) for each, names in named.items() if names}
 
     def _identity(self) -> dict[str, object]:
         return {**super()._identity(), "template": self.meta_template}
@@ -97,21 +98,23 @@ class _TextModel(ChatModel):
         return (await call_model(part, self._request_for(as_messages(inputs), gen_params))).text
 
     def _through(self, method: str, messages: Messages, parameters: Parameters) -> Any:
+        parameters = {**self._session_for(method), **parameters}
         if method == "stream_chat":
-            session = {"session_id": this_session()} if "stream_chat" in self._takes_session else {}
             self._check_keywords(method, parameters)
-            return new_pieces(self.stream_chat(messages, **session, **parameters))
-        session = (this_session(),) if "chat" in self._awaits else ()
-        return self._whole("chat", messages, *session, **parameters)
+            return new_pieces(self.stream_chat(messages, **parameters))
+        return self._whole("chat", messages, **parameters)
 
     def _below(self, messages: Messages | str, parameters: Parameters, session: object = None) -> Any:
         """Answer by the templates and `generate` or `complete`."""
         prompt = self.template_parser(messages)
         if "generate" not in self._writes:
             return self.complete(prompt, self.update_gen_params(**parameters))
-        if "generate" in self._awaits and "generate" in self._takes_session:
-            parameters = {"session_ids": this_session() if session is None else session, **parameters}
-        return self._whole("generate", prompt, **parameters)
+        return self._whole("generate", prompt, **{**self._session_for("generate", session), **parameters})
+
+    def _session_for(self, method: str, session: object = None) -> dict[str, object]:
+        """Return the session as a keyword, if the method names it; None is that of the call."""
+        name = self._sessions.get(method)
+        return {} if name is None else {name: this_session() if session is None else session}
 
     def _check_keywords(self, method: str, given: Parameters) -> None:
         """Refuse parameters that the method of the class does not take."""

@@ -64,6 +64,9 @@ class CostLimiter:
     def __repr__(self) -> str:
         return f"CostLimiter({self.usd}, {self.per!r}, store={self._store!r})"
 
+    def __deepcopy__(self, memo: object) -> CostLimiter:  # copies of a model share its limits
+        return self
+
     def __reduce__(self) -> tuple[object, ...]:
         if self._place is None:
             raise ConfigurationError("a limiter without a store counts in its own process alone: give it store=")

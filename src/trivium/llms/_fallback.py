@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from logging import WARNING
-from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from trivium.commander import Event, current
@@ -19,6 +18,7 @@ from trivium.exceptions import (
     ProviderQuotaError,
 )
 from trivium.llms._chat_model import ChatModel, identity_of
+from trivium.llms._locks import OwnLock
 from trivium.llms._prices import priced
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
 from trivium.llms._wrapped import deltas_of, first_delta
@@ -151,7 +151,7 @@ class _Link:
     """A model of a chain, made when it is first needed, and its own parameters."""
 
     def __init__(self, model: ModelProtocol | str, parameters: Parameters | None = None) -> None:
-        self.made, self.parameters, self._lock = model, dict(parameters or {}), Lock()
+        self.made, self.parameters, self._lock = model, dict(parameters or {}), OwnLock()
         self.name = model if isinstance(model, str) else model.name
 
     def model(self) -> ModelProtocol:

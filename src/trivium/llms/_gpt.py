@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from itertools import cycle
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from trivium.llms._base import AsyncBaseAPILLM
@@ -68,14 +67,7 @@ class GPTAPI(HTTPModel):
         super().__init__(model_type, retry, meta_template, **gen_params)
         self.gen_params.pop("top_k", None)
         self.json_mode = json_mode
-        orgs = cycle([org] if isinstance(org, str) else [*(org or ())] or [""])
-
-        key_headers = self._key_headers
-
-        def headers(key: str) -> Mapping[str, str]:
-            org = next(orgs)
-            return {**key_headers(key), **({"openai-organization": org} if org else {})}
-
+        headers = _Headers(self._key_headers, [org] if isinstance(org, str) else [*(org or ())] or [""])
         self._transport = self._transport_to(self._address(api_base), key, headers, proxies)
 
     @classmethod
@@ -102,6 +94,18 @@ class GPTAPI(HTTPModel):
         if self.json_mode:
             parameters.setdefault("response_format", {"type": "json_object"})
         return request_openai(self._transport, self.model_type, request, parameters, max(1, self.retry))
+
+
+class _Headers:
+    """The headers of a request: those of its key, and the organization whose turn it is."""
+
+    def __init__(self, of_key: Callable[[str], Mapping[str, str]], organizations: Sequence[str]) -> None:
+        self._of_key, self._organizations, self._requests = of_key, organizations, 0
+
+    def __call__(self, key: str) -> Mapping[str, str]:
+        organization = self._organizations[self._requests % len(self._organizations)]
+        self._requests += 1
+        return {**self._of_key(key), **({"openai-organization": organization} if organization else {})}
 
 
 class AsyncGPTAPI(AsyncBaseAPILLM, GPTAPI):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from trivium.exceptions import UnsupportedParameterError
@@ -66,8 +67,7 @@ class HTTPModel(BaseAPILLM):
         """Make the transport. No part of it refers to the model, so it is closed as soon as the model is gone."""
         keys = keys_for(cls.profile, url, key, "key")
         if key is None or key == "ENV":  # the user named the provider's variable: its key goes to any address
-            profile = cls.profile
-            keys = Keys((), lambda: profile.key_for(url, profile.environment_key(), "key"))
+            keys = Keys((), partial(_key_of_environment, cls.profile, url))
         return Transport(url, keys, headers, setting=cls.setting, proxies=proxies or {})
 
     def _answer(self, request: Request) -> AsyncGenerator[Delta]:
@@ -100,3 +100,7 @@ class HTTPModel(BaseAPILLM):
             raise UnsupportedParameterError(
                 f"{type(self).__name__} takes max_new_tokens instead of max_tokens", "max_tokens"
             )
+
+
+def _key_of_environment(profile: Profile, url: str) -> str:
+    return profile.key_for(url, profile.environment_key(), "key")

@@ -117,7 +117,7 @@ class Request(NamedTuple):
         messages: chat messages, oldest first, as dicts with `role` and `content` (the common chat form;
             an assistant message may carry `tool_calls`, a tool message its `tool_call_id`). An assistant message may
             also carry `reasoning`, a text, and `reasoning_state`; each wire format sends back the parts that its
-            provider expects.
+            provider expects. The list goes on growing with the call that asks: who keeps a request keeps `as_sent()`.
         tools: the tools that the model may call.
         tool_choice: "auto", "none", "required", or the name of the one tool that it must call.
         output_schema: a JSON schema that the answer's text must satisfy, or None for free text.
@@ -129,6 +129,10 @@ class Request(NamedTuple):
     tool_choice: str = "auto"
     output_schema: Mapping[str, Any] | None = None
     parameters: Parameters = MappingProxyType({})
+
+    def as_sent(self) -> Request:
+        """Return the request with the messages that it has now: what is said later does not change it."""
+        return self._replace(messages=[*self.messages])
 
 
 class ToolCallPart(NamedTuple):

@@ -104,6 +104,9 @@ class RateLimiter:
     def __repr__(self) -> str:
         return f"RateLimiter({self.rate.requests}, {self.rate.tokens}, store={self._store!r})"
 
+    def __deepcopy__(self, memo: object) -> RateLimiter:  # copies of a model share its limits
+        return self
+
     def __reduce__(self) -> tuple[object, ...]:
         if self._place is None:
             raise ConfigurationError("a limiter without a store counts in its own process alone: give it store=")

@@ -11,6 +11,7 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium.llms._call import REPLY_TYPES, asked_of, call_model, is_model_call, made_of, model_node
+    from trivium.llms._locks import OwnLock
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
     from trivium.llms._prices import priced
@@ -28,6 +29,7 @@ __all__ = [
     "SAMPLING_KEYWORDS",
     "SILENT",
     "LongHistory",
+    "OwnLock",
     "WrappedModel",
     "asked_of",
     "call_model",
@@ -53,6 +55,7 @@ _HOMES = {
     "REPLY_TYPES": "_call",
     "SAMPLING_KEYWORDS": "_parameters",
     "LongHistory": "_protocol",
+    "OwnLock": "_locks",
     "SILENT": "_protocol",
     "is_model_call": "_call",
     "WrappedModel": "_wrapped",

@@ -64,7 +64,8 @@ class Memory:
     receive a `MessageEvent` for each message that is added, and a `MemoryEvent` for every other change.
 
     Args:
-        recent_n: the number of latest messages that `get_memory` returns; None: all.
+        recent_n: the number of latest messages that `get_memory` returns; None: all. Where they would begin with the
+            result of a tool call, the call and its other results come along.
 
     Example:
         >>> memory = Memory(recent_n=1)
@@ -114,11 +115,14 @@ class Memory:
         """Return the latest `recent_n` messages (default: the memory's own), if the filter accepts them.
 
         Args:
-            recent_n: the number of messages, 0: all; applied before the filter.
+            recent_n: the number of messages, 0: all; applied before the filter. A result brings its call along.
             filter_func: called with index and message; a message stays if it returns true.
         """
         recent_n = self.recent_n if recent_n is None else recent_n
-        messages = self.messages[-recent_n:] if recent_n else self.messages[:]
+        start = slice(-recent_n, None).indices(len(self))[0] if recent_n else 0
+        while 0 < start < len(self) and self.messages[start].tool_call_id:
+            start -= 1
+        messages = self.messages[start:]
         if filter_func is None:
             return messages
         return [message for index, message in enumerate(messages) if filter_func(index, message)]

@@ -100,8 +100,8 @@ class OpenTelemetryListener:
         provider: makes the spans; default: the global one.
         ids: the generator of ids that the provider has, so that spans have the ids of nodes. Without it only the
             trace's id is that of the run, and the root span has a parent that no backend gets.
-        content: record contents too: messages, arguments and results. Values under names such as `password`, and texts
-            of the form of a key, become `***`.
+        content: record contents too: messages, arguments, results, and the texts of errors, of which else only the
+            class is. Values under names such as `password`, and texts of the form of a key, become `***`.
 
     Raises:
         MissingExtraError: the extra `otel` is not installed.
@@ -233,7 +233,7 @@ class OpenTelemetryListener:
         if error is not None or state is NodeState.TERMINATED:
             kind = "stopped" if error is None else type(error).__name__
             span.set_attribute("error.type", kind)
-            said = kind if error is None else exception_line(error)
+            said = mask_secrets(exception_line(error)) if error is not None and self._content else kind
             span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, said))
         span.end(int(event.time * 1e9))
 

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
         StreamEventType,
     )
 
-AgentMessage = ChatDocument = Message
+AgentMessage = Message
+ChatDocument = Message  # two statements: mypy makes no alias of a chained one
 
 __all__ = [
     "ActionReturn", "ActionStatusCode", "ActionValidCode", "AgentMessage", "AgentStatusCode", "Answer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from weakref import ref
 
@@ -48,6 +49,8 @@ class Links(TypedDict, total=False):
     """The calls in the text of a model that fit no tool of its agent: the others in it do not run."""
     handled: tuple[object, object, str, tuple[Any, ...]]
     """The toolbox, config and name of an agent, and what of the message it handles."""
+    made: datetime
+    """When it was first remembered, or else first read in a history."""
     watched: list[Changes]
     """The counters of its changes."""
 

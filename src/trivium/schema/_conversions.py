@@ -275,9 +275,8 @@ def _sent(message: Message) -> tuple[str | None, LLMFunctionCall | None, list[Op
 
 def _results(message: Message, text: str | None, waiting: list[str | None]) -> list[tuple[str | None, str | None]]:
     """Return the results in a message with the ids of the calls that wait for them."""
-    if len(waiting) == 1:
-        return [(waiting[0], text)]
-    if waiting and message.tool_call_id in waiting:
-        return [(message.tool_call_id, text)]
+    answered = waiting if len(waiting) == 1 else [each for each in waiting if each == message.tool_call_id]
+    if answered:
+        return [(answered[0], text)]
     several = message.oai_tool_id2result if waiting else None
     return list(several.items()) if several else []

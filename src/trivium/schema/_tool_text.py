@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import jiter
@@ -175,8 +176,7 @@ def broken_call(text: str) -> tuple[ToolCall, ...]:
 
 def find_xml_calls(text: str, known: Mapping[str, Any]) -> Iterator[ToolCall]:
     """Find the calls that are written as XML; see `calls_in_text`."""
-    kinds: list[Any] = [each for each in known.values() if _is_xml(each)]
-    by_root = {each._get_root_element(): each for each in kinds}
+    by_root = {each._get_root_element(): each for each in known.values() if _is_xml(each)}
     for kind in by_root.values():
         for candidate in kind.find_candidates(text):
             found = _REQUEST.search(candidate)
@@ -188,16 +188,11 @@ def _is_xml(kind: object) -> bool:
     return hasattr(kind, "find_candidates")  # as `XMLToolMessage` has it
 
 
-def _values(kind: Any, candidate: str) -> dict[str, Any] | None:
-    try:
-        return kind.extract_field_values(candidate)
-    except ToolArgumentsError:
-        return None
-
-
 def _arguments(kind: Any, candidate: str) -> str:
     """The arguments as JSON; the text itself if it cannot be read, so that the model gets its validation error."""
-    values = _values(kind, candidate)
+    values: dict[str, Any] | None = None
+    with suppress(ToolArgumentsError):
+        values = kind.extract_field_values(candidate)
     if values is None:
         return candidate
     return json.dumps({name: value for name, value in values.items() if name != "request"}, ensure_ascii=False)

@@ -73,7 +73,7 @@ class OwnerBudgets:
             del self._at_work[owner]
             self._of_owner.pop(owner, None)
 
-    def failure(self, error: Exception) -> Failure | None:
+    def failure(self, error: BaseException) -> Failure | None:
         """Return the failure of a run for which nothing was left of its owner's limit; None: it failed otherwise."""
         if isinstance(error, LimitExceededError) and (error.limit, error.value) in self._limits.items():
             return _spent(error.limit, error.value)

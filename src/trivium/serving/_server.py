@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Protocol, Self, Unpack
 
 from trivium.commander import ThreadEvent, driver_neutral, sync_method, wait
-from trivium.commander.lowlevel import capture, enter_worker, run_on_loop, submit
+from trivium.commander.lowlevel import capture, enter_worker, submit
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
@@ -21,6 +21,7 @@ from trivium.serving._connections import (
 )
 from trivium.serving._guard import LOOPBACK, is_loopback
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
+from trivium.serving._tasks import run_to_end
 
 
 class Served(Protocol):
@@ -103,7 +104,7 @@ class HTTPServing:
             ConfigurationError: the address cannot be used.
         """
         with LastResort(self.grace, self._service.left) as last_resort:
-            run_on_loop(partial(self._serve, ready, last_resort))
+            run_to_end(partial(self._serve, ready, last_resort))
 
     async def serve_async(self, ready: Callable[[], object] = bool) -> None:
         """Serve as `serve` does, on the running loop."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Hashable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from trivium.commander.lowlevel import run_on_loop, running_loop
 from trivium.exceptions import JournalError
 from trivium.serving._wire import Failure
 
@@ -33,6 +35,23 @@ def by_itself(run_id: str) -> Generator[None]:
         _log.exception("the run %s cannot be looked after; tried again", run_id)
 
 
+def run_to_end(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run `await work()` to its end: also where a task that user code has begun ends the loop, as SystemExit does."""
+    if running_loop() is not None:
+        return run_on_loop(work)
+    with asyncio.Runner() as runner:
+        task = runner.get_loop().create_task(work())
+        while True:
+            try:
+                return runner.get_loop().run_until_complete(task)
+            except (SystemExit, KeyboardInterrupt) as error:
+                # A server that listens has a handler of its own for Ctrl-C.
+                is_pressed = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+                if task.done() or (isinstance(error, KeyboardInterrupt) and is_pressed):
+                    raise
+                _log.error("a task that a run has begun would have ended the server", exc_info=error)
+
+
 class Background:
     """Work that goes on by itself on the running loop.
 
@@ -47,6 +66,11 @@ class Background:
     def is_over(self) -> bool:
         """Return whether it has ended."""
         return self._task.done()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Return whether it was cancelled."""
+        return self._task.cancelling() > 0
 
     def cancel(self, why: str) -> None:
         """Cancel it where it waits."""

@@ -166,20 +166,8 @@ class Work:
         request = run.request
         try:
             await self._attempts(run)
-        except CancelledError:  # as it waited for its turn, or for the journal
-            if run.cancelled:
-                await self.end(run, "cancelled", why=run.cancelled)
-        except Exception as error:
-            is_killed = isinstance(error, RunKilledError)
-            if is_killed and run.cancelled:
-                await self.end(run, "cancelled", why=run.cancelled)
-            elif run.is_lost:
-                pass
-            elif not (is_killed and self.is_draining) or run.ends_with_client:  # else it goes on after the restart
-                failure = self._admission.budgets.failure(error) or to_failure(error)
-                if failure.status in (500, 502):
-                    _log.error("the run %s failed", run.id, exc_info=error)
-                await self.end(run, "failed", status=failure.status, **failure.body())
+        except BaseException as error:  # SystemExit, too, ends no other run than its own
+            await self._end_by(run, error)
         finally:
             await run.log.written()  # before another server may take it up
             await self._claims.give_back(run.id)
@@ -189,6 +177,20 @@ class Work:
             self.at_work.pop(run.id, None)
             if not run.log.is_over:
                 self.watch.add(run)
+
+    async def _end_by(self, run: ServedRun, error: BaseException) -> None:
+        """End a run by the error that it raised, unless it goes on elsewhere or after a restart."""
+        is_woken = run.work is not None and run.work.is_cancelled and isinstance(error, CancelledError)
+        is_killed = isinstance(error, RunKilledError)
+        if (is_woken or is_killed) and run.cancelled:
+            await self.end(run, "cancelled", why=run.cancelled)
+        elif is_woken or run.is_lost:  # the first as it waited for its turn, or for the journal
+            pass
+        elif not (is_killed and self.is_draining) or run.ends_with_client:  # else it goes on after the restart
+            failure = self._admission.budgets.failure(error) or to_failure(error)
+            if failure.status in (500, 502):
+                _log.error("the run %s failed", run.id, exc_info=error)
+            await self.end(run, "failed", status=failure.status, **failure.body())
 
     async def _attempts(self, run: ServedRun) -> None:
         """Try a run in its turn, until an attempt is over that did not end by an error of the journal itself."""

@@ -138,14 +138,12 @@ class RunLog:
     def _place_of(self, node: TaskNode) -> str:
         return next((self._places[each] for each in node.ancestor_chain if each in self._places), "")
 
-    def write(self, response: Response, at: str = "", is_given: bool = False) -> None:
-        """Write one response into each file."""
-        self._append(Entry(at or token_hex(4), _now(), response, is_given))
-
     def _note(self, at: str, task: str, kind: str, text: str) -> None:
-        self._append(Entry(at, _now(), Response(task, kind, None), note=text))
+        self.write(Response(task, kind, None), at, note=text)
 
-    def _append(self, entry: Entry) -> None:
+    def write(self, response: Response, at: str = "", is_given: bool = False, note: str | None = None) -> None:
+        """Write one response, or a note, into each file."""
+        entry = Entry(at or token_hex(4), _now(), response, is_given, note)
         for render, write in self._writers:
             try:
                 text = render(entry)

@@ -143,9 +143,8 @@ def with_output(task: Task[Any], answer: Message, kind: Any) -> Message:
     """
     if (kind := wanted_type(task, kind)) is None:
         return answer
-    was_stopped = isinstance(answer.__pydantic_extra__.get("output"), AnswerFormatError) or (
-        answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result
-    )
+    was_stopped = answer.why and answer.status is not StatusCode.FIXED_TURNS  # the pending message is nobody's result
+    was_stopped = was_stopped or isinstance(answer.__pydantic_extra__.get("output"), AnswerFormatError)
     text = answer.content if answer.content is not None or answer.parent is None else answer.parent.content
     reason = f"{task.name} has no result of the type {name_of_type(kind)}: {answer.why or f'{text!r} states none'}"
     error = AnswerFormatError(reason, "" if text is None else str(text))

@@ -148,7 +148,5 @@ class TaskHistory:
         steps = list(self._steps)
         if not steps or steps[-1].message is not latest.message:
             steps.append(latest)
-        return any(
-            len(steps) >= len(events) and all(map(TaskStep.matches, steps[-len(events) :], events))
-            for events in self._sequences
-        )
+        short = [events for events in self._sequences if len(events) <= len(steps)]
+        return any(all(map(TaskStep.matches, steps[-len(events) :], events)) for events in short)

@@ -15,7 +15,7 @@ import trivium.tasks._outcome as ends
 from trivium.agents import Agent, ChatAgent
 from trivium.agents.lowlevel import late_callbacks, type_argument, typed_class
 from trivium.commander import CallNode, Limits, current, this_session
-from trivium.commander.lowlevel import driver_neutral, invoke, sync_function, sync_method
+from trivium.commander.lowlevel import SessionLocks, driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
@@ -163,6 +163,7 @@ class Task(Module, RunAttributes, Generic[T]):
         self.done_sequences = tuple(parse_done_sequences(self.config.done_sequences or (), agent.llm_tools_map))
         self.default_return_type: Any = default_return_type or self.answer_type
         self.latest_run, self.max_stalled_steps = TaskRun(self), max_stalled_steps
+        self._locks = SessionLocks()
 
     callbacks: TaskCallbacks = late_callbacks("TaskCallbacks")
 
@@ -217,7 +218,7 @@ class Task(Module, RunAttributes, Generic[T]):
         new.log = new.own_callbacks = None
         new.agent = cast("ChatAgent", self.agent).clone(i)
         new.config, new.config_sub_task = self.config.model_copy(), self.config_sub_task.model_copy()
-        new.name, new.latest_run = f"{self.name}-{i}", TaskRun(new)
+        new.name, new.latest_run, new._locks = f"{self.name}-{i}", TaskRun(new), SessionLocks()
         copies = {each: each.clone(i) for each in self.sub_tasks}
         for name in ("sub_tasks", "responders", "non_human_responders", "done_if_response", "done_if_no_response"):
             setattr(new, name, [copies.get(each, each) for each in getattr(self, name)])
@@ -279,9 +280,8 @@ class Task(Module, RunAttributes, Generic[T]):
             refuse_others(unknown, Task.run_async, f"{type(self).__name__}.run", OPTIONS)
         if most := {name: each for name, each in (("tokens", max_tokens), ("usd", max_cost)) if each > 0}:
             kwargs["limits"] = replace(kwargs.get("limits") or Limits(), **most)
-        message = self.agent.to_ChatDocument(
-            msg if isinstance(msg, str) else check_content(msg), author_entity=Entity.USER
-        )
+        given = msg if isinstance(msg, str) else check_content(msg)
+        message = self.agent.to_ChatDocument(given, author_entity=Entity.USER)
         kind = return_type or self.default_return_type
         kwargs |= {"turns": turns, "caller": caller, "allow_restart": allow_restart, "spent": (max_cost, max_tokens)}
         answer = await self.acall(message, session_id=session_id, return_type=kind, **kwargs)
@@ -315,6 +315,7 @@ class Task(Module, RunAttributes, Generic[T]):
         return None if result.content is None and not result.attachments else result
 
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
+        running_tasks[node] = self  # one that waits for its turn can be stopped too
         try:
             answer = await super()._turn(node, message, kwargs)
         except (RunKilledError, DeadlineExceededError) as error:
@@ -325,7 +326,6 @@ class Task(Module, RunAttributes, Generic[T]):
         return ends.with_output(self, answer, kwargs.get("return_type"))
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
-        running_tasks[node] = self
         channel = self.config.kill_channel
         given = self.logger or self.tsv_logger or node.scope.listeners
         if channel is None and self.config.logs_dir is None and not given:

@@ -53,12 +53,15 @@ class TaskTool(ToolMessage):
         """Return the task, whose agent has the tools and the one that ends it."""
         name = re.sub(r"[^a-zA-Z0-9_-]+", "-", self.agent_name or "").strip("-")
         done = DoneTool.name()
+        config, ways = agent.config, {"use_tools", "use_functions_api"}
+        own: dict[str, Any] = {} if config is None else config.model_dump(include=ways, exclude_unset=True)
         config = ChatAgentConfig(
             name=name or f"agent-{ObjectRegistry.new_id()[:8]}",
             llm=self.model or agent.llm,
             system_message=f"{self.system_message or ''}\n\nWhen you are done, call `{done}` with the result.".strip(),
             handle_llm_no_tool=f"You called no tool. Call `{done}` with the result, or a tool that helps. "
             f"This was your task:\n{self.prompt}",
+            **own,
         )
         worker = ChatAgent(config)
         worker.enable_message([*dict.fromkeys([*self._classes(agent), DoneTool])])

@@ -6,14 +6,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from trivium.commander.lowlevel import current, node_name, parent_of
 from trivium.exceptions import CassetteError
 from trivium.journal.lowlevel import Codec, digest_of
 from trivium.llms import ChatModel, Delta, Reasoning, Reply, Request, ToolCallPart
-from trivium.llms.lowlevel import REPLY_TYPES, asked_of
+from trivium.llms.lowlevel import REPLY_TYPES, OwnLock, asked_of
 from trivium.testing._records import read_records, write_records
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class RecordedModel(ChatModel):
         CassetteError: the file is none of `save`; or, at a request, the run has no answer left.
 
     Attributes:
-        requests: the requests so far, oldest first.
+        requests: the requests so far, oldest first, each as it was sent.
 
     Example::
 
@@ -51,7 +50,7 @@ class RecordedModel(ChatModel):
         self.requests: list[Request] = []
         self._path = str(source) if isinstance(source, str | os.PathLike) else ""
         self._records = _read(Path(source)) if isinstance(source, str | os.PathLike) else source.as_cassette()
-        self._codec, self._lock = Codec(*REPLY_TYPES), Lock()
+        self._codec, self._lock = Codec(*REPLY_TYPES), OwnLock()
         self._left = [*self._records]
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -86,7 +85,7 @@ class RecordedModel(ChatModel):
         """Take the answer to a request: by what is asked, else the next one of the same agent, else the next one."""
         digest, caller = digest_of(self._codec.encode(asked_of(request))), _caller()
         with self._lock:
-            self.requests.append(request)
+            self.requests.append(request.as_sent())
             same = [each for each in self._left if each["digest"] == digest]
             found = same or [each for each in self._left if each["parent"] == caller] or self._left
             if found:

@@ -38,7 +38,7 @@ class ScriptedModel(ChatModel):
         ConfigurationError: an entry is not an answer; or, at a request, the script is empty.
 
     Attributes:
-        requests: the requests so far, oldest first.
+        requests: the requests so far, oldest first, each as it was sent.
 
     Example:
         >>> from trivium import Agent
@@ -59,7 +59,7 @@ class ScriptedModel(ChatModel):
 
     def stream(self, request: Request) -> Iterator[Delta]:
         """Yield the deltas of the next answer."""
-        self.requests.append(request)
+        self.requests.append(request.as_sent())
         if self._function is None and not self._answers:
             raise ConfigurationError("the script is empty: give at least one answer; the last one is repeated")
         if self._function is not None:

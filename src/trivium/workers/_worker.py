@@ -15,7 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from trivium.commander.lowlevel import CallNode, ThreadEvent, drive, run_in_worker, submit, wait
+from trivium.commander.lowlevel import (
+    CallNode,
+    ThreadEvent,
+    drive,
+    is_cancelled,
+    run_in_worker,
+    submit,
+    wait,
+)
 from trivium.events import exception_line
 from trivium.exceptions import (
     AgentChangedError,
@@ -40,6 +48,7 @@ from trivium.journal.lowlevel import (
 from trivium.module import Module
 from trivium.workers._agents import fingerprints_of
 from trivium.workers._presence import Presence
+from trivium.workers._tasks import spare_dbos
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -51,6 +60,8 @@ _TICK: Final = 0.5
 """Seconds between looks at the other workers, and at the runs that were cancelled."""
 _RETRY: Final = 1.0
 """Seconds until a run is tried again whose journal could not be written."""
+LAST_SECONDS: Final = 2.0
+"""Seconds after the grace until a worker ends all the same: a sync tool that is left has a thread, which goes on."""
 _PASSED_ON: Final = 2.0
 """Seconds between looks at the runs that other workers have passed on: there are few."""
 
@@ -114,7 +125,10 @@ class Worker:
         self._is_stopping = True
 
     def run(self, ready: Callable[[], object] = bool) -> None:
-        """Work until `stop`.
+        """Work until `stop`, and until the runs at work have ended, at most two seconds longer than the grace.
+
+        A run that a sync tool holds up longer is left at work in its thread, and in `runs`: another worker takes it
+        once this process has ended.
 
         Args:
             ready: called when it takes runs.
@@ -171,8 +185,19 @@ class Worker:
         finally:
             over = ThreadEvent()
             submit(partial(self._stop_all, over))
-            left = int(self._grace) + 30 if self._runs else 0  # the last resort: runs are given back before
-            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=left)
+            submit(partial(self._end, over))
+            drive(wait(self._grace + LAST_SECONDS, over))
+            if not self._runs:  # what is left is a moment's work of DBOS
+                drive(wait(event=over))
+
+    def _end(self, over: ThreadEvent) -> None:
+        """Wait for the end of the runs, a second longer than the grace; then cancel those that are left."""
+        from dbos import DBOS
+
+        try:
+            seconds = math.ceil(self._grace) + 1 if self._runs else 0
+            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=seconds)
+        finally:
             over.set()
 
     def _stop_all(self, over: ThreadEvent) -> None:
@@ -200,7 +225,7 @@ class Worker:
         @DBOS.workflow(name=RUN, max_recovery_attempts=None, serialization_type=WorkflowSerializationFormat.PORTABLE)
         async def work(program: str, asked: str, options: dict[str, Any], queue: str) -> None:
             assert DBOS.workflow_id is not None
-            await self._work(DBOS.workflow_id, program, asked, options, queue)
+            await spare_dbos(self._work(DBOS.workflow_id, program, asked, options, queue))
 
         @DBOS.workflow(name=SCHEDULED, max_recovery_attempts=None)
         async def begin(at: datetime, given: dict[str, Any]) -> None:
@@ -226,7 +251,9 @@ class Worker:
             await self._call(self.served[program], run_id, asked, options)
         except AgentChangedError as error:
             await self._give(run_id, f"{queue}@{error.recorded}")
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # also what would end the loop of all runs
+        except BaseException as error:  # whatever it is, DBOS would note nothing of it: the run would stay "running"
+            if isinstance(error, CancelledError) and is_cancelled(None):
+                raise
             if isinstance(error, RunKilledError):
                 if run_id in self._cancelled:
                     raise CancelledError from None

@@ -174,7 +174,8 @@ def test_what_code_starts_ends_with_the_execution(start: str, kernels: Kernels):
     before = set(descendants())
     execute(kernels, "0")
     known = before | set(descendants())
-    assert execute(kernels, PRELUDE + start + "\nprint('started')").text.endswith("started")
+    told = execute(kernels, PRELUDE + start + "\nprint('started')").text
+    assert "started" in told.splitlines()  # Python 3.12 and later warn of a fork beside threads
     assert {pid for pid in descendants() if state(pid) != "Z"} <= known
 
 

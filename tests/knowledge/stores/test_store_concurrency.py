@@ -6,10 +6,13 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from multiprocessing.connection import Connection
+from multiprocessing.forkserver import ensure_running
 from typing import Any
 
 import pytest
@@ -24,7 +27,8 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return request.param
 
 
-SPAWN = multiprocessing.get_context("spawn")
+LOADED = [__name__, "lance_namespace", "numpy", "psycopg", "pyarrow.dataset", "qdrant_client"]
+"""What a process of a store needs, but for what starts threads as it is loaded: no process could be forked after it."""
 STATES = 5
 """How many states of its source the writer publishes."""
 
@@ -89,6 +93,17 @@ def test_threads_that_write_wait_for_each_other(store: VectorStore) -> None:
     assert store.count() == 36
 
 
+@cache
+def loaded() -> Any:
+    """What processes are forked by, one that has loaded what they need: that takes each two seconds otherwise."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(LOADED)
+    with pytest.MonkeyPatch.context() as changes:
+        changes.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        ensure_running()
+    return context
+
+
 def _in_process(work: Callable[..., None], config: VectorStoreConfig, link: Connection) -> None:
     with opened(config) as store:
         work(store, link)
@@ -102,8 +117,8 @@ def start(kind: Kind, config: VectorStoreConfig) -> Generator[Callable[..., tupl
     running: list[Any] = []
 
     def run(work: Callable[..., None]) -> tuple[Any, Connection]:
-        here, there = SPAWN.Pipe()
-        process = SPAWN.Process(target=_in_process, args=(work, config, there), daemon=True)
+        here, there = loaded().Pipe()
+        process = loaded().Process(target=_in_process, args=(work, config, there), daemon=True)
         process.start()
         there.close()
         running.append(process)
@@ -256,7 +271,7 @@ def test_a_store_may_be_closed_while_others_use_it(store: VectorStore) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         reader = pool.submit(read)
-        for _ in range(20):
+        for _ in range(10):
             store.close()
             check_one_state(store)
         done.set()

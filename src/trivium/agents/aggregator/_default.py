@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -57,32 +57,43 @@ class DefaultAggregator:
             found = rendered(found, memory, name, self.append, self.separator)
         for message in told:
             self.append(found, message, name)
-        if found and found[-1]["role"] != "user":
-            _close_calls(found)
+        role = found[-1]["role"] if found else ""
+        if memory and role not in ("user", "tool") and memory.messages[-1].tool_call_id:
+            self.append(found, memory.messages[-1].replace(tool_call_id=None), name)  # it is what the agent is asked
+        elif found and role != "user":
+            _close_calls(found, _open_calls(found))
         return found
 
     def append(self, found: list[dict[str, Any]], message: Message, name: str) -> None:
         """Add one message; what users say one after the other is joined into one.
 
         Where the model's tool calls were answered by a plain message, that message is their result, and calls
-        that nobody answered get an error: a history with open calls is refused by providers.
+        that nobody answered get an error: a history with open calls is refused by providers. They refuse results
+        without an open call too: one whose call has its result already is text, and one whose call is not there, as
+        it was forgotten, is left out.
         """
         if message.content.__class__ is str and _TOLD.isdisjoint(message.__pydantic_extra__):  # as most messages
             entry = {"role": "assistant" if message.sender == name else "user", "content": message.content}
         else:
             entry = chat_message(message, name)
-        role, last = entry["role"], found[-1] if found else _NOTHING
+        last = found[-1] if found else _NOTHING
         before = last.get("role")
-        if role == "user" and before == "user" and _are_texts(last, entry):
+        waiting = _open_calls(found) if before == "tool" or "tool_calls" in last else ()
+        if entry["role"] == "tool" and entry["tool_call_id"] not in waiting:
+            key = entry["tool_call_id"]  # "" of a call in the text, whose result is text too
+            if key and not any(call["id"] == key for each in found for call in each.get("tool_calls") or ()):
+                return
+            entry = {"role": "user", "content": entry["content"]}
+        role, is_text = entry["role"], isinstance(entry["content"], str)
+        if role == before == "user" and is_text and isinstance(last["content"], str):
             text = last["content"] + self.separator + entry["content"]
             found[-1] = {**last, "content": text}  # the last may be a caller's own dict
             return
-        if before == "tool" or "tool_calls" in last:
-            if role == "user" and last.get("tool_calls") and _are_texts(entry):
-                _close_calls(found, entry["content"])
+        if waiting and role != "tool":
+            is_result = role == "user" and before != "tool" and is_text
+            _close_calls(found, waiting, entry["content"] if is_result else "")
+            if is_result:
                 return
-            if role != "tool" and before in ("assistant", "tool"):
-                _close_calls(found)
         found.append(entry)
 
     def aggregate_system_intruction(self, system_instruction: Instruction) -> list[dict[str, Any]]:
@@ -109,22 +120,25 @@ def _check_chat_message(message: Any) -> dict[str, Any]:
         kind = type(message).__name__
         raise ArgumentTypeError(f"a system instruction is text or chat messages, not {kind}", "template")
     found = dict(cast("Mapping[str, Any]", message))
-    for key in ("role", "content"):
-        if key not in found:
-            raise MissingEntryError(f"a chat message of the system instruction lacks '{key}'", (key,))
+    if missing := [each for each in ("role", "content") if each not in found]:
+        raise MissingEntryError(f"a chat message of the system instruction lacks '{missing[0]}'", (missing[0],))
     return found
 
 
-def _close_calls(found: list[dict[str, Any]], answer: str = "") -> None:
+def _open_calls(found: list[dict[str, Any]]) -> list[str]:
+    """Return the ids of the calls at the end of chat messages that have no result yet."""
     asked = len(found) - 1
-    answered: list[str] = []
-    while asked > 0 and (result := found[asked])["role"] == "tool":
-        answered.append(result["tool_call_id"])
+    while asked > 0 and found[asked]["role"] == "tool":
         asked -= 1
-    for call in found[asked].get("tool_calls", ()):
-        if call["id"] not in answered:
-            found.append({"role": "tool", "tool_call_id": call["id"], "content": answer or NOT_RUN})
-            answer = answer and "see above"
+    answered = {result["tool_call_id"] for result in found[asked + 1 :]}
+    calls = found[asked].get("tool_calls") or () if found else ()
+    return [call["id"] for call in calls if call["id"] not in answered]
+
+
+def _close_calls(found: list[dict[str, Any]], waiting: Iterable[str], answer: str = "") -> None:
+    for call_id in waiting:
+        found.append({"role": "tool", "tool_call_id": call_id, "content": answer or NOT_RUN})
+        answer = answer and "see above"
 
 
 def text_of(message: Message) -> str:
@@ -156,10 +170,6 @@ def chat_message(message: Message, name: str) -> dict[str, Any]:
     if not extra.get("files"):
         return {"role": "user", "content": text}
     return {"role": "user", "content": [{"type": "text", "text": text}, *(each.to_dict("") for each in message.files)]}
-
-
-def _are_texts(*entries: Mapping[str, Any]) -> bool:
-    return all(isinstance(each["content"], str) for each in entries)
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def rendered(
         system: becomes the beginning of the result.
         memory: all its messages count.
         name: the agent's name.
-        append: adds one message; its result depends on the end of the list, the message, the name and the separator.
+        append: adds one message; its result depends on the list, the message, the name and the separator.
         separator: see `DefaultAggregator`.
     """
     messages = memory.messages
@@ -79,10 +79,7 @@ def end_of_plain(messages: Sequence[Message], start: int, end: int) -> int:
     """Return up to where messages change only where a value is set: a list or an object could change in itself."""
     for at in range(start, end):
         extra = messages[at].__pydantic_extra__
-        if (
-            messages[at].content.__class__ is not str
-            or "files" in extra
-            or not isinstance(extra.get("tool_calls", ()), tuple)
-        ):
+        is_text = messages[at].content.__class__ is str and "files" not in extra
+        if not is_text or not isinstance(extra.get("tool_calls", ()), tuple):
             return at
     return end

@@ -7,12 +7,13 @@ import sys
 from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from trivium.commander import invoke, run_sync, step, this_call
 from trivium.commander.lowlevel import change_scope, invoke_in_place, key_of, scope_of
 from trivium.distributed._config import Config, import_path, make_module, maker_text
 from trivium.distributed.ray_serve._cluster import AT_ONCE, first_line, start_ray
+from trivium.distributed.ray_serve._sending import to_send
 from trivium.events import to_json_value
 from trivium.exceptions import ConfigurationError, RemoteAgentError, RemoteConnectionError
 from trivium.journal import Journal
@@ -61,7 +62,9 @@ class AgentRayActor(Module):
         made_of = maker_text(config)
         self._ray = start_ray()
         if not isinstance(made_of, str):
-            made_of = cast("bytes", self._ray.cloudpickle.dumps(made_of))  # the actor has no import path yet
+            made_of = to_send(
+                self._ray.cloudpickle.dumps, "the agent's function", made_of
+            )  # the actor has no import path yet
         actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
         self.agent_actor, self._was_ended = actor.remote(made_of, import_path(given)), False
         try:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from trivium.commander import Limits, current, invoke, step
 from trivium.commander.lowlevel import Budget, change_scope, key_of, note_sources, scope_of, sources_above, spend
 from trivium.distributed.ray_serve._cluster import AT_ONCE, first_line, start_ray
+from trivium.distributed.ray_serve._sending import to_send
 from trivium.exceptions import ConfigurationError, RemoteConnectionError
 from trivium.journal import Journal, ask_later
 from trivium.journal.lowlevel import Codec
@@ -89,11 +90,8 @@ class _Pool:
                 f"the journal {journal.place} is a file of this machine, and the cluster has {len(nodes)} nodes: give "
                 "Journal('postgresql://…')"
             )
-        try:
-            sent = self._ray.cloudpickle.dumps((ask, journal if is_below else None))
-        except Exception as error:
-            raise ConfigurationError(f"the batch cannot be sent to Ray: {type(error).__name__}: {error}") from error
-        self._sent, self._is_durable = sent, journal is not None
+        self._sent = to_send(self._ray.cloudpickle.dumps, "the batch", (ask, journal if is_below else None))
+        self._is_durable = journal is not None
         places = ([each["NodeID"]] * max(1, int(each["Resources"].get("CPU", 1))) for each in nodes)
         self._places = [each for each in chain.from_iterable(zip_longest(*places)) if each is not None][::-1]
         self._busy = Counter[Any]()

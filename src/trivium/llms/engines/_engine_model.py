@@ -43,7 +43,25 @@ class TextModel(BaseLLM):
         self.close()
 
 
-class EngineModel(TextModel):
+class HeldModel(TextModel):
+    """A model whose engine or server belongs to this process: copies share it, and no other process can have it."""
+
+    def __copy__(self) -> Self:
+        new = type(self).__new__(type(self))
+        vars(new).update(vars(self))
+        return new
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise ConfigurationError(
+            f"{type(self).__name__} cannot be pickled, for its engine is here: make it in the process that uses it, or "
+            "let all ask one server by OpenAIModel(base_url=…)"
+        )
+
+
+class EngineModel(HeldModel):
     """A model whose engine runs in this process; a subclass writes `_answer` and `_end`.
 
     Attributes:

@@ -22,7 +22,7 @@ from trivium.llms._openai import OpenAIModel
 from trivium.llms._protocol import Delta, Request
 from trivium.llms._provider_model import keys_for
 from trivium.llms.engines._cutter import Cutter
-from trivium.llms.engines._engine_model import Prompt, TextModel, settings
+from trivium.llms.engines._engine_model import HeldModel, Prompt, TextModel, settings
 from trivium.llms.http._transport import Transport
 from trivium.llms.providers import COMPATIBLE
 from trivium.llms.wire._answers import AnswerReader
@@ -92,7 +92,7 @@ class AsyncLMDeployClient(AsyncBaseLLM, LMDeployClient):
     """An `LMDeployClient` whose methods are awaited."""
 
 
-class LMDeployServer(LMDeployClient):
+class LMDeployServer(HeldModel, LMDeployClient):
     """A server of LMDeploy that is started as a process of its own.
 
     The first request waits until the model is loaded. The server ends with `close`, at the latest with this program,

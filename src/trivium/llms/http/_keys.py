@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
-from threading import Lock
 
 from trivium.exceptions import ConfigurationError
+from trivium.llms._locks import OwnLock
 
 
 class Keys:
@@ -22,7 +21,7 @@ class Keys:
             raise ConfigurationError("an API key is a text; several are a list of texts")
         self.all = self._keys = tuple(dict.fromkeys(key.strip() for key in keys if key))
         self._default = default
-        self._turn, self._lock = count(), Lock()
+        self._turn, self._lock = 0, OwnLock()
 
     def next_key(self) -> str:
         """Return the next key.
@@ -30,8 +29,10 @@ class Keys:
         Raises:
             ConfigurationError: the key has invalid characters.
         """
-        keys = self._keys
-        key = keys[next(self._turn) % len(keys)] if keys else self._default().strip()
+        with self._lock:
+            keys, turn = self._keys, self._turn
+            self._turn += 1
+        key = keys[turn % len(keys)] if keys else self._default().strip()
         if not key.isascii() or not key.isprintable():
             raise ConfigurationError("the API key has characters that no API key has: copy it again")
         return key

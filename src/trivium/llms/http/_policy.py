@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from logging import WARNING
-from threading import Lock
 from time import monotonic
 from typing import Final, Literal, NamedTuple
 
@@ -22,6 +21,7 @@ from trivium.exceptions import (
     ProviderQuotaError,
     ProviderStatusError,
 )
+from trivium.llms._locks import OwnLock
 from trivium.schema.lowlevel import positive
 
 STATUSES: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
@@ -139,7 +139,7 @@ class RetryBudget:
     """
 
     def __init__(self, share: float | None) -> None:
-        self._share, self._left, self._lock = share, FLOOR, Lock()
+        self._share, self._left, self._lock = share, FLOOR, OwnLock()
 
     def put(self) -> None:
         """A request is made for the first time."""

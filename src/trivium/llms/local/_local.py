@@ -73,6 +73,10 @@ class LocalModel(ChatModel):
     while_loading: Meanwhile = nullcontext
     """A context manager for the load, in which the engine blocks the interpreter, Ctrl-C included."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the engine: a copy, or the model in another process, finds or loads it at its first use."""
+        return {**vars(self), "_engine": None}
+
     def _identity(self) -> dict[str, object]:
         return {**super()._identity(), "path": self._path}
 

@@ -1,0 +1,55 @@
+"""What trivium starts in processes of their own, forked from one that has loaded what they need."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+from unittest.mock import patch
+
+from cli._zygote import Forked
+
+__all__ = ["forking"]
+
+_LOADS = ("duckdb", "openpyxl", "trivium.parsing.formats._sheet_program")
+
+
+class _Apart(Forked):
+    """A program of trivium's own, to talk to in bytes, as `start_apart` starts it."""
+
+    stdin: Any
+    stdout: Any
+
+    def __init__(self, program: Path) -> None:
+        (read, to_read), (out, to_out) = os.pipe(), os.pipe()
+        err = os.open(os.devnull, os.O_WRONLY)
+        streams = (read, to_out, err)
+        super().__init__([sys.executable, str(program)], Path.cwd(), {**os.environ}, streams, loads=_LOADS)
+        for each in streams:
+            os.close(each)
+        self.stdin, self.stdout = os.fdopen(to_read, "wb"), os.fdopen(out, "rb")
+
+    def communicate(self, text: str = "", timeout: float | None = None) -> Any:
+        with suppress(BrokenPipeError):
+            self.stdin.close()
+        with self.stdout:
+            self.stdout.read()
+        self.wait(timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.communicate()
+
+
+@contextmanager
+def forking() -> Generator[None]:
+    """Have DuckDB, and what reads sheets, run in such processes, as long as the block runs."""
+    users = ("agents.special.table._process", "parsing.formats._sheets")
+    first, second = (patch(f"trivium.{each}.start_apart", _Apart) for each in users)
+    with first, second:
+        yield
