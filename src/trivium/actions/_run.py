@@ -286,7 +286,7 @@ def report_error(name: str, error: Exception, on_error: OnToolError = "answer") 
     said = f"the tool {name} raised {exception_line(cause)}"
     _logger.warning("%s", said, exc_info=cause)
     if on_error == "raise":
-        raise ToolFailedError(said, name) from cause
+        raise ToolFailedError(said, name) from error
 
 
 async def _call(node: CallNode, tool: Tool, values: Arguments) -> Any:
