@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from trivium.commander.lowlevel import TaskNode
+from trivium.events import is_of_signal_handler
 from trivium.exceptions import AgentChangedError, DivergedError, LimitExceededError, ToolEndedError, ToolError
 from trivium.journal._store import Entry
 
@@ -100,7 +101,8 @@ def _causes(error: BaseException, *, with_contexts: bool = False) -> set[int]:
 
 def _translates(error: BaseException) -> bool:
     """Return whether the program may have raised an error for the one that it has caught: no Ctrl-C, and no refusal."""
-    return isinstance(error, (Exception, SystemExit)) and not isinstance(error, _REFUSALS)
+    is_raised = isinstance(error, (Exception, SystemExit)) and not is_of_signal_handler(error)
+    return is_raised and not isinstance(error, _REFUSALS)
 
 
 def _is_unknown(failure: Exception | TaskNode) -> bool:
