@@ -15,7 +15,7 @@ import pytest
 from _disks import mounted
 from trivium import Agent
 from trivium.exceptions import ProviderConnectionError, RunPausedError
-from trivium.journal import Journal, ask_later
+from trivium.journal import Journal, ask_later, step
 
 from ._command import Command
 
@@ -217,6 +217,17 @@ def test_what_is_wrong_is_told_on_one_line(failed: Command, arguments: list[str]
     assert said in ended.error
     assert [each["run"] for each in failed("runs", "--json").records] == ["order-17"]
     assert not (failed.folder / "other.db").exists()
+
+
+def test_runs_are_forgotten_in_the_order_in_which_they_are_named(failed: Command):
+    journal = Journal("runs.db")
+    names = [f"run-{number}" for number in range(9)]
+    for name in (*names, "busy"):
+        with journal.run(name):
+            step("look", int)
+    with journal.run("busy"):
+        assert failed("forget", *names[:5], "busy", *names[5:]).status == 1
+    assert {each["run"] for each in failed("runs", "--json").records} == {"order-17", "busy", *names[5:]}
 
 
 def test_what_is_left_of_a_forgotten_run_beside_a_reader_is_told(failed: Command):

@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from trivium import Agent, ChatAgent, Limits, Message, Module, RunRecord, Task
+from trivium.actions import Tool
 from trivium.evals import Case, CaseResult, Dataset, EvaluationReport, Score, evaluate, evaluate_async, rescore
 from trivium.exceptions import (
     AgentChangedError,
@@ -24,7 +26,7 @@ from trivium.exceptions import (
     UnknownRunError,
 )
 from trivium.journal import Journal, RunView
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 from ._agents import CASES, calculator, exact
 
@@ -188,7 +190,10 @@ def test_a_model_that_ends_the_program_is_an_error_of_its_case(
     def exits(case: Case[str, str], message: Message, run: RunView) -> bool:
         raise SystemExit(0)
 
-    agent, dataset = Agent(ScriptedModel(answer), name="one"), Dataset(FEW[:2], [exact, exits])
+    def cancels(case: Case[str, str], message: Message, run: RunView) -> bool:
+        raise asyncio.CancelledError
+
+    agent, dataset = Agent(ScriptedModel(answer), name="one"), Dataset(FEW[:2], [exact, exits, cancels])
     if is_async:
         report = asyncio.run(evaluate_async(agent, dataset, "first", journal))
     else:
@@ -196,7 +201,80 @@ def test_a_model_that_ends_the_program_is_an_error_of_its_case(
     assert values(report) == [1, None]
     first, second = report.results
     assert first.errors["exits"].startswith("SystemExit: 0 (exits, line ")
+    assert first.errors["cancels"].startswith("CancelledError (cancels, line ")
     assert second.errors["run"].startswith(type(raised).__name__)
+
+
+class Handler:
+    """Ends the program on a signal, in several ways of writing that."""
+
+    def __call__(self, *_: object) -> None:
+        sys.exit(143)
+
+    def end(self, *_: object) -> None:
+        sys.exit(143)
+
+
+HANDLERS: list[Callable[..., object]] = [lambda *_: sys.exit(143), Handler(), Handler().end, partial(Handler().end, 1)]
+
+
+def kill(*_: object) -> float:
+    signal.raise_signal(signal.SIGUSR1)
+    return 1.0
+
+
+async def kill_async(case: Case[str, str], message: Message, run: RunView) -> float:
+    return kill()
+
+
+class Killed(Module):
+    """Is killed as it runs."""
+
+    def forward(self, message: Message) -> Message:
+        kill()
+        return message
+
+
+class AsyncKilled(Module):
+    """The same on a loop."""
+
+    async def forward(self, message: Message) -> Message:
+        kill()
+        return message
+
+
+def call_kill(is_async: bool) -> Agent:
+    async def end_async() -> float:
+        return kill()
+
+    def end() -> float:
+        return kill()
+
+    used = Tool.of(end_async if is_async else end).replace(name="end")
+    return Agent(ScriptedModel([call_tool("end"), "1"]), tools=[used])
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=["function", "object", "method", "partial"])
+@pytest.mark.parametrize("place", ["module", "tool", "scorer"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_signal_handler_that_ends_the_program_ends_the_evaluation(
+    journal: Journal, handler: Callable[..., object], place: str, is_async: bool
+) -> None:
+    modules = {"module": AsyncKilled("killed") if is_async else Killed("killed"), "tool": call_kill(is_async)}
+    scorer = (kill_async if is_async else kill) if place == "scorer" else exact
+    module, dataset = modules.get(place, calculator([])), Dataset(FEW[:1], [scorer])
+
+    def run() -> object:
+        if is_async:
+            return asyncio.run(evaluate_async(module, dataset, "first", journal, at_once=1))
+        return evaluate(module, dataset, "first", journal, at_once=1)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(SystemExit, match="143"):
+            run()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.mark.parametrize("given", ["good", None, float("nan"), Score(float("inf")), KeyError("no")], ids=str)

@@ -24,7 +24,7 @@ from trivium.evals import (
     write_html,
     write_inspect_log,
 )
-from trivium.exceptions import ConfigurationError, OutputError
+from trivium.exceptions import ConfigurationError, OutputError, UnknownRunError
 from trivium.journal import Journal, RunView
 from trivium.llms import Request
 from trivium.testing import ScriptedModel
@@ -139,6 +139,13 @@ def test_a_page_holds_all_and_loads_nothing(journal: Journal, tmp_path: Path) ->
     assert "&lt;b&gt;one&lt;/b&gt;" in (tmp_path / "odd.html").read_text()
     with pytest.raises(OutputError):
         write_html(first, tmp_path / "no folder" / "report.html")
+
+
+def test_a_log_of_results_whose_runs_are_all_forgotten_says_so(journal: Journal, tmp_path: Path) -> None:
+    report = evaluate(calculator([]), Dataset(SOME[:1], [exact]), "first", journal)
+    journal.forget(report.results[0].run_id)
+    with pytest.raises(UnknownRunError, match="first/"):
+        write_inspect_log(report, tmp_path / "log.json")
 
 
 READ = """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,76 +14,13 @@ import pytest
 
 from _disks import mounted
 from journal._programs import Stateless
+from journal._worlds import World
 from trivium import Agent, Module, this_call
 from trivium.actions import Tool, tool
-from trivium.exceptions import JournalError, RunPausedError
+from trivium.exceptions import JournalError, RunPausedError, ToolEndedError, ToolFailedError
 from trivium.journal import Journal, ask_later, step, step_async
 from trivium.journal._sqlite import SQLiteRunStore
 from trivium.testing import ScriptedModel, call_tool
-
-
-class World:
-    """What is outside of the run, and of its process.
-
-    Args:
-        folder: has the journal, and a file of what was asked of the world.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.limit = folder, 60.0
-        self.journal = Journal(folder / "runs.db")
-
-    @property
-    def said(self) -> str:
-        return (self.folder / "said").read_text() if (self.folder / "said").exists() else ""
-
-    def pay(self) -> str:
-        """Pay."""
-        with open(self.folder / "said", "a") as file:
-            file.write("P")
-        return "paid"
-
-    def ask(self) -> str:
-        """Ask something that fails the first time."""
-        is_first = "a" not in self.said
-        with open(self.folder / "said", "a") as file:
-            file.write("a")
-        if is_first:
-            raise ConnectionError("the line was down")
-        return "answered"
-
-    async def ask_async(self) -> str:
-        return self.ask()
-
-    async def stop_first(self) -> str:
-        """Have the caller stopped the first time."""
-        with suppress(ConnectionError):
-            return self.ask()
-        this_call().ancestor_chain[1].kill("enough")
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    def die(self) -> None:
-        """End the process, if this is the attempt that is killed."""
-        if (self.folder / "deadly").exists():
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def attempt(self, program: Callable[[World], str], is_killed: bool = False) -> str:
-        """Run a program in a process of its own; return its answer, or the class of its error, or "killed"."""
-        deadly, told = self.folder / "deadly", self.folder / "told"
-        deadly.touch() if is_killed else deadly.unlink(missing_ok=True)
-        told.unlink(missing_ok=True)
-        child = os.fork()
-        if child == 0:
-            try:
-                try:
-                    told.write_text(program(World(self.folder)))
-                except Exception as error:
-                    told.write_text(type(error).__name__)
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-        return told.read_text() if told.exists() else "killed"
 
 
 def run_step(world: World, effect: Any = "read") -> str:
@@ -354,6 +290,45 @@ def test_an_act_of_which_nothing_is_known_is_never_repeated(tmp_path: Path, is_n
     assert world.attempt(program, is_killed=True) == "killed"
     assert [world.attempt(program) for _ in range(5)] == ["ToolError"] * 5
     assert world.said == "P"
+
+
+@pytest.mark.parametrize("ends", ["exit", "cancel"])
+@pytest.mark.parametrize(("effect", "paid"), [("once", "P"), (None, "P"), ("read", "PP")])
+@pytest.mark.parametrize("mode", ["raise", "answer"])
+def test_a_tool_that_was_broken_off_is_repeated_where_it_may_be(
+    tmp_path: Path, ends: str, effect: Any, paid: str, mode: Literal["raise", "answer"]
+):
+    world = World(tmp_path)
+
+    async def pay() -> str:
+        """Pay."""
+        if world.pay() and world.said == "P":
+            if ends == "exit":
+                sys.exit(1)
+            gone = asyncio.get_running_loop().create_future()
+            gone.cancel()
+            await gone
+        return "paid"
+
+    def program() -> str:
+        used = Tool.of(pay).replace(effect=effect)
+        agent = Agent(Stateless(call_tool("pay"), "done"), tools=[used], on_tool_error=mode)
+        return agent("Pay.", journal=world.journal, run_id="a").content
+
+    if mode == "answer":
+        assert [program(), program()] == ["done"] * 2
+        assert world.said == "P"
+        return
+    with pytest.raises(ToolFailedError) as caught:
+        program()
+    assert isinstance(caught.value.__cause__, ToolEndedError)
+    if effect == "read":
+        assert [program(), program()] == ["done"] * 2
+    else:
+        for _ in range(3):
+            with pytest.raises(ToolFailedError):
+                program()
+    assert world.said == paid
 
 
 def test_the_error_of_an_effect_below_a_failed_one_is_tried_again_with_it(tmp_path: Path):

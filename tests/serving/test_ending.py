@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +61,44 @@ def test_runs_go_on_after_their_server_was_killed_and_clients_get_the_rest(tmp_p
     done = marks.read_text().split()
     assert done.count("price") == 50
     assert done.count("pay") <= 50  # one that was broken off is reported to the model, not repeated
+
+
+KILLED = """
+import os, signal, sys, threading
+from trivium import Module
+from trivium.journal import Journal
+from trivium.serving import AgentServer
+
+class Killed(Module):
+    async def forward(self, message):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return message
+
+def end(*_):
+    sys.exit(7)
+
+def begin():
+    if sys.argv[1] == "idle":
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    else:
+        threading.Thread(target=ask, daemon=True).start()
+
+def ask():
+    import httpx2
+    httpx2.post(f"{server.url}/runs", json={"message": "Go."}, headers={"Authorization": "Bearer t"})
+
+signal.signal(signal.SIGUSR1, end)
+server = AgentServer(Killed("killed"), token="t", port=0, grace=0.5, journal=Journal("runs.db"))
+server.serve(begin)
+"""
+
+
+@pytest.mark.parametrize("place", ["idle", "run"])
+def test_a_signal_handler_of_the_program_that_ends_it_ends_the_server(tmp_path: Path, place: str):
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, place], cwd=tmp_path, timeout=30, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 7, ended.stderr
 
 
 def test_a_server_that_is_asked_to_end_leaves_its_runs_to_the_next(tmp_path: Path):

@@ -13,7 +13,7 @@ from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step
 from trivium.commander.lowlevel import emit, scope_of, settle, sources_above
-from trivium.events import JSONObject, on_one_line, to_json_value
+from trivium.events import JSONObject, is_of_signal_handler, on_one_line, to_json_value
 from trivium.exceptions import PolicyRefusedError, RunPausedError, ToolNotApprovedError
 from trivium.module import Module
 from trivium.policies import Decision, SinkCall, decide
@@ -121,6 +121,8 @@ async def require_permission(node: CallNode, tool: Tool, values: Mapping[str, ob
     except RunPausedError:
         raise
     except (Exception, SystemExit) as error:
+        if is_of_signal_handler(error):
+            raise
         told = reason_of(error) if isinstance(error, Exception) else repr(error)
         cause, reason = error, f"the approver failed: {told}"
     emit(node, ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))

@@ -26,7 +26,7 @@ from trivium.commander.lowlevel import (
     is_cancelled,
     note_sources,
 )
-from trivium.events import Display, JSONObject, exception_line, on_one_line, to_json_value
+from trivium.events import Display, JSONObject, exception_line, is_of_signal_handler, on_one_line, to_json_value
 from trivium.exceptions import (
     CommanderError,
     ConfigurationError,
@@ -286,7 +286,7 @@ def report_error(name: str, error: Exception, on_error: OnToolError = "answer") 
     said = f"the tool {name} raised {exception_line(cause)}"
     _logger.warning("%s", said, exc_info=cause)
     if on_error == "raise":
-        raise ToolFailedError(said, name) from cause
+        raise ToolFailedError(said, name) from error
 
 
 async def _call(node: CallNode, tool: Tool, values: Arguments) -> Any:
@@ -301,6 +301,8 @@ async def _call(node: CallNode, tool: Tool, values: Arguments) -> Any:
             return await call_function(tool.call, **values)
         return await _call_in_time(node, tool, values)
     except SystemExit as error:
+        if is_of_signal_handler(error):
+            raise
         said = f"the tool {name} tried to end the program (exit status {error.code})"
         raise ToolEndedError(said, name) from error
     except CancelledError as error:

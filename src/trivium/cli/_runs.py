@@ -285,7 +285,7 @@ def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> in
         raise ConfigurationError("name the runs to forget, or --session")
     known = {each.id for each in (*journal.waiting(), *journal.runs())}
     number = 0
-    for each in sorted({*run_ids}, key=known.__contains__):  # first those of which at most a server knows
+    for each in sorted(dict.fromkeys(run_ids), key=known.__contains__):  # first those of which at most a server knows
         found = journal.forget(each)
         if not found and each not in known:
             journal.info(each)  # which says that there is none

@@ -15,7 +15,7 @@ from trivium.commander import CallNode, Limits, Listener, current, driver_neutra
 from trivium.commander.lowlevel import change_scope, check_option, check_options, is_cancelled
 from trivium.evals._dataset import Case, Dataset, E, I, Score, scorer_name
 from trivium.evals._report import CaseResult, EvaluationReport
-from trivium.events import exception_line
+from trivium.events import exception_line, is_of_signal_handler
 from trivium.exceptions import (
     AgentChangedError,
     ConfigurationError,
@@ -135,7 +135,7 @@ async def _answered(
         message = await module.acall(given, **options)
     except (Exception, SystemExit, CancelledError) as error:
         is_at_limit = isinstance(error, LimitExceededError) and str(error) in at_limit
-        if isinstance(error, _OF_ALL) or is_at_limit or is_cancelled(current.get()):
+        if isinstance(error, _OF_ALL) or is_at_limit or _ends_all(error):
             raise
         return None, {"run": _said(error)}
     finally:
@@ -183,11 +183,17 @@ async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I
     for scorer in () if result.message is None else dataset.scorers:
         try:
             scores[scorer_name(scorer)] = _score_of(await invoke(scorer, result.case, result.message, run))
-        except (Exception, SystemExit) as failure:
+        except (Exception, SystemExit, CancelledError) as failure:
+            if not isinstance(failure, Exception) and _ends_all(failure):
+                raise
             errors[scorer_name(scorer)] = _said(failure)
-    ends = [each.ended for each in run.tree().walk() if each.is_effect]
-    seconds = max(ends, default=run.info.started) - run.info.started
+    seconds = max([0.0, *(each.ended - run.info.started for each in run.tree().walk() if each.is_effect)])
     return replace(result, scores=scores, errors=errors, usage=run.usage, seconds=seconds)
+
+
+def _ends_all(error: BaseException) -> bool:
+    """Return whether an evaluation is stopped or ended from outside, by whatever its runs and scorers do."""
+    return is_cancelled(current.get()) or is_of_signal_handler(error)
 
 
 def _score_of(given: object) -> Score:

@@ -71,6 +71,7 @@ def write_inspect_log(report: EvaluationReport, path: str | PathLike[str]) -> No
 
     Raises:
         OutputError: the file cannot be written.
+        UnknownRunError: there is no run of any result.
     """
     ids = {each.id for each in report.journal.runs()}
     results = [each for each in report.results if each.run_id in ids]  # of another one there is nothing to read
@@ -81,7 +82,7 @@ def write_inspect_log(report: EvaluationReport, path: str | PathLike[str]) -> No
         for each in report.metrics
     ]  # fmt: skip
     completed = sum(each.message is not None for each in results)
-    began = datetime.fromtimestamp(report.run(results[0]).info.started, UTC).isoformat()
+    began = datetime.fromtimestamp(report.run((results or report.results)[0]).info.started, UTC).isoformat()
     log = {
         "version": 2, "status": "success",
         "eval": {

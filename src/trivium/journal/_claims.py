@@ -53,13 +53,15 @@ class Claims:
 
     Args:
         run_id: the run.
+        on_start: called with each node that starts.
 
     Attributes:
         started: the nodes that have started, by their keys: for each the id of its asyncio task; 0: none.
     """
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, on_start: Callable[[TaskNode], object]) -> None:
         self.started: dict[str, int] = {}
+        self._on_start = on_start
         self._run_id, self._lock = run_id, RLock()
         self._by_key: dict[str, Record] = {}
         self._parents: dict[str, str] = {}
@@ -156,6 +158,7 @@ class Claims:
 
     def start(self, node: TaskNode) -> None:
         """Note that a node has started, in the asyncio task that runs here."""
+        self._on_start(node)
         self.started[key_of(node)] = place_of_caller()[1]
 
     def _find(self, node: TaskNode, digest: str, asked: Callable[[], object]) -> Record | None:

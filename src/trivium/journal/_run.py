@@ -39,7 +39,7 @@ from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
 from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
-from trivium.journal._failures import Failures, unknown_act
+from trivium.journal._failures import Failures, mark_unknown, unknown_act
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, chains_of, restore
 from trivium.journal._owners import Caller
@@ -83,10 +83,10 @@ class DurableRun:
         self._records = Records(run_id, store)
         self._fingerprints = Fingerprints(run_id, store.parts, changes)
         self._store, self._codec = store, codec
-        self._claims, self._digests = Claims(run_id), digests or Digests()
+        self._failures, self._digests = Failures(), digests or Digests()
+        self._claims = Claims(run_id, self._failures.go_on)
         self._located: set[str] = set()
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
-        self._failures = Failures()
         self._stops: dict[str, Exception] = {}
         """The recorded stops of calls that have started, by their keys."""
         self._stopped_in = ""
@@ -366,8 +366,9 @@ class DurableRun:
                 self._records.write(self._entry("intent", node, digest, json.dumps(asked(), ensure_ascii=False)))
             raise
         except Exception as error:
-            if type(error) is not JournalError:  # that is of the store, and no outcome
+            if type(error) is not JournalError or error.place != self._store.place:  # that one is no outcome
                 self._records.waiting += self._failures.behind(error, node)  # none is reached while this stands
+                mark_unknown(error, is_repeatable=effect in (*_REPEATABLE, "transactional"))
                 self._note_error(node, digest, error, before)
             elif effect is not None and effect != "once":  # no intent that it would be taken for
                 raise
@@ -458,9 +459,8 @@ class DurableRun:
         """Return the body of an outcome, with what was read for it and the agents that are new."""
         agents = self._fingerprints.take_new()
         self._records.chains += agents.values()
-        read = sources_of(node) - before
         digests = {name: chain[-1].digest for name, chain in agents.items()}
-        return with_notes(body, Notes(read, digests, self._claims.has_company(node)))
+        return with_notes(body, Notes(sources_of(node) - before, digests, self._claims.has_company(node)))
 
     def _recorded(self, node: TaskNode, outcome: tuple[EntryKind, str], codec: Codec) -> Any:
         """Return or raise what is recorded; the node has read what was read for it."""

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from trivium.commander.lowlevel import run_on_loop, running_loop
+from trivium.events import is_of_signal_handler
 from trivium.exceptions import JournalError
 from trivium.serving._wire import Failure
 
@@ -47,7 +48,7 @@ def run_to_end(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
             except (SystemExit, KeyboardInterrupt) as error:
                 # A server that listens has a handler of its own for Ctrl-C.
                 is_pressed = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-                if task.done() or (isinstance(error, KeyboardInterrupt) and is_pressed):
+                if task.done() or is_of_signal_handler(error) or (isinstance(error, KeyboardInterrupt) and is_pressed):
                     raise
                 _log.error("a task that a run has begun would have ended the server", exc_info=error)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from trivium.commander import gather, wait
 from trivium.commander.lowlevel import run_in_worker
-from trivium.events import to_json_value
+from trivium.events import is_of_signal_handler, to_json_value
 from trivium.exceptions import (
     JournalError,
     JournalVersionError,
@@ -167,6 +167,8 @@ class Work:
         try:
             await self._attempts(run)
         except BaseException as error:  # SystemExit, too, ends no other run than its own
+            if is_of_signal_handler(error):
+                raise
             await self._end_by(run, error)
         finally:
             await run.log.written()  # before another server may take it up
