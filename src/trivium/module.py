@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     Callable,
@@ -55,10 +54,7 @@ if TYPE_CHECKING:
     from trivium.commander.lowlevel import SessionLocks
     from trivium.journal import Journal
 
-__all__ = [
-    "CALLER", "OPTIONS", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "call_node", "overridable",
-    "own_containers",
-]  # fmt: skip
+__all__ = ["CALLER", "OPTIONS", "AsyncModule", "MessageEvent", "Module", "PartialEvent", "call_node", "overridable"]
 
 CALLER: Final = ""
 """The session of whoever calls: what an omitted `session_id` means. At the root it is session 0."""
@@ -486,15 +482,6 @@ class AsyncModule(Module):
 def _with_sources(read: Sources, message: Message) -> Message:
     """Return the message of a hook with the sources of those before it, unless it has its own."""
     return message.replace(sources=read) if read and "sources" not in message.__pydantic_extra__ else message
-
-
-def own_containers(copied: Module) -> None:
-    """Give a copy of a module lists, dicts and sets of its own; one that has two names is one still."""
-    seen = dict[int, object]()
-    held: dict[str, object] = vars(copied)
-    for name, value in held.items():
-        if isinstance(value, list | dict | set | deque):
-            held[name] = seen.setdefault(id(cast("object", value)), copy.copy(cast("object", value)))
 
 
 def _to_message(message: Any) -> Message:

@@ -18,6 +18,7 @@ from ._cable import cable
 from ._effects import broken_promises
 from ._fleet import Fleet, fleet
 from ._programs import prepare
+from .test_workers import until
 
 
 def submitted(journal: Journal, count: int) -> list[str]:
@@ -33,6 +34,7 @@ def test_workers_are_killed_at_any_moment(journal: Journal, workers: Fleet, url:
     run_ids = submitted(journal, 60)
     for _ in range(4):
         workers.start("slow", wait=False, at_once=4)
+    until(lambda: any(each.status == "running" for each in journal.runs()))  # a busy machine begins them late
     workers.kill_some(12, 0.3, "slow", at_once=4)
     assert results(journal, run_ids) == ["done"] * 60
     assert broken_promises(url, journal, run_ids) == []

@@ -11,14 +11,14 @@ from pydantic import BaseModel
 from trivium.agents._agent import Agent, R
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
-from trivium.agents._parts import FormatOption, Model, choose_given
+from trivium.agents._parts import FormatOption, Model, choose_given, own_containers
 from trivium.agents._typed import T_co
 from trivium.commander import CallNode, current, invoke, this_session
 from trivium.commander.lowlevel import driver_neutral, scope_of, sources_above, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
-from trivium.module import AsyncModule, own_containers
+from trivium.module import AsyncModule
 from trivium.policies import NOTHING
 from trivium.schema import Entity, LLMMessage, Message, Role
 from trivium.schema.lowlevel import check_arguments, linked

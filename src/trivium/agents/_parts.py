@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import signature
 from types import FunctionType, UnionType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage
 from trivium.actions.lowlevel import list_actions
@@ -205,3 +207,12 @@ def split_tools(box: Toolbox, tools: Any) -> tuple[Toolbox, Any]:
     if own := [each for each in given if each.__class__ is not FunctionType and is_class(each, ToolMessage)]:
         return box.with_own(own), [each for each in given if not is_class(each, ToolMessage)]
     return box, given
+
+
+def own_containers(copied: object) -> None:
+    """Give a copy of a module lists, dicts and sets of its own; one that has two names is one still."""
+    seen = dict[int, object]()
+    held: dict[str, object] = vars(copied)
+    for name, value in held.items():
+        if isinstance(value, list | dict | set | deque):
+            held[name] = seen.setdefault(id(cast("object", value)), copy.copy(cast("object", value)))

@@ -13,11 +13,11 @@ from typing_extensions import TypeVar
 
 import trivium.tasks._outcome as ends
 from trivium.agents import Agent, ChatAgent
-from trivium.agents.lowlevel import late_callbacks, type_argument, typed_class
+from trivium.agents.lowlevel import late_callbacks, own_containers, type_argument, typed_class
 from trivium.commander import CallNode, Limits, current, this_session
 from trivium.commander.lowlevel import SessionLocks, driver_neutral, invoke, sync_function, sync_method
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, LimitExceededError, RunKilledError
-from trivium.module import OPTIONS, Module, own_containers
+from trivium.module import OPTIONS, Module
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_arguments, check_content, checked, link, positive
 from trivium.tasks._attributes import RunAttributes, alias
