@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -37,8 +38,10 @@ class SQLiteConnections:
         self._idle = _Idle()
         finalize(self, self._idle.close)
 
-    def __reduce__(self) -> tuple[type[SQLiteConnections], tuple[object, ...]]:  # a copy has connections of its own
-        return SQLiteConnections, (self.path, self._busy_seconds, self._prepare)
+    def __reduce__(self) -> tuple[Callable[..., SQLiteConnections], tuple[object, ...]]:
+        """Copy and send its options: a copy has connections of its own."""
+        make = partial(SQLiteConnections, reads_at_least=self._reads_at_least)
+        return make, (self.path, self._busy_seconds, self._prepare)
 
     @contextmanager
     def use(self) -> Generator[Connection]:

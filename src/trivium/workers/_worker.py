@@ -15,15 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from trivium.commander.lowlevel import (
-    CallNode,
-    ThreadEvent,
-    drive,
-    is_cancelled,
-    run_in_worker,
-    submit,
-    wait,
-)
+from trivium.commander.lowlevel import CallNode, ThreadEvent, drive, is_cancelled, run_in_worker, submit, wait
 from trivium.events import exception_line
 from trivium.exceptions import (
     AgentChangedError,

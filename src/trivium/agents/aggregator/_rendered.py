@@ -51,7 +51,7 @@ def rendered(
         system: becomes the beginning of the result.
         memory: all its messages count.
         name: the agent's name.
-        append: adds one message; its result depends on the list, the message, the name and the separator.
+        append: adds one message; its result depends on the end of the list, the message, the name and the separator.
         separator: see `DefaultAggregator`.
     """
     messages = memory.messages

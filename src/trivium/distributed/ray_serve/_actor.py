@@ -62,9 +62,8 @@ class AgentRayActor(Module):
         made_of = maker_text(config)
         self._ray = start_ray()
         if not isinstance(made_of, str):
-            made_of = to_send(
-                self._ray.cloudpickle.dumps, "the agent's function", made_of
-            )  # the actor has no import path yet
+            # Not as an argument: the actor has no import path yet.
+            made_of = to_send(self._ray.cloudpickle.dumps, "the agent's function", made_of)
         actor = self._ray.remote(num_gpus=num_gpus, max_concurrency=AT_ONCE)(_Actor)
         self.agent_actor, self._was_ended = actor.remote(made_of, import_path(given)), False
         try:
