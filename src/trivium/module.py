@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, cast
 
 from typing_extensions import TypeVar
 
+import trivium.policies as policies
 from trivium.commander import CallNode, Event, Limits, Listener, driver_neutral, invoke, iterate, this_session, wait
 from trivium.commander.lowlevel import (
     AsyncStream,
@@ -46,7 +47,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
-from trivium.policies import NOTHING, Policy, Sources
+from trivium.policies import NOTHING, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
 
@@ -112,7 +113,7 @@ class Module:
     _memory: MemoryManager | None = None
     _locks: SessionLocks | None = None  # by which calls of a session take turns that have no memory with such locks
     approve: Callable[[Any], Any] | None = None
-    policy: Policy | None = None
+    policy: policies.Policy | None = None
     overridden: ClassVar[frozenset[str]] = frozenset()
     """The names that a subclass has written although a class above has them: some are called only then."""
     _repeats: Sources = NOTHING  # the sources that its settings may repeat, such as a system message set within a run
@@ -138,7 +139,7 @@ class Module:
         memory: MemoryOption = None,
         hooks: Hooks = None,
         approve: Callable[[Any], Any] | None = None,
-        policy: Policy | None = None,
+        policy: policies.Policy | None = None,
     ) -> None:
         if name:
             if not isinstance(name, str):  # type: ignore[unnecessary] - users pass anything
@@ -167,7 +168,7 @@ class Module:
         listeners: Sequence[Listener] = (),
         context: Any = None,
         approve: Callable[[Any], Any] | None = None,
-        policy: Policy | None = None,
+        policy: policies.Policy | None = None,
         run_id: str | None = None,
         journal: Journal | None = None,
         **kwargs: Any,
@@ -208,7 +209,7 @@ class Module:
         listeners: Sequence[Listener] = (),
         context: Any = None,
         approve: Callable[[Any], Any] | None = None,
-        policy: Policy | None = None,
+        policy: policies.Policy | None = None,
         run_id: str | None = None,
         journal: Journal | None = None,
         **kwargs: Any,
@@ -431,7 +432,7 @@ def call_node(
     listeners: Sequence[Listener] = (),
     context: Any = None,
     approve: Callable[[Any], Any] | None = None,
-    policy: Policy | None = None,
+    policy: policies.Policy | None = None,
     run_id: str | None = None,
     journal: Journal | None = None,
 ) -> CallNode:
@@ -445,7 +446,7 @@ def call_node(
     if (approve := approve or module.approve) is not None:
         changes["approve"] = check_option("approve", approve, Callable, "a function")
     if (policy := policy or module.policy) is not None:
-        check_option("policy", policy, Policy, "a Policy(…)")
+        check_option("policy", policy, policies.Policy, "a Policy(…)")
         both = (module.policy, policy) if policy is not module.policy else (policy,)
         changes["policies"] = (*node.scope.policies, *(each for each in both if each is not None))
     if journal is not None or run_id is not None:

@@ -59,7 +59,7 @@ class Settings(ConfigModel, OlderNames):
 
 _current: ContextVar[Settings] = ContextVar(
     "trivium_settings",
-    default=Settings(),  # noqa: B039 - the one in force is never changed but replaced: no other context sees it
+    default=Settings.model_construct(),  # noqa: B039 - the one in force is never changed but replaced: no other context sees it
 )
 
 settings_in_force: Callable[[], Settings] = _current.get

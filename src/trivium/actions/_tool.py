@@ -30,12 +30,14 @@ from typing_extensions import TypedDict
 from trivium.actions._exact_json import refuse_booleans
 from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_json_object, strict_schema
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
-from trivium.policies import Sink, Source, SourceKind, Sources
+from trivium.policies import Source, SourceKind, Sources
 from trivium.schema import ToolSpec
 from trivium.schema.lowlevel import WrittenArguments, unfence
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+    from trivium.policies import Sink
 
 Effect: TypeAlias = Literal["read", "idempotent", "transactional", "once", "composite"]
 """The effect of a call on the world: none; the same for any number of calls; one within the transaction of the run's

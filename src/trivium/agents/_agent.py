@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeAlias, TypeV
 import trivium.agents._described as described
 import trivium.agents._handling as handling
 import trivium.agents._parts as parts
+import trivium.policies as policies
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import CUT_OFF, name_of_type, repair, repairs_exceeded
@@ -28,7 +29,6 @@ from trivium.llms import ModelProtocol, Reply, Request
 from trivium.llms.lowlevel import LongHistory, call_model
 from trivium.memory import Memory, MemoryChange, MemoryEvent, MemoryManager, MemoryOption
 from trivium.module import AsyncModule, Hooks, call_node, overridable
-from trivium.policies import Policy
 from trivium.schema import Entity, Message, MessageExtra, Origin, ToolCall
 from trivium.schema.lowlevel import EDITED, attribute, check_name, create_object, linked, message_of
 
@@ -141,7 +141,7 @@ class Agent(AgentNames, Generic[T_co]):
         parallel: bool = False,
         on_tool_error: OnToolError = "answer",
         approve: Callable[[Any], Any] | None = None,
-        policy: Policy | None = None,
+        policy: policies.Policy | None = None,
         read_more: bool = False,
         config: AgentConfig | None = None,
         **unknown: Never,

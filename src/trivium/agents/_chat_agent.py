@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel
 
+import trivium.schema as schema
 from trivium.agents._agent import Agent, R
 from trivium.agents._calls import overrides
 from trivium.agents._config import AgentConfig, ChatAgentConfig
@@ -20,13 +21,13 @@ from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
 from trivium.policies import NOTHING
-from trivium.schema import Entity, LLMMessage, Message, Role
+from trivium.schema import Entity, Message
 from trivium.schema.lowlevel import check_arguments, linked
 
 if TYPE_CHECKING:
     from trivium.agents._message_history import MessageHistory
     from trivium.agents._typed import CallMethod
-    from trivium.schema import Answer
+    from trivium.schema import Answer, LLMMessage, Role
 
 
 class ChatAgent(Agent[T_co]):
@@ -62,7 +63,7 @@ class ChatAgent(Agent[T_co]):
     def __init__(
         self,
         config: ChatAgentConfig | Model = None,
-        task: Sequence[LLMMessage] | str | None = None,
+        task: Sequence[schema.LLMMessage] | str | None = None,
         *,
         llm: Model = None,
         system_message: str | None = None,
@@ -84,9 +85,10 @@ class ChatAgent(Agent[T_co]):
         if "init_state" in self.overridden:
             self.init_state()
         check_arguments(ChatAgent.__init__, self, [("task", task)])
-        entries = [LLMMessage(role=Role.SYSTEM, content=task)] if isinstance(task, str) else task
-        for entry in map(LLMMessage.model_validate, entries or ()):
-            if entry.role is not Role.SYSTEM:
+        entries = [schema.LLMMessage(role=schema.Role.SYSTEM, content=task)] if isinstance(task, str) else task
+        for each in entries or ():
+            entry = schema.LLMMessage.model_validate(each)
+            if entry.role is not schema.Role.SYSTEM:
                 self.user_message = entry.content
             elif system_message is None:
                 self.system_message = entry.content or ""
@@ -170,8 +172,8 @@ class ChatAgent(Agent[T_co]):
     @property
     def task_messages(self) -> list[LLMMessage]:
         """The messages with which every conversation begins: the system's, and the user's if one is set."""
-        first = [self.message_history.entry(0)]
-        return [*first, LLMMessage(role=Role.USER, content=self.user_message)] if self.user_message else first
+        users = [schema.LLMMessage(role=schema.Role.USER, content=self.user_message)] if self.user_message else []
+        return [self.message_history.entry(0), *users]
 
     def set_system_message(self, msg: str) -> None:
         """Set the system message, from the next request on."""
@@ -199,8 +201,8 @@ class ChatAgent(Agent[T_co]):
 
     def update_history(self, message: str, response: str) -> None:
         """Remember a user's message and the agent's answer, as if they had been said."""
-        for role, text in ((Role.USER, message), (Role.ASSISTANT, response)):
-            self.message_history.append(LLMMessage(role=role, content=text))
+        for role, text in ((schema.Role.USER, message), (schema.Role.ASSISTANT, response)):
+            self.message_history.append(schema.LLMMessage(role=role, content=text))
 
     def last_message_with_role(self, role: Role | str) -> LLMMessage | None:
         """Return the latest message of this role; None where there is none."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from inspect import signature
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
 from pydantic import ValidationError
@@ -18,7 +19,6 @@ from trivium.actions import ToolMessage, as_text, calls_in_text
 from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
-from trivium.agents._numbers import CHARACTERS_PER_TOKEN, SESSION_COST, SESSION_TOKENS, usage_of_response
 from trivium.agents._parts import late_callbacks
 from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
 from trivium.agents._user import AskUser, ask_other
@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from trivium.schema import LLMMessage
 
 R = TypeVar("R")
+_CHARACTERS_PER_TOKEN = 4
 _DEFAULTS = AgentConfig.model_construct()
+
+
+def _total(read: Callable[[Usage], Any], change: Callable[[Usage, Any], Usage], what: str) -> property:
+    def write(agent: AgentNames, value: Any) -> None:
+        agent.counted = agent.counted + change(agent.used(), value)
+
+    return property(lambda agent: read(agent.used()), write, doc=f"{what} of the session; may be set, to count on.")
 
 
 class AgentNames(Module):
@@ -306,7 +314,10 @@ class AgentNames(Module):
         used = [message.usage for message in memory.messages] if (memory := self.current_memory()) else []
         return sum((each for each in used if each is not None), self.counted)
 
-    total_llm_token_usage, total_llm_token_cost = SESSION_TOKENS, SESSION_COST
+    total_llm_token_usage = _total(
+        attrgetter("total"), lambda used, n: Usage(n - used.input_tokens, -used.output_tokens), "Tokens"
+    )
+    total_llm_token_cost = _total(attrgetter("usd"), lambda used, usd: Usage(usd=usd - used.usd), "US dollars")
 
     @property
     def token_stats_str(self) -> str:
@@ -323,7 +334,7 @@ class AgentNames(Module):
         """Return the tokens of a text or of messages: counted by the model where it can, else estimated."""
         text = prompt if isinstance(prompt, str) else "\n".join(each.content or "" for each in prompt)
         count = getattr(self.llm, "count_tokens", None)
-        return -(-len(text) // CHARACTERS_PER_TOKEN) if count is None else count(text)
+        return -(-len(text) // _CHARACTERS_PER_TOKEN) if count is None else count(text)
 
     def update_token_usage(
         self, response: Any, prompt: Any, stream: bool, chat: bool = True, print_response_stats: bool = True
@@ -336,6 +347,8 @@ class AgentNames(Module):
             stream: the answer came piece by piece, so that its usage is estimated.
             chat, print_response_stats: no effect.
         """
+        from trivium.agents._numbers import usage_of_response  # few programs count answers themselves
+
         if response is not None:
             self.counted = self.counted + usage_of_response(self, response, prompt, stream)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from trivium.agents._calls import overrides
@@ -15,21 +14,6 @@ from trivium.schema import LLMMessage, LLMResponse, LLMTokenUsage, Message, Usag
 if TYPE_CHECKING:
     from trivium.agents._chat_agent import ChatAgent
     from trivium.agents._names import AgentNames
-
-CHARACTERS_PER_TOKEN = 4
-
-
-def _total(read: Callable[[Usage], Any], change: Callable[[Usage, Any], Usage], doc: str) -> property:
-    def write(agent: AgentNames, value: Any) -> None:
-        agent.counted = agent.counted + change(agent.used(), value)
-
-    return property(lambda agent: read(agent.used()), write, doc=f"{doc} It goes on counting from what it is set to.")
-
-
-SESSION_TOKENS = _total(
-    attrgetter("total"), lambda used, n: Usage(n - used.input_tokens, -used.output_tokens), "Tokens of the session."
-)
-SESSION_COST = _total(attrgetter("usd"), lambda used, usd: Usage(usd=usd - used.usd), "US dollars of the session.")
 
 
 class CountedResponse(LLMResponse):

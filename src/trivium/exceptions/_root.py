@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any, Self
-
-from trivium.exceptions._install import install_command
 
 
 class TriviumError(Exception):
@@ -51,6 +48,8 @@ class MissingExtraError(TriviumError, ImportError):
     def __init__(
         self, package: str | None = None, extra: str | Sequence[str] | None = None, error: str = "", *args: object
     ) -> None:
+        from trivium.exceptions._install import install_command  # errors alone need what it loads
+
         names = extra if isinstance(extra, str) else ",".join(extra or ())
         what = (error or f"{package or 'a package'} is not installed").rstrip(" .\n")
         whence = f": it comes with the extra '{names}'" if names else ", and no extra of trivium brings it"
@@ -84,6 +83,8 @@ class ArgumentTypeError(ConfigurationError, TypeError):
             text: the beginning of the error.
             advice: the end of the error.
         """
+        from difflib import get_close_matches
+
         known, last = list(known), name.rpartition("_")[2]  # as the "turns" of "max_turns"
         near = get_close_matches(name, known, 1, 0.8) or [each for each in known if each == last]
         near = near or get_close_matches(name, known, 1, 0.5)

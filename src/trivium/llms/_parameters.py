@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 from trivium.exceptions import ArgumentTypeError
@@ -43,6 +42,8 @@ def check_spelling(given: Iterable[str], own: Iterable[str]) -> None:
     Raises:
         ArgumentTypeError: a name is nearly one that is known.
     """
+    from difflib import get_close_matches
+
     known = SAMPLING_KEYWORDS.union(own)
     for name in set(given) - known:
         if near := get_close_matches(name, known, 1, 0.85):

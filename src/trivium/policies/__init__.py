@@ -1,7 +1,14 @@
 """Policies: calls of tools that send, spend or execute run, ask or are refused, by the sources of their arguments."""
 
-from trivium.policies._policy import Action, Decision, Policy, Rule, Sink, SinkCall, decide
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trivium.lazy import lazy_names
 from trivium.policies._sources import NOTHING, Source, SourceKind, Sources, as_sources, sources_within
+
+if TYPE_CHECKING:
+    from trivium.policies._policy import Action, Decision, Policy, Rule, Sink, SinkCall, decide
 
 __all__ = [
     "NOTHING",
@@ -18,3 +25,5 @@ __all__ = [
     "decide",
     "sources_within",
 ]
+
+lazy_names(__name__, {}, __all__, rest="_policy")  # most programs have none
