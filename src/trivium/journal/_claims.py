@@ -13,16 +13,22 @@ from trivium.commander.lowlevel import (
     CallNode,
     TaskNode,
     claim_key,
+    driver_neutral,
     key_of,
     lender,
     node_name,
     parent_of,
     place_of_caller,
+    wait,
 )
 from trivium.exceptions import DivergedError
 from trivium.journal._codec import notes_in
 from trivium.journal._fingerprints import changed_lines
 from trivium.journal._store import Entry, EntryKind, check_text
+
+_MAIN_LINE: Final = (0.0, 0.05, 0.2, 0.75)
+_BRANCH: Final = (*_MAIN_LINE, 1.0, 2.0)
+"""Seconds in which others may claim what was done before; then a new act counts as the same under another name."""
 
 NOT_STOPPED: Final = '"not stopped"'
 """The body of the record that a stop, the one before it, does not count: what an effect had come to until then does."""
@@ -31,7 +37,9 @@ NOT_STOPPED: Final = '"not stopped"'
 class Record:
     """What an earlier attempt has recorded of one node."""
 
-    __slots__ = ("asked", "before", "claimed", "digest", "end", "has_company", "key", "name", "outcome", "start")
+    __slots__ = (
+        "asked", "before", "claimed", "digest", "end", "has_company", "is_intended", "key", "name", "outcome", "start"
+    )  # fmt: skip
 
     def __init__(self, entry: Entry) -> None:
         self.key, self.name, self.digest = entry.node, entry.name, entry.digest
@@ -41,7 +49,11 @@ class Record:
         self.before: tuple[EntryKind, str] | None = None
         """Those of the record before that one."""
         self.start, self.end = entry.seq, 1 << 62
-        self.claimed = self.has_company = False
+        self.claimed = self.has_company = self.is_intended = False
+
+    def has_result(self) -> bool:
+        """Return whether its outcome or its error is recorded."""
+        return self.outcome is not None and self.outcome[0] in ("outcome", "error")
 
     def overlaps(self, other: Record) -> bool:
         """Return whether both ran at the same time."""
@@ -61,6 +73,7 @@ class Claims:
 
     def __init__(self, run_id: str, on_start: Callable[[TaskNode], object]) -> None:
         self.started: dict[str, int] = {}
+        self._root_place = (0, 0)
         self._on_start = on_start
         self._run_id, self._lock = run_id, RLock()
         self._by_key: dict[str, Record] = {}
@@ -95,8 +108,8 @@ class Claims:
         if record is None:
             record = self._by_key[entry.node] = Record(entry)
             self._siblings[entry.parent, entry.name].append(record)
-        if entry.kind == "intent":  # again, of what is tried once more
-            record.asked, record.outcome = entry.body, None
+        if entry.kind == "intent":  # perhaps again, of what is tried once more
+            record.asked, record.outcome, record.is_intended = entry.body, None, True
         elif entry.body == NOT_STOPPED:
             record.outcome = record.before
         elif entry.kind != "call":
@@ -111,18 +124,19 @@ class Claims:
     def is_done(self, key: str) -> bool:
         """Return whether a result or an error of a node is recorded."""
         record = self._by_key.get(key)
-        return record is not None and record.outcome is not None and record.outcome[0] in ("outcome", "error")
+        return record is not None and record.has_result()
 
     def unclaimed(self) -> list[str]:
         """Return the keys of records that no node has claimed, but for those below another one of them, or a result."""
         return [key for key, each in self._by_key.items() if not each.claimed and not self._is_covered(key)]
 
     def _is_covered(self, key: str) -> bool:
+        return any(not above.claimed or above.has_result() for above in self._above(key))
+
+    def _above(self, key: str) -> Generator[Record]:
         while key := self._parents.get(key, ""):
-            above = self._by_key.get(key)
-            if above is not None and (not above.claimed or (above.outcome or ("",))[0] in ("outcome", "error")):
-                return True
-        return False
+            if (record := self._by_key.get(key)) is not None:
+                yield record
 
     def claim(self, node: TaskNode, digest: str, asked: Callable[[], object]) -> Record | None:
         """Claim the record of a node, which takes its key; None for a node that has none.
@@ -159,7 +173,45 @@ class Claims:
     def start(self, node: TaskNode) -> None:
         """Note that a node has started, in the asyncio task that runs here."""
         self._on_start(node)
-        self.started[key_of(node)] = place_of_caller()[1]
+        place = place_of_caller()
+        self._root_place = self._root_place if self.started else place
+        self.started[key_of(node)] = place[1]
+
+    @driver_neutral
+    async def refuse_repeat(self, node: TaskNode) -> None:
+        """Refuse a new act that must happen once, where the program has passed by acts that an earlier attempt did.
+
+        It may be one of them by another name, or in a call of another name: a program that was changed, or that does
+        not do the same in each attempt. Branches start in any order, so the others may claim what is theirs meanwhile;
+        in a branch only acts of the same name count, for another branch may come late to its own.
+
+        Raises:
+            DivergedError: some are still not claimed.
+        """
+        is_branch = place_of_caller() != self._root_place
+        name, missed = node_name(node) if is_branch else "", list[Record]()
+        for pause in _BRANCH if is_branch else _MAIN_LINE:
+            missed = [each for each in self._by_key.values() if self._is_missed(each, name)]
+            if not missed:
+                return
+            await wait(pause)
+        path = node.path if isinstance(node, CallNode) else node_name(node)
+        done = ", ".join(sorted({each.name.removeprefix("tool:") for each in missed}))
+        raise DivergedError(
+            f"{path} would be done now, but the run {self._run_id!r} has done {done}, for which this attempt has not "
+            "asked: it may be the same. Nothing was done. Have the program do what it did, under the same names and in "
+            "the same order; or give the new program a new run id; or, if this is something else, resume the run with "
+            "journal.accepting_changes().",
+            self._run_id,
+            path,
+        )
+
+    def _is_missed(self, record: Record, name: str) -> bool:
+        """Return whether a record is that of an act that may have happened, and that nobody has claimed or will."""
+        if record.claimed or not record.is_intended or record.name == "approval" or name not in ("", record.name):
+            return False
+        is_over = record.outcome is not None and record.outcome[0] != "outcome"  # it failed, or waits for a person
+        return not is_over and not any(map(Record.has_result, self._above(record.key)))
 
     def _find(self, node: TaskNode, digest: str, asked: Callable[[], object]) -> Record | None:
         own = self._by_key.get(key_of(node))

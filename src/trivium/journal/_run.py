@@ -144,9 +144,8 @@ class DurableRun:
                 return result
         record = self._claims.claim(node, digest, lambda: encoded)
         if record is None:
-            self._records.waiting.append(
-                self._entry("call", node, digest, self._body(node, encoded, state if is_new else None))
-            )
+            body = self._body(node, encoded, state if is_new else None)
+            self._records.waiting.append(self._entry("call", node, digest, body))
         elif is_new:
             self._restore(node, state, record.asked)
         stop = self._stop_in(node, record)
@@ -223,8 +222,7 @@ class DurableRun:
                     self._store.end(self.id, self._records.epoch, "done")
                 self._store.leave(self.id, self._records.epoch)
                 raise
-        fork = None if self._begun is None else json.loads(self._begun).get("fork")
-        if fork is not None:
+        if (fork := json.loads(self._begun or "{}").get("fork")) is not None:
             self._fingerprints.changes = "accept"
             emit(node, ForkedEvent, Fork(*fork))
 
@@ -316,6 +314,8 @@ class DurableRun:
                 stop_again(node, self._stops[key_of(each)])
         self._fingerprints.check()
         self._stopped_in = ""  # the run goes on
+        if record is None and effect not in _REPEATABLE and self._fingerprints.changes != "accept":
+            await self._claims.refuse_repeat(node)
         with self._claims.running(node):
             if effect == "transactional":
                 act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
