@@ -159,6 +159,7 @@ def format_usage(usage: Usage) -> list[str]:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a time: seconds below a minute, else minutes and seconds."""
+    """Return a time: seconds below a minute, else minutes and seconds; none where the clock was set back meanwhile."""
+    seconds = max(0.0, seconds)
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02} min" if minutes else f"{seconds:.1f} s"
