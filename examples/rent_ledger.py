@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sqlite3
 import sys
+from contextlib import closing
 
 from trivium import AgentDoneTool, ChatAgent, RunEvent, StatusCode, Task, ToolMessage, this_call
 from trivium.llms import resolve
@@ -81,7 +82,8 @@ def main() -> None:
     )
     clerk.enable_message([Tenants, Balance])
     # The connection belongs to this thread, and so do the handlers of a sync call.
-    result = Task(clerk, interactive=False)(options.question, context=open_ledger(), listeners=[show_calls], turns=6)
+    with closing(open_ledger()) as ledger:
+        result = Task(clerk, interactive=False)(options.question, context=ledger, listeners=[show_calls], turns=6)
     if result.status is not StatusCode.DONE:
         sys.exit("The model found no tool for this question. Ask in other words, or try another model.")
     print(result.content)

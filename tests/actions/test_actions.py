@@ -225,6 +225,7 @@ OUTCOMES: list[tuple[Any, tuple[Any, Any, Any]]] = [
     ("{town", (ARGS, {"inputs": "{town", "name": "run"}, "invalid json format: {town")),
     ("[1]", (ARGS, {"inputs": "[1]", "name": "run"}, "invalid json format: [1]")),
     ("[" * 100_000, (ARGS, None, None)),
+    ('{"town": ' + "[" * 3000 + "]" * 3000 + "}", (ARGS, None, None)),
     ({"town": "Rom", "x": 1, "a": 1}, (ARGS, {"town": "Rom", "x": 1, "a": 1}, "unknown arguments: {'a', 'x'}")),
     ({}, (ARGS, {}, "missing required arguments: {'town'}")),
     ("", (ARGS, {"inputs": "", "name": "run"}, "missing required arguments: {'town'}")),

@@ -199,7 +199,8 @@ def executor(folder: Path) -> ActionExecutor:
 
 ARGUMENTS: list[Any] = [
     None, 3, -1, math.nan, True, [], [3], {1: 2}, b"x", object(), len, "", "\ud800", "\x00\x1b[31m", "x" * 1_000_000,
-    "[" * 10_000, '{"number":' * 10_000, "(" * 5_000, "(1,", "__import__('os').getcwd()", "[1, 2]", "null", "NaN",
+    "[" * 10_000, '{"number":' * 10_000, '{"number":' * 3_000 + "1" + "}" * 3_000, "(" * 5_000, "(1,",
+    "__import__('os').getcwd()", "[1, 2]", "null", "NaN",
     "```json\n{}\n```", '{"number": "many"}', '{"number": 1e999}', f'{{"number": {"9" * 5_000}}}', "9" * 5_000,
     '{"number": 1, "number": "x"}', '{"nmber": 1}', '{"number": NaN}', {"number": {"a": 1}}, {"words": 3, "number": 1},
     {"response": 3}, {"response": "\ud800"}, {"err_msg": None},

@@ -131,7 +131,7 @@ def test_an_error_of_the_users_own_has_no_note_of_ours() -> None:
 
 def deep() -> dict[str, Any]:
     value: dict[str, Any] = {}
-    for _ in range(5000):
+    for _ in range(100_000):  # since Python 3.12 what is written in C may nest some ten thousand levels
         value = {"a": value}
     return value
 
@@ -164,5 +164,5 @@ DEEP: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", DEEP)
 def test_what_is_nested_too_deeply_is_an_error_that_names_the_limit(name: str) -> None:
-    with pytest.raises(RecursionTooDeepError, match=r"deeper than [\d,]+ levels; raise sys.setrecursionlimit"):
+    with pytest.raises(RecursionTooDeepError, match=r"too deeply: nest less, or raise sys\.setrecursionlimit"):
         DEEP[name]()

@@ -152,8 +152,9 @@ def test_an_action_that_is_refused_stays_text_and_says_so():
     assert PluginParser().parse_response("x<|action_start|><|plugin|>\n{") == found("plugin", "x", "{", -1)
     parsed = ToolParser("a", validate=refuse).parse_response("<tool>\nls")
     assert (parsed["status"], parsed["action"]) == (ToolStatusCode.PARSING_ERROR, "ls")
-    deep = PluginParser().parse_response("<|action_start|><|plugin|>\n" + "[" * 200_000)
-    assert deep["status"] == ToolStatusCode.PARSING_ERROR
+    for deep in ("[" * 200_000, '{"a":' * 3000 + "1" + "}" * 3000):  # some versions of Python read the second
+        parsed = PluginParser().parse_response(f"<|action_start|><|plugin|>\n{deep}")
+        assert (parsed["status"], parsed["action"]) == (ToolStatusCode.PARSING_ERROR, deep)
 
 
 CALL = '<|action_start|><|plugin|>\n{"name": "send"}<|action_end|>\n'

@@ -24,6 +24,7 @@ from trivium.exceptions import (
     ToolDefinitionError,
     ToolkitError,
 )
+from trivium.parsing.lowlevel import MAX_NESTING, is_deeper
 from trivium.schema import ActionReturn, ActionStatusCode
 from trivium.schema.lowlevel import checked, create_object, is_mapping, unfence
 
@@ -96,9 +97,12 @@ class JsonParser(BaseParser):
         """Read the object; empty text means no arguments."""
         try:
             text = unfence(inputs).strip().removesuffix("```") if isinstance(inputs, str) else "null"
-            return json.loads(text or "{}", strict=False)
+            value = json.loads(text or "{}", strict=False)
         except (ValueError, RecursionError):
             raise ToolArgumentsError(f"invalid json format: {inputs}", self.action.name) from None
+        if is_deeper(value):
+            raise ToolArgumentsError(f"the arguments nest deeper than {MAX_NESTING} levels", self.action.name)
+        return value
 
 
 class TupleParser(BaseParser):

@@ -89,7 +89,7 @@ class SQLiteConnections:
         import sqlite3
 
         place, seconds = f"{self.path.absolute().as_uri()}?mode={mode}", self._busy_seconds
-        database = sqlite3.connect(place, seconds, isolation_level=None, check_same_thread=False, uri=True)
+        database = sqlite3.connect(place, timeout=seconds, isolation_level=None, check_same_thread=False, uri=True)
         try:
             self._write_ahead(database)
             database.execute("PRAGMA synchronous = NORMAL")

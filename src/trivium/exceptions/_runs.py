@@ -59,8 +59,10 @@ class RecursionTooDeepError(RunError, RecursionError):
     @classmethod
     def of(cls, what: str) -> Self:
         """Return the error for what nests too deeply, which names the limit."""
-        most = sys.getrecursionlimit()
-        return cls(f"{what} nests calls or values deeper than {most:,} levels; raise sys.setrecursionlimit(…)")
+        return cls(
+            f"{what} nests calls or values too deeply: nest less, or raise sys.setrecursionlimit(…), now "
+            f"{sys.getrecursionlimit():,} (since Python 3.12 it limits calls, not values)"
+        )
 
 
 class WouldDeadlockError(RunError, RuntimeError):

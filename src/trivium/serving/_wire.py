@@ -26,6 +26,7 @@ from trivium.exceptions import (
     RunKilledError,
     UnknownNodeError,
 )
+from trivium.parsing.lowlevel import is_deeper
 from trivium.policies import Source, Sources, as_sources
 from trivium.schema import Entity, Message, Usage
 
@@ -126,21 +127,6 @@ def parse_body(body: bytes | str) -> Any:
     except RecursionError:
         pass
     raise Failure(422, "InvalidRequest", f"the body is nested deeper than {MAX_DEPTH} levels", "depth", MAX_DEPTH)
-
-
-def is_deeper(value: object, most: int) -> bool:
-    """Tell that a value of JSON has more levels of objects and lists.
-
-    >>> is_deeper([{"a": []}], 3), is_deeper([{"a": []}], 2)
-    (False, True)
-    """
-    level = [value]
-    for _ in range(most + 1):
-        nested = [cast("JSONObject | list[Any]", each) for each in level if isinstance(each, dict | list)]
-        if not nested:
-            return False
-        level = [child for each in nested for child in (each.values() if isinstance(each, dict) else each)]
-    return True
 
 
 def parse_session(value: object, name: str = "session_id") -> Session:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from trivium.exceptions import ConfigurationError
 from trivium.http import HTTPRequest
 from trivium.llms.http import HIDDEN, redact_url, secrets_of
+from trivium.parsing.lowlevel import is_deeper
 
 MIN_SECRET: Final = 8
 """Shorter texts are placeholders such as "EMPTY", not secrets; hiding them everywhere would damage the recording."""
@@ -170,7 +171,7 @@ def body_of(data: bytes) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return value if _is_flat(value) else text
+    return text if is_deeper(value, MAX_DEPTH) else value
 
 
 def _body_form(body: object) -> dict[str, Any]:
@@ -231,12 +232,4 @@ def _lossless(text: str) -> tuple[bool, Any]:
         return False, None
     packed = _SPACE.sub(r"\1", text)
     forms = (json.dumps(value, separators=(",", ":"), ensure_ascii=ascii) for ascii in (True, False))
-    return _is_flat(value) and packed in forms, value
-
-
-def _is_flat(value: object, depth: int = MAX_DEPTH) -> bool:
-    """Return True if a value is not nested too deeply to be traversed."""
-    if not isinstance(value, dict | list):
-        return True
-    parts = cast("dict[str, Any]", value).values() if isinstance(value, dict) else cast("list[Any]", value)
-    return depth > 0 and all(_is_flat(each, depth - 1) for each in parts)
+    return not is_deeper(value, MAX_DEPTH) and packed in forms, value

@@ -148,9 +148,12 @@ class _QdrantPoints:
     def drop(self, collection: str) -> None:
         with self._used() as client:
             there = {each.name for each in client.get_collections().collections}
-            for table in ("notes", "chunks"):
-                if f"{collection}.{table}" in there:
-                    client.delete_collection(f"{collection}.{table}")
+            for name in (f"{collection}.notes", f"{collection}.chunks"):
+                if name not in there:
+                    continue
+                if self.local:  # where its file is deleted Qdrant leaves it open, and Windows then keeps it
+                    client._client.collections[name].close()
+                client.delete_collection(name)
 
     def put(self, collection: str, table: Table, points: Sequence[Point], vectors: Vectors | None) -> None:
         from qdrant_client import models
@@ -235,8 +238,10 @@ def _client(config: QdrantStoreConfig) -> Any:
     except ImportError:
         raise MissingExtraError("qdrant-client", "qdrant") from None
     if not config.url:
-        memory = config.storage_path == ":memory:"
-        return QdrantClient(":memory:") if memory else QdrantClient(path=config.storage_path)
+        if config.storage_path == ":memory:":
+            return QdrantClient(":memory:")
+        # The threads of a store take turns; to find out whether they must, Qdrant leaves a connection open.
+        return QdrantClient(path=config.storage_path, force_disable_check_same_thread=True)
     headers = {"api-key": config.api_key} if config.api_key else None
     return QdrantClient(url=config.url, headers=headers, timeout=config.timeout, check_compatibility=False)
 

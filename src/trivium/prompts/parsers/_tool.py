@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias, cast
 
 from trivium.exceptions import ConfigurationError, MissingEntryError, UnknownToolError
+from trivium.parsing.lowlevel import is_deeper
 from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.schema import ToolStatusCode
 from trivium.schema.lowlevel import checked, create_object, load_class_from_string
@@ -82,6 +83,8 @@ class ToolParser(StrParser):
         try:
             value = action if self.validate is None else self.validate(action)
         except Exception:
+            return _parsed(self.tool_type, thought, action, ToolStatusCode.PARSING_ERROR)
+        if is_deeper(value):
             return _parsed(self.tool_type, thought, action, ToolStatusCode.PARSING_ERROR)
         return _parsed(self.tool_type, thought, value, ToolStatusCode.VALID_TOOL)
 
