@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from trivium.commander.lowlevel import driver_neutral
-from trivium.exceptions import UnknownRunError
+from trivium.exceptions import AgentChangedError, DivergedError, UnknownRunError
 from trivium.journal._commits import GroupCommit
 from trivium.journal._owners import Caller
 from trivium.journal._seals import Seal
@@ -46,16 +46,17 @@ class Records:
         self.epoch, entries = self._store.begin(self._run_id, root, digest, caller)
         return entries
 
-    def end(self, root: str, status: RunStatus, why: str, *, is_refused: bool = False) -> None:
+    def end(self, root: str, status: RunStatus, why: str, error: BaseException | None = None) -> None:
         """Write what waits, note how the run has ended, and give it back.
 
         Args:
             root: the key of its root.
             status: its status.
             why: the error that ended it, on one line.
-            is_refused: the attempt could not go on with the run, which stays as it was.
+            error: what ended the attempt. Where the program was changed, a run that had ended stays as it was.
         """
         try:
+            is_refused = isinstance(error, AgentChangedError | DivergedError)
             if is_refused and self._before is not None and self._before.ended is not None:
                 status, why = self._before.status, self._before.why
             else:

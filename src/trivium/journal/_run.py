@@ -33,14 +33,7 @@ from trivium.commander.lowlevel import (
     sources_of,
     wait,
 )
-from trivium.exceptions import (
-    AgentChangedError,
-    ConfigurationError,
-    DivergedError,
-    JournalError,
-    RunAliveError,
-    RunPausedError,
-)
+from trivium.exceptions import ConfigurationError, JournalError, RunAliveError, RunPausedError
 from trivium.journal._approvals import flaw_of
 from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
@@ -268,7 +261,7 @@ class DurableRun:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
         if error is not None and status != "paused" and not self._records.is_over(self._root):
             self._records.waiting += self._failures.behind(error)
-        self._records.end(self._root, status, why, is_refused=isinstance(error, AgentChangedError | DivergedError))
+        self._records.end(self._root, status, why, error)
 
     # ---- effects
     @driver_neutral
