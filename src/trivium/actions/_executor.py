@@ -300,7 +300,7 @@ class ActionExecutor(Module):
         session_id = this_session()
         try:
             given = loads(call.arguments)
-        except ValueError:  # the tool tells the model what is wrong
+        except (ValueError, RecursionError):  # the tool tells the model what is wrong
             given = call.arguments
         before = as_text(given)  # a hook may edit it in place
         messages = [Message(content=FunctionCall(call.name, given), sender=self.name, origin=Origin.MODEL)]

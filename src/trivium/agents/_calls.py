@@ -152,7 +152,7 @@ def recipient_of(agent: AgentNames, arguments: str) -> str:
     """Return whom a call is for by its `recipient`; "" where it names nobody, or the agent reads no addresses."""
     try:
         found: object = json.loads(arguments, strict=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     is_read = isinstance(found, dict) and agent.options.recognize_recipient_in_content
     return str(cast("dict[str, object]", found).get("recipient") or "") if is_read else ""

@@ -95,7 +95,7 @@ def _values(text: str) -> Iterator[tuple[str, Span]]:
     while entry := _ENTRY.match(text, at):
         try:
             _, at = decoder.raw_decode(text, entry.end())
-        except ValueError:  # the answer was cut off
+        except (ValueError, RecursionError):  # the answer was cut off, or is no record
             return
         yield json.loads(entry[1], strict=False), (entry.end(), at)
 

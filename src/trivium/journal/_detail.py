@@ -108,7 +108,7 @@ def _arguments(name: str, before: Sequence[JSONObject]) -> Any:
 def _parsed(arguments: Any) -> Any:
     try:
         return json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
 
 

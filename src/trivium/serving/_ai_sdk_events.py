@@ -106,5 +106,5 @@ def parsed(arguments: str) -> object:
     """Return the arguments of a call as a value of JSON; as a text where a model has written something else."""
     try:
         return json.loads(arguments or "{}")
-    except ValueError:  # as a model has written them
+    except (ValueError, RecursionError):  # as a model has written them
         return arguments

@@ -91,6 +91,6 @@ class Answers(NamedTuple):
 def _verdict(content: object) -> Verdict:
     try:
         given = json.loads(content) if isinstance(content, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         given = None
     return Verdict.parse(given, _FORM)

@@ -61,7 +61,7 @@ def _letter(escape: re.Match[str]) -> str:
 def _parsed(call: ToolCall) -> object:
     try:
         return json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return call.arguments
 
 
