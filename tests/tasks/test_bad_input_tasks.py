@@ -73,6 +73,7 @@ TOLD = [  # a call that does not fit its tool: the model reads what was wrong
     ToolCallPart(0, "call_1", "move", "[3]"),
     ToolCallPart(0, "call_1", "move", "null"),
     ToolCallPart(0, "call_1", "move", "\x00"),
+    ToolCallPart(0, "call_1", "move", '{"recipient": "", "number": ' + "[" * 5000 + "]" * 5000 + "}"),
 ]
 STAYS_TEXT = [  # nothing that could be a call
     '{"number": 3}',
