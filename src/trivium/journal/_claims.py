@@ -37,9 +37,7 @@ NOT_STOPPED: Final = '"not stopped"'
 class Record:
     """What an earlier attempt has recorded of one node."""
 
-    __slots__ = (
-        "asked", "before", "claimed", "digest", "end", "has_company", "is_intended", "key", "name", "outcome", "start"
-    )  # fmt: skip
+    __slots__ = ("asked", "before", "claimed", "digest", "end", "has_company", "key", "name", "outcome", "start")
 
     def __init__(self, entry: Entry) -> None:
         self.key, self.name, self.digest = entry.node, entry.name, entry.digest
@@ -49,7 +47,7 @@ class Record:
         self.before: tuple[EntryKind, str] | None = None
         """Those of the record before that one."""
         self.start, self.end = entry.seq, 1 << 62
-        self.claimed = self.has_company = self.is_intended = False
+        self.claimed = self.has_company = False
 
     def has_result(self) -> bool:
         """Return whether its outcome or its error is recorded."""
@@ -77,6 +75,7 @@ class Claims:
         self._on_start = on_start
         self._run_id, self._lock = run_id, RLock()
         self._by_key: dict[str, Record] = {}
+        self._acts: dict[str, Record] = {}  # those with an intent that nobody has claimed
         self._parents: dict[str, str] = {}
         self._running: defaultdict[str, set[str]] = defaultdict(set)
         self._in_company: set[str] = set()
@@ -109,7 +108,8 @@ class Claims:
             record = self._by_key[entry.node] = Record(entry)
             self._siblings[entry.parent, entry.name].append(record)
         if entry.kind == "intent":  # perhaps again, of what is tried once more
-            record.asked, record.outcome, record.is_intended = entry.body, None, True
+            record.asked, record.outcome = entry.body, None
+            self._acts[record.key] = record
         elif entry.body == NOT_STOPPED:
             record.outcome = record.before
         elif entry.kind != "call":
@@ -160,6 +160,7 @@ class Claims:
             record = self._find(node, digest, asked)
             if record is not None:
                 record.claimed, key = True, record.key
+                self._acts.pop(key, None)
             else:
                 key = own_key = key_of(node)
                 number = 0
@@ -191,7 +192,7 @@ class Claims:
         is_branch = place_of_caller() != self._root_place
         name, missed = node_name(node) if is_branch else "", list[Record]()
         for pause in _BRANCH if is_branch else _MAIN_LINE:
-            missed = [each for each in self._by_key.values() if self._is_missed(each, name)]
+            missed = [each for each in list(self._acts.values()) if self._is_missed(each, name)]
             if not missed:
                 return
             await wait(pause)
@@ -207,11 +208,10 @@ class Claims:
         )
 
     def _is_missed(self, record: Record, name: str) -> bool:
-        """Return whether a record is that of an act that may have happened, and that nobody has claimed or will."""
-        if record.claimed or not record.is_intended or record.name == "approval" or name not in ("", record.name):
-            return False
-        is_over = record.outcome is not None and record.outcome[0] != "outcome"  # it failed, or waits for a person
-        return not is_over and not any(map(Record.has_result, self._above(record.key)))
+        """Return whether an act may have happened, has this name ("": any), and stands below no result."""
+        is_act = record.name != "approval" and name in ("", record.name)
+        has_happened = record.outcome is None or record.outcome[0] == "outcome"
+        return is_act and has_happened and not any(map(Record.has_result, self._above(record.key)))
 
     def _find(self, node: TaskNode, digest: str, asked: Callable[[], object]) -> Record | None:
         own = self._by_key.get(key_of(node))
