@@ -35,6 +35,7 @@ from trivium.exceptions import (
     JournalError,
     LimitExceededError,
     ModelError,
+    RecordedError,
     RecursionTooDeepError,
     RemoteServiceError,
     ToolArgumentsError,
@@ -425,7 +426,8 @@ async def attempt_tool(
 def reason_of(error: BaseException) -> str:
     """The text of an error, with its class where that is the missing key alone."""
     is_key = isinstance(error, KeyError) and type(error).__str__ is KeyError.__str__
-    return exception_line(error) if is_key else _text_of(error)
+    is_recorded_key = isinstance(error, RecordedError) and error.is_key
+    return exception_line(error) if is_key or is_recorded_key else _text_of(error)
 
 
 def _text_of(error: BaseException) -> str:

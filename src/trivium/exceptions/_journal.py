@@ -122,3 +122,5 @@ class RecordedError(TriviumError):
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)
         self.kind = kind
+        self.is_key = False
+        """Whether its text is a missing key alone, which tells nobody anything without the class."""
