@@ -11,8 +11,6 @@ from logging import WARNING, getLogger
 from random import uniform
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic_core import to_jsonable_python
-
 from trivium.actions._displayed import call_text, result_text
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.actions._tool_message import ToolMessage
@@ -26,7 +24,16 @@ from trivium.commander.lowlevel import (
     is_cancelled,
     note_sources,
 )
-from trivium.events import Display, JSONObject, exception_line, is_of_signal_handler, on_one_line, to_json_value
+from trivium.events import (
+    Display,
+    JSONObject,
+    exception_line,
+    in_order,
+    is_of_signal_handler,
+    on_one_line,
+    to_json_value,
+    to_sorted_json,
+)
 from trivium.exceptions import (
     CommanderError,
     ConfigurationError,
@@ -464,7 +471,7 @@ def sendable(text: str) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Render a tool's result as a model reads it: text as it is, anything else as JSON if possible."""
+    """Render a tool's result as a model reads it: text as it is, else JSON if possible, with sorted sets."""
     if isinstance(value, str):
         return value
     if value.__class__ is int:
@@ -472,7 +479,9 @@ def as_text(value: Any) -> str:
     if isinstance(value, Message):
         return as_text(value.content)
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
-        return value.model_dump_json()
+        text = value.model_dump_json()
+        made = json.loads(text)
+        return text if (sorted_ := in_order(made, value)) == made else _to_short_json(sorted_)
     try:
         return _to_json(value)
     except (TypeError, ValueError):
@@ -483,7 +492,8 @@ def as_text(value: Any) -> str:
 
 def to_json_parts(value: object) -> Any:
     """Convert a value to what JSON has. An iterator is not consumed: it may be endless, and the caller gets it too."""
-    return repr(value) if hasattr(value, "__next__") else to_jsonable_python(value)
+    return repr(value) if hasattr(value, "__next__") else to_sorted_json(value)
 
 
 _to_json = json.JSONEncoder(ensure_ascii=False, default=to_json_parts).encode
+_to_short_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # as pydantic writes a model

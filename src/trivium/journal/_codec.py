@@ -14,8 +14,8 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
 
+from trivium.events import to_sorted_json
 from trivium.exceptions import ConfigurationError, JournalDamagedError
 from trivium.journal._errors import ShownSet, ShownText, error_of, told_of
 from trivium.policies import NOTHING, Source, Sources, as_sources
@@ -243,7 +243,7 @@ def _readable(body: object) -> Generator[None]:
 
 def _plain(value: object) -> Any:
     """Return a value of a class that is not known as JSON's own values: its data where it has some, else its text."""
-    for form in (to_jsonable_python, str):
+    for form in (to_sorted_json, str):
         try:
             return form(value)
         except Exception:  # noqa: S112 - an object of a user's that has no such form
