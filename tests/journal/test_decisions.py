@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from journal._places import Place
 from journal._worlds import World
-from trivium import Agent
+from trivium import Agent, RunRecord
 from trivium.actions import ApprovalRequest, Effect, tool
 from trivium.exceptions import (
     CannotWaitError,
@@ -37,7 +37,7 @@ def asking(name: str, **arguments: Any) -> ScriptedModel:
     return ScriptedModel(answer)
 
 
-def payer(paid: list[str], effect: Effect | None = "once", fails: int = 1) -> Callable[[Journal], str]:
+def payer(paid: list[str], effect: Effect | None = "once", fails: int = 1) -> Callable[..., str]:
     """A run that pays by a tool which fails at first, when it has perhaps paid."""
 
     def pay(to: str) -> str:
@@ -49,7 +49,11 @@ def payer(paid: list[str], effect: Effect | None = "once", fails: int = 1) -> Ca
 
     tools = [tool(effect=effect, needs_approval=True)(pay)]
     agent = Agent(asking("pay", to="Bob"), tools=tools, name="a", memory=False, on_tool_error="raise")
-    return lambda journal: agent("go", run_id="a", journal=journal, approve=ask_later).content
+
+    def go(journal: Journal, **options: Any) -> str:
+        return agent("go", run_id="a", journal=journal, approve=ask_later, **options).content
+
+    return go
 
 
 @pytest.mark.parametrize("effect", ["once", None])
@@ -251,3 +255,18 @@ def test_a_decision_that_was_used_in_time_stays_when_a_composite_tool_is_entered
     journal.approve("a", journal.pending("a")[0].digest, by="ada")
     assert agent("go", run_id="a", journal=journal, approve=ask_later).content == "end"
     assert done == ["mail"]
+
+
+def test_a_call_that_waits_and_one_that_was_decided_on_stand_in_the_tree_and_in_a_replay(tmp_path: Path):
+    paid, journal = list[str](), Journal(tmp_path / "runs.db")
+    pay = payer(paid, fails=0)
+    with pytest.raises(RunPausedError):
+        pay(journal)
+    tree = journal.view("a").tree()
+    paths = ["a#0", "a#0/model#0", "a#0/tool:pay#0", "a#0/tool:pay#0/approval#0"]
+    assert [each.path for each in tree.walk()] == paths
+    journal.approve("a", journal.pending("a")[0].digest, by="ada")
+    for _ in range(2):  # the second time all is recorded
+        record = RunRecord()
+        assert pay(journal, listeners=[record]) == "paid Bob"
+        assert [each.name for each in record.roots[0].walk()] == ["a", "model", "tool:pay", "approval", "model"]

@@ -87,6 +87,8 @@ class Decisions:
         self._run_id, self._seal, self._claims = run_id, seal, claims
         self._latest = dict[str, int]()
         """The number of the last record of each node, or right below it, but for decisions."""
+        self._decided = set[str]()
+        """The calls on which something was decided, by their keys."""
         self._failed = dict[str, int]()
         """The calls whose last try has failed, by their keys: the number of the record that they are tried again."""
         self._acts = set[TaskNode]()
@@ -94,6 +96,8 @@ class Decisions:
     def read(self, entry: Entry) -> None:
         """Note a record of an earlier attempt."""
         _note_latest(self._latest, entry)
+        if entry.name == APPROVAL and entry.kind in ("outcome", "decision"):
+            self._decided.add(entry.parent)
 
     def try_again(self, node: TaskNode, record: Record) -> None:
         """Note that a call, which must not be repeated, is tried again if it has failed: that is decided on anew."""
@@ -167,8 +171,7 @@ class Decisions:
 
     def is_recorded(self, node: TaskNode) -> bool:
         """Return whether it is recorded what was decided on a call."""
-        record = self._claims.record_of(f"{key_of(node)}/{APPROVAL}#0")
-        return record is not None and record.outcome is not None
+        return key_of(node) in self._decided
 
 
 def pending_in(run_id: str, entries: Sequence[Entry], seal: Seal) -> list[PendingApproval]:
