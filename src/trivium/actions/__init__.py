@@ -19,11 +19,11 @@ from trivium.actions._run import (
     ToolProgressEvent,
     ToolResultEvent,
     ToolRetryEvent,
-    as_text,
     attempt_tool,
     report_progress,
     run_tool,
 )
+from trivium.actions._texts import as_text
 from trivium.actions._tool import Effect, Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.actions._tool_options import tool

@@ -13,8 +13,9 @@ from types import MethodType
 from typing import Any, ClassVar, TypeVar, cast, overload
 
 from trivium.actions._dual import is_core
-from trivium.actions._run import as_arguments, as_text, attempt_tool, call_function
+from trivium.actions._run import as_arguments, attempt_tool, call_function
 from trivium.actions._strict import JSONSchema
+from trivium.actions._texts import as_text
 from trivium.actions._tool import Arguments, Tool, mark_of, read_sections, set_options, spec_of
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import (

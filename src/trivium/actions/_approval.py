@@ -14,7 +14,7 @@ from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step
 from trivium.commander.lowlevel import emit, scope_of, settle, sources_above
 from trivium.events import JSONObject, is_of_signal_handler, on_one_line, to_json_value
-from trivium.exceptions import PolicyRefusedError, RunPausedError, ToolNotApprovedError
+from trivium.exceptions import CannotWaitError, PolicyRefusedError, RunPausedError, ToolNotApprovedError
 from trivium.module import Module
 from trivium.policies import Decision, SinkCall, decide
 from trivium.schema import Message
@@ -88,19 +88,28 @@ class ApprovalEvent(Event[ApprovalDecision, Literal["approval"]]):
 
 
 @driver_neutral
-async def require_permission(node: CallNode, tool: Tool, values: Mapping[str, object]) -> None:
+async def require_permission(
+    node: CallNode, tool: Tool, values: Mapping[str, object], *, is_recorded: bool = False
+) -> None:
     """Return if a call may run: the policies let it run, or the approver has said yes where they or the tool ask.
+
+    Args:
+        node: the node of the call.
+        tool: the tool.
+        values: its validated arguments.
+        is_recorded: the journal has its outcome: nobody is asked anew, but what was decided is told again.
 
     Raises:
         PolicyRefusedError: a policy refuses it.
         ToolNotApprovedError: it was refused, there is no approver, or the approver failed: its error is the cause.
     """
-    needed = tool.needs_approval
-    if callable(needed):  # its arguments include defaults
+    if is_recorded:
+        needed = scope_of(node).journal.decisions.is_recorded(node)
+    elif callable(needed := tool.needs_approval):  # its arguments include defaults
         parameters = signature(tool.call).parameters.values()
         defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
         needed = await settle(needed(**{**defaults, **values}))
-    if not needed and not scope_of(node).policies:
+    if not needed and (is_recorded or not scope_of(node).policies):
         return
     message = values.get("tool_message")
     if isinstance(message, ToolMessage):
@@ -108,7 +117,7 @@ async def require_permission(node: CallNode, tool: Tool, values: Mapping[str, ob
         given = {name: arguments[name] for name in message.model_fields_set & arguments.keys()}  # others are defaults
     else:
         arguments = given = copied(dict(values), {})
-    decision = find_decision(node, tool, given)
+    decision = Decision("run") if is_recorded else find_decision(node, tool, given)
     if not needed and decision.action == "run":
         return
     request = ApprovalRequest(tool, arguments, node, decision.why)
@@ -118,7 +127,7 @@ async def require_permission(node: CallNode, tool: Tool, values: Mapping[str, ob
     cause: BaseException | None = None
     try:
         reason = await find_refusal(request)
-    except RunPausedError:
+    except (RunPausedError, CannotWaitError):
         raise
     except (Exception, SystemExit) as error:
         if is_of_signal_handler(error):

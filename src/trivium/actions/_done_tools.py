@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field, SerializeAsAny, field_validator
 
-from trivium.actions._run import as_text
+from trivium.actions._texts import as_text
 from trivium.actions._tool_message import ToolMessage
 from trivium.policies import SourceKind
 from trivium.schema import Entity, Message

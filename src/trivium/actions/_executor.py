@@ -15,7 +15,8 @@ from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
-from trivium.actions._run import OnToolError, as_arguments, as_text, attempt_tool
+from trivium.actions._run import OnToolError, as_arguments, attempt_tool
+from trivium.actions._texts import as_text
 from trivium.actions._tool import MAX_RESULT, Tool, mark_of
 from trivium.commander import current, driver_neutral, gather, this_session
 from trivium.commander.lowlevel import scope_of, settle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from asyncio import CancelledError
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
@@ -11,9 +10,8 @@ from logging import WARNING, getLogger
 from random import uniform
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic_core import to_jsonable_python
-
 from trivium.actions._displayed import call_text, result_text
+from trivium.actions._texts import as_text
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step, wait
@@ -26,7 +24,14 @@ from trivium.commander.lowlevel import (
     is_cancelled,
     note_sources,
 )
-from trivium.events import Display, JSONObject, exception_line, is_of_signal_handler, on_one_line, to_json_value
+from trivium.events import (
+    Display,
+    JSONObject,
+    exception_line,
+    is_of_signal_handler,
+    on_one_line,
+    to_json_value,
+)
 from trivium.exceptions import (
     CommanderError,
     ConfigurationError,
@@ -35,7 +40,7 @@ from trivium.exceptions import (
     JournalError,
     LimitExceededError,
     ModelError,
-    RecursionTooDeepError,
+    RecordedError,
     RemoteServiceError,
     ToolArgumentsError,
     ToolDefinitionError,
@@ -45,7 +50,7 @@ from trivium.exceptions import (
     ToolNotApprovedError,
     TriviumError,
 )
-from trivium.schema import ActionReturn, ActionStatusCode, Message
+from trivium.schema import ActionReturn, ActionStatusCode
 from trivium.schema.lowlevel import copied, is_mapping
 
 OnToolError: TypeAlias = Literal["answer", "raise"]
@@ -240,18 +245,19 @@ async def run_tool(
             values = tool.validate(arguments)
             if returned is not None:
                 returned.args = values
+            permit = None
             if tool.needs_approval or (node.scope.policies and tool.sinks):
-                from trivium.actions._approval import require_permission  # most runs need none
-
-                await require_permission(node, tool, values)
-            if tool.sources:  # not before: what it reads does not direct it
+                permit = partial(_permit, node, tool, values)
+            else:
                 note_sources(node, tool.sources)
             act = partial(_call, node, tool, values)
             journal = node.scope.journal
             if journal is not None and tool.effect != "composite":
                 asked = [name, arguments if isinstance(arguments, str) else dict(arguments)]
-                result = await journal.perform(node, asked, act, tool.effect, bases=(ToolMessage,))
+                result = await journal.perform(node, asked, act, tool.effect, bases=(ToolMessage,), permit=permit)
             else:
+                if permit is not None:
+                    await permit()
                 result = await act()
             checkpoint(node)  # sync code cannot be interrupted: what came too late fails here
             emit(node, ToolResultEvent, result)
@@ -265,6 +271,14 @@ async def run_tool(
     except Exception as error:
         report_error(name, error, on_error)
         raise
+
+
+async def _permit(node: CallNode, tool: Tool, values: Arguments, is_recorded: bool = False) -> None:
+    """Ask whether a call may run, before a journal begins it; what it reads does not direct that."""
+    from trivium.actions._approval import require_permission  # most runs need none
+
+    await require_permission(node, tool, values, is_recorded=is_recorded)
+    note_sources(node, tool.sources)
 
 
 def report_error(name: str, error: Exception, on_error: OnToolError = "answer") -> None:
@@ -425,7 +439,8 @@ async def attempt_tool(
 def reason_of(error: BaseException) -> str:
     """The text of an error, with its class where that is the missing key alone."""
     is_key = isinstance(error, KeyError) and type(error).__str__ is KeyError.__str__
-    return exception_line(error) if is_key else _text_of(error)
+    is_recorded_key = isinstance(error, RecordedError) and error.is_key
+    return exception_line(error) if is_key or is_recorded_key else _text_of(error)
 
 
 def _text_of(error: BaseException) -> str:
@@ -454,34 +469,3 @@ def as_arguments(name: str, arguments: object) -> Arguments:
     """The arguments of a call before their validation."""
     is_text = arguments.__class__ is str  # first: a model writes text
     return dict(arguments) if not is_text and is_mapping(arguments) else {"inputs": arguments, "name": name}
-
-
-def sendable(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def as_text(value: Any) -> str:
-    """Render a tool's result as a model reads it: text as it is, anything else as JSON if possible."""
-    if isinstance(value, str):
-        return value
-    if value.__class__ is int:
-        return str(value)  # as JSON has it, ten times as fast
-    if isinstance(value, Message):
-        return as_text(value.content)
-    if hasattr(value, "model_dump_json") and not isinstance(value, type):
-        return value.model_dump_json()
-    try:
-        return _to_json(value)
-    except (TypeError, ValueError):
-        return str(value)
-    except RecursionError:
-        raise RecursionTooDeepError.of(f"a {type(value).__name__}") from None
-
-
-def to_json_parts(value: object) -> Any:
-    """Convert a value to what JSON has. An iterator is not consumed: it may be endless, and the caller gets it too."""
-    return repr(value) if hasattr(value, "__next__") else to_jsonable_python(value)
-
-
-_to_json = json.JSONEncoder(ensure_ascii=False, default=to_json_parts).encode

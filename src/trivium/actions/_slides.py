@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
-from trivium.actions._run import sendable
+from trivium.actions._texts import sendable
 from trivium.commander import driver_neutral, invoke, this_session
 from trivium.exceptions import ConfigurationError, MissingExtraError, ToolError
 from trivium.schema.lowlevel import checked

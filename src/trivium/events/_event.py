@@ -25,6 +25,7 @@ from typing import (
 from typing_extensions import TypeVar, get_original_bases
 
 from trivium.events._json import JSONObject
+from trivium.exceptions import RecordedError
 
 if TYPE_CHECKING:
     from trivium.commander import TaskNode
@@ -215,8 +216,8 @@ else:
 
 
 def exception_line(error: BaseException) -> str:
-    """Return an error as its class and its text."""
-    kind = type(error).__name__
+    """Return an error as its class and its text; of one that was recorded those that it had then."""
+    kind = (isinstance(error, RecordedError) and error.kind) or type(error).__name__
     try:
         text = str(error)
     except Exception:  # a user's error whose text cannot be made

@@ -127,6 +127,7 @@
     │   ├── RunAliveError (RuntimeError)        the run goes on elsewhere
     │   ├── RunTakenOverError (RuntimeError)    another process resumed the run
     │   ├── RunPausedError                      the run waits for a decision of a person
+    │   ├── CannotWaitError                     a call below an act that is not begun again waits for no decision
     │   ├── WorkerLostError (RuntimeError)      its workers ended again and again at the same place
     │   ├── DecisionNotValidError (ValueError)  nobody whose decisions count has signed it
     │   ├── NoSuchRequestError (KeyError)       nothing of that digest waits for a decision
@@ -158,6 +159,7 @@ from trivium.exceptions._databases import (
 )
 from trivium.exceptions._journal import (
     AgentChangedError,
+    CannotWaitError,
     DecisionNotValidError,
     DivergedError,
     JournalDamagedError,
@@ -315,6 +317,7 @@ __all__ = [
     "BeadNotFoundError",
     "CacheError",
     "CallOriginError",
+    "CannotWaitError",
     "CassetteError",
     "CassetteMismatchError",
     "ChecksumError",

@@ -67,6 +67,14 @@ class RunPausedError(JournalError):
         self.tool = tool
 
 
+class CannotWaitError(JournalError):
+    """A call of the tool `tool` cannot wait for a decision, as it stands below an act that may not be begun again."""
+
+    def __init__(self, message: str, run_id: str = "", tool: str = "") -> None:
+        super().__init__(message, run_id)
+        self.tool = tool
+
+
 class WorkerLostError(JournalError, RuntimeError):
     """The run was the end of its workers, `attempts` times in a row, and recorded nothing more in any of them."""
 
@@ -122,3 +130,5 @@ class RecordedError(TriviumError):
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)
         self.kind = kind
+        self.is_key = False
+        """Whether its text is a missing key alone, which tells nobody anything without the class."""

@@ -10,7 +10,8 @@ from typing import Any, Final, TypeVar, get_args
 from trivium.commander.lowlevel import CallNode, current, drive, driver_neutral, invoke, scope_of, sync_function
 from trivium.commander.lowlevel import step as node_of
 from trivium.exceptions import ConfigurationError
-from trivium.journal._run import DurableRun, EffectKind, Reconcile
+from trivium.journal._effects import EffectKind, Reconcile
+from trivium.journal._run import DurableRun
 
 T = TypeVar("T")
 _EFFECTS: Final = get_args(EffectKind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
 import json
 import math
@@ -15,10 +14,10 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
 
-import trivium.exceptions as exceptions
-from trivium.exceptions import ConfigurationError, JournalDamagedError, RecordedError
+from trivium.events import to_sorted_json
+from trivium.exceptions import ConfigurationError, JournalDamagedError
+from trivium.journal._errors import ShownSet, ShownText, error_of, told_of
 from trivium.policies import NOTHING, Source, Sources, as_sources
 from trivium.schema import (
     ActionReturn,
@@ -74,7 +73,7 @@ class Codec:
     def __init__(self, *types: type, bases: tuple[type[BaseModel], ...] = ()) -> None:
         self._types, self._bases = dict(_KNOWN), bases
         self._wider: dict[object, Codec] = {}
-        self._errors: dict[str, type] = {}
+        self._errors: dict[str, type[Exception]] = {}
         for each in types:
             is_class = isinstance(each, type)  # type: ignore[unnecessary] - users pass anything
             if not is_class or (_fields_of(each) is None and not issubclass(each, Enum | Exception)):
@@ -82,8 +81,9 @@ class Codec:
                     "a journal stores pydantic models, dataclasses, named tuples, enumerations and exceptions, not "
                     f"{each!r}"
                 )
-            known: dict[str, Any] = self._errors if issubclass(each, Exception) else self._types
-            if known.setdefault(each.__name__, cast("object", each)) is not each:
+            if issubclass(each, Exception):
+                self._errors[_full_name(each)] = each
+            elif self._types.setdefault(each.__name__, cast("type", each)) is not each:
                 raise ConfigurationError(
                     f"a journal knows another {each.__name__} already: give one of them another name"
                 )
@@ -150,6 +150,10 @@ class Codec:
             return {_TAG: kind.__name__, "v": sorted(parts, key=lambda each: json.dumps(each, sort_keys=True))}
         if kind is bytes:
             return {_TAG: "bytes", "v": b64encode(value).decode()}
+        if kind is ShownText:
+            return {_TAG: "shown", "v": [_clean(str(value)), _clean(value.shown)]}
+        if kind is ShownSet:
+            return {_TAG: "shown set", "v": [self.encode(set(value), depth + 1), _clean(value.shown)]}
         name = kind.__name__ if self._types.get(kind.__name__) is kind else _full_name(kind)
         if self._types.get(name) is not kind and not isinstance(value, self._bases):
             return self.encode(_plain(value), depth + 1)
@@ -191,12 +195,7 @@ class Codec:
     # ---- errors
     def dump_error(self, error: BaseException) -> str:
         """Return the JSON of an error: its class, its arguments and what it carries."""
-        data = {name: each for name, each in vars(error).items() if not name.startswith("_")}
-        try:
-            text = str(error) or type(error).__name__
-        except Exception:  # that of a class of a user's
-            text = type(error).__name__
-        told = {"kind": type(error).__name__, "args": list(error.args), "data": data, "text": text}
+        told = told_of(error, lambda value: self._decode(self.encode(value)))
         if isinstance(error, BaseExceptionGroup):
             group = cast("BaseExceptionGroup[BaseException]", error)
             told |= {"args": [group.message], "members": [self.dump_error(each) for each in group.exceptions]}
@@ -213,19 +212,8 @@ class Codec:
         """
         with _readable(text):
             found = self._decode(json.loads(text))
-            name = found["kind"]
-            kind = self._errors.get(name) or getattr(builtins, name, None) or getattr(exceptions, name, None)
-            if not (isinstance(kind, type) and issubclass(kind, Exception)):
-                return RecordedError(found["text"], name)
-            try:
-                members = [self.load_error(each) for each in found.get("members", ())]
-                error = kind.__new__(kind, *found["args"], members) if members else kind.__new__(kind)
-            except TypeError:  # the class makes no empty one
-                return RecordedError(found["text"], name)
-            if not members:
-                error.args = tuple(found["args"])
-            vars(error).update(found["data"])
-            return error
+            members = [self.load_error(each) for each in found["members"]] if "members" in found else []
+            return error_of(found, self._errors.values(), members)
 
 
 _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -236,6 +224,8 @@ _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "float": float,
     "int": lambda text: int(text, 16),
     "bytes": b64decode,
+    "shown": lambda parts: ShownText(*parts),
+    "shown set": lambda parts: ShownSet(*parts),
 }
 
 
@@ -253,7 +243,7 @@ def _readable(body: object) -> Generator[None]:
 
 def _plain(value: object) -> Any:
     """Return a value of a class that is not known as JSON's own values: its data where it has some, else its text."""
-    for form in (to_jsonable_python, str):
+    for form in (to_sorted_json, str):
         try:
             return form(value)
         except Exception:  # noqa: S112 - an object of a user's that has no such form

@@ -11,11 +11,12 @@ from trivium.commander.lowlevel import CallNode, driver_neutral
 from trivium.exceptions import NotRecordedError, RunInputError
 from trivium.journal._codec import Codec
 from trivium.journal._detail import entries_near
+from trivium.journal._effects import EffectKind, Permit, Reconcile
 from trivium.journal._fingerprints import Fingerprint
 from trivium.journal._journal import Journal
 from trivium.journal._outline import Head
 from trivium.journal._owners import Caller
-from trivium.journal._run import DurableRun, EffectKind, Reconcile
+from trivium.journal._run import DurableRun
 from trivium.journal._store import Appending, Entry, RunInfo, RunStatus, Store, Writing
 
 T = TypeVar("T")
@@ -115,6 +116,7 @@ class _ReplayedRun(DurableRun):
         types: tuple[type, ...] = (),
         bases: tuple[type[BaseModel], ...] = (),
         made_of: Callable[[], Fingerprint] | None = None,
+        permit: Permit | None = None,
     ) -> T:
         """Return the recorded outcome of an effect.
 
@@ -130,7 +132,7 @@ class _ReplayedRun(DurableRun):
                 node.path,
             )
 
-        return await super().perform(node, asked, refuse, "read", None, types, bases)
+        return await super().perform(node, asked, refuse, "read", None, types, bases, None, permit)
 
 
 class ReplayJournal(Journal):

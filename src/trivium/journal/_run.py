@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
+from collections.abc import Awaitable, Callable, Generator, Hashable
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -20,7 +20,6 @@ from trivium.commander.lowlevel import (
     checkpoint,
     claim_key,
     current,
-    drive,
     driver_neutral,
     emit,
     is_blocking,
@@ -33,11 +32,12 @@ from trivium.commander.lowlevel import (
     sources_of,
     wait,
 )
-from trivium.exceptions import ConfigurationError, JournalError, RunAliveError, RunPausedError
-from trivium.journal._approvals import flaw_of
+from trivium.exceptions import JournalError, RunAliveError, RunPausedError
+from trivium.journal._approvals import Decisions
 from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
 from trivium.journal._digests import Digests
+from trivium.journal._effects import MAY_REPEAT, EffectKind, Permit, Reconcile
 from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
 from trivium.journal._failures import Failures, mark_unknown, unknown_act
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
@@ -46,19 +46,12 @@ from trivium.journal._owners import Caller
 from trivium.journal._records import Records
 from trivium.journal._seals import Decided
 from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again, stopped_in
-from trivium.journal._store import Entry, EntryKind, RunStatus, Store, Writing, check_text
+from trivium.journal._store import Entry, EntryKind, RunStatus, Store, check_text
+from trivium.journal._transactions import Transactions, check_transactional
 from trivium.journal._tree import tree_of
 from trivium.policies import NOTHING, Sources
 
 T = TypeVar("T")
-EffectKind: TypeAlias = Literal["read", "idempotent", "transactional", "once"]
-"""The effect of an act on the world: none; the same for any number of times; one in the transaction of the journal; or
-one that must happen once."""
-
-Reconcile: TypeAlias = Callable[[], Any]
-"""Finds out whether an act has happened whose outcome is not known: returns the outcome, or raises LookupError."""
-
-_REPEATABLE: Final = ("read", "idempotent")
 _PAUSES: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Seconds between looks at a run that another attempt has, the last one again and again."""
 
@@ -85,14 +78,16 @@ class DurableRun:
         self._store, self._codec = store, codec
         self._failures, self._digests = Failures(), digests or Digests()
         self._claims = Claims(run_id, self._failures.go_on)
+        self.decisions = Decisions(run_id, store.seal, self._claims)
         self._located: set[str] = set()
         """The keys of nodes that have no claim, and whose place in the tree is recorded."""
+        self._asking: set[str] = set()
+        """Those of calls that have no record of their own yet: it is asked whether they may be performed."""
         self._stops: dict[str, Exception] = {}
         """The recorded stops of calls that have started, by their keys."""
         self._stopped_in = ""
         """The path of the innermost node in which the run was stopped, with a colon."""
-        self._transactions: dict[TaskNode, object] = {}
-        """The nodes whose acts are in a transaction, each with its connection."""
+        self._transactions = Transactions(run_id, store, self._records)
         self._begun: str | None = None
         """The JSON of what the run began with, in an attempt after the first."""
         self._entered: set[tuple[int, Hashable]] = set()
@@ -107,6 +102,7 @@ class DurableRun:
         if entry.kind == "node":
             self._located.add(entry.node)
         self._claims.read(entry)
+        self.decisions.read(entry)
         if entry.kind == "outcome":
             self._fingerprints.add(notes_in(entry.body).agents)
 
@@ -275,6 +271,7 @@ class DurableRun:
         types: tuple[type, ...] = (),
         bases: tuple[type[BaseModel], ...] = (),
         made_of: Callable[[], Fingerprint] | None = None,
+        permit: Permit | None = None,
     ) -> T:
         """Perform an effect, or return the outcome that an earlier attempt has recorded.
 
@@ -290,6 +287,7 @@ class DurableRun:
             types: classes of outcomes that come back as themselves, beside those that the journal knows.
             bases: classes all of whose subclasses do.
             made_of: returns what the agent is made of whose model is asked.
+            permit: asks whether it may be performed.
 
         Raises:
             AgentChangedError: an agent was changed since an earlier attempt, and this effect would be a new one.
@@ -298,55 +296,64 @@ class DurableRun:
             Exception: the error of the act, also where it is recorded.
         """
         if self.transaction_of(node) is not None:
-            self._check_transactional(node, effect)
+            check_transactional(node, effect)
+            if permit is not None:
+                await permit(False)
             return await act()
         codec = self._codec.also(types, bases)
         digest, encoded = self._digests.of(asked, codec), partial(codec.encode, asked)
         record = self._claims.claim(node, digest, encoded)
-        outcome = None if record is None or self._flaw_of(node, record) else record.outcome
+        outcome = None if record is None or self.decisions.flaw_of(node, record) else record.outcome
         if made_of is not None and (above := parent_of(node)) is not None:
             is_recorded = outcome is not None and outcome[0] == "outcome"
             self._fingerprints.compare(key_of(above), node_name(above), is_recorded, made_of)
         if outcome is not None:
+            if permit is not None:
+                await permit(True)
             return self._recorded(node, outcome, codec)
-        for each in node.ancestor_chain if self._stops else ():
-            if key_of(each) in self._stops:
-                stop_again(node, self._stops[key_of(each)])
-        self._fingerprints.check()
-        self._stopped_in = ""  # the run goes on
-        if record is None and effect not in _REPEATABLE and self._fingerprints.changes != "accept":
-            await self._claims.refuse_repeat(node)
+        may_repeat = effect in MAY_REPEAT
+        await self._go_on(node, may_repeat=may_repeat or record is not None)
+        is_unknown = not may_repeat and record is not None and record.outcome is None
+        if permit is not None and not is_unknown:
+            await self._ask(node, record, permit, may_repeat=may_repeat)
         with self._claims.running(node):
             if effect == "transactional":
                 act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
-            elif effect not in _REPEATABLE:
-                if record is not None and record.outcome is None:
+            elif not may_repeat:
+                if record is not None and is_unknown:
                     record.outcome = "outcome", ""  # so that nobody misses what stands below it
                     return await self._reconciled(node, digest, reconcile)
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = node.sources  # these are noted again by the caller
-            asks = None if record is not None and record.asked else encoded
-            with cancelled_after(node), self._stops_noted(node, digest, before):
+            asks = None if self.decisions.has_asked(node, record) else encoded
+            with cancelled_after(node), self._stops_noted(node, digest, before), self.decisions.acting(node, effect):
                 value = await self._acted(node, digest, asks, act, before, effect)
                 if effect != "transactional":
                     value = await self._keep(node, digest, value, codec, before)
                 checkpoint(node)  # sync code cannot be interrupted
                 return value
 
-    def _flaw_of(self, node: TaskNode, record: Record) -> str:
-        """Return why the recorded outcome of a node does not stand; "": it does."""
-        if record.outcome is None:
-            return "it has none"
-        above = parent_of(node)
-        if record.outcome[0] == "decision" and above is not None and self._claims.is_done(key_of(above)):
-            return ""  # the call has run
-        return flaw_of(self._store.seal, self.id, record.digest, record.key, record.outcome)
+    @driver_neutral
+    async def _go_on(self, node: CallNode, *, may_repeat: bool) -> None:
+        """Go on with an act that has no outcome: the run becomes longer than it was before."""
+        for each in node.ancestor_chain if self._stops else ():
+            if key_of(each) in self._stops:
+                stop_again(node, self._stops[key_of(each)])
+        self._fingerprints.check()
+        if not may_repeat and self._fingerprints.changes != "accept":
+            await self._claims.refuse_repeat(node)
+        self._stopped_in = ""
 
-    def doubt_of(self, node: TaskNode) -> str:
-        """Return why the decision that is recorded on a call does not count; "": there is none."""
-        record = self._claims.record_of(key_of(node))
-        is_decided = record is not None and record.outcome is not None and record.outcome[0] == "decision"
-        return self._flaw_of(node, record) if record is not None and is_decided else ""
+    @driver_neutral
+    async def _ask(self, node: CallNode, record: Record | None, permit: Permit, *, may_repeat: bool) -> None:
+        """Ask whether an act may be performed that is not recorded; meanwhile it has not begun."""
+        if record is not None and not may_repeat:
+            self.decisions.try_again(node, record)
+        self._asking.add(key_of(node))
+        try:
+            await permit(False)
+        finally:
+            self._asking.discard(key_of(node))
 
     @driver_neutral
     async def _acted(
@@ -363,12 +370,13 @@ class DurableRun:
             return await act()
         except RunPausedError:
             if asked is not None:
-                self._records.write(self._entry("intent", node, digest, json.dumps(asked(), ensure_ascii=False)))
+                told = self.decisions.digest_of(node, digest), json.dumps(asked(), ensure_ascii=False)
+                self._records.write(self._entry("intent", node, *told))
             raise
         except Exception as error:
             if type(error) is not JournalError or error.place != self._store.place:  # that one is no outcome
                 self._records.waiting += self._failures.behind(error, node)  # none is reached while this stands
-                mark_unknown(error, is_repeatable=effect in (*_REPEATABLE, "transactional"))
+                mark_unknown(error, is_repeatable=effect in MAY_REPEAT)
                 self._note_error(node, digest, error, before)
             elif effect is not None and effect != "once":  # no intent that it would be taken for
                 raise
@@ -404,35 +412,15 @@ class DurableRun:
 
     def transaction_of(self, node: TaskNode) -> object:
         """Return the connection of the transaction in which a node is; None: it is in none."""
-        found = (self._transactions.get(each) for each in node.ancestor_chain) if self._transactions else ()
-        return next((each for each in found if each is not None), None)
+        return self._transactions.connection_of(node)
 
     def _transact(self, node: CallNode, digest: str, act: Callable[[], Awaitable[T]], codec: Codec) -> T:
-        """Perform an act in a transaction of the store, which also has its outcome: both are written, or none."""
-        kept: list[tuple[str, Writing]] = []
+        """Perform an act in a transaction; see `Transactions.perform`."""
 
-        def perform(connection: object) -> Writing:
-            before, self._transactions[node] = node.sources, connection
-            try:
-                body = codec.dump(drive(cast("Coroutine[Any, Any, T]", act())))
-            finally:
-                del self._transactions[node]
-            written = self._records.linked(self._entry("outcome", node, digest, self._noted(node, body, before)))
-            kept.append((body, written))
-            return written
+        def entry(body: str, before: Sources) -> Entry:
+            return self._entry("outcome", node, digest, self._noted(node, body, before))
 
-        with self._records.lock():
-            self._store.transact(self.id, self._records.epoch, perform)
-            body, written = kept[0]
-            self._records.note(written, 1)
-        return codec.load(body)
-
-    def _check_transactional(self, node: CallNode, effect: EffectKind | None) -> None:
-        if effect not in _REPEATABLE and effect != "transactional":
-            raise ConfigurationError(
-                f"{node.path} stands in a transaction, and may be repeated with it: give it the effect read, "
-                "idempotent or transactional, or call it outside"
-            )
+        return self._transactions.perform(node, act, codec, entry)
 
     def value(self, name: str, make: Callable[[], T]) -> T:
         """Return a value that the program takes from outside, such as the time; a later attempt gets the same."""
@@ -489,7 +477,8 @@ class DurableRun:
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:
         above = None if key_of(node) == self._root else parent_of(node)
         parent = "" if above is None else key_of(above)
-        if above is not None and parent not in self._claims.started and parent not in self._located:
+        is_open = parent not in self._claims.started or parent in self._asking
+        if above is not None and is_open and parent not in self._located:
             self._located.add(parent)
             self._records.waiting.append(self._entry("node", above, "", ""))
         return Entry(0, kind, key_of(node), parent, node_name(node), digest, body, time.time())

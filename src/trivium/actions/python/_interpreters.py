@@ -19,7 +19,7 @@ from typing import Any
 
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
-from trivium.actions._run import sendable
+from trivium.actions._texts import sendable
 from trivium.actions.python._kernel import Execution, Kernels
 from trivium.actions.python._sandbox import SandboxLimits
 from trivium.commander import driver_neutral, gather, invoke, iterate, step, sync_method, this_session

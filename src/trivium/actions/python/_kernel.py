@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, cast
 
-from trivium.actions._run import sendable
+from trivium.actions._texts import sendable
 from trivium.actions.python._sandbox import TICK, Sandbox, SandboxLimits
 from trivium.exceptions import MissingExtraError
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from trivium.actions._action import BaseAction, BaseParser, JsonParser, tool_api
 from trivium.actions._dual import AsyncActionMixin, dual
-from trivium.actions._run import as_text
+from trivium.actions._texts import as_text
 from trivium.actions.web._remote import (
     Remote,
     checked_query,

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-from trivium.actions._run import sendable
 from trivium.actions._strict import is_json_array, is_json_object
+from trivium.actions._texts import sendable
 from trivium.commander import driver_neutral, invoke, step, wait
 from trivium.commander.lowlevel import change_scope, time_left
 from trivium.exceptions import ConfigurationError, DeadlineExceededError, RemoteServiceError, ToolArgumentsError
