@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
@@ -41,7 +41,7 @@ from trivium.journal._digests import Digests
 from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
 from trivium.journal._failures import Failures, mark_unknown, unknown_act
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
-from trivium.journal._memories import HasState, chains_of, restore
+from trivium.journal._memories import HasState, RunMemories
 from trivium.journal._owners import Caller
 from trivium.journal._records import Records
 from trivium.journal._seals import Decided
@@ -81,6 +81,7 @@ class DurableRun:
     ) -> None:
         self.id, self._root, self.journal = run_id, "", cast("object", None)
         self._records = Records(run_id, store)
+        self._memories = RunMemories(codec, store, self._records.chains)
         self._fingerprints = Fingerprints(run_id, store.parts, changes)
         self._store, self._codec = store, codec
         self._failures, self._digests = Failures(), digests or Digests()
@@ -95,8 +96,6 @@ class DurableRun:
         """The nodes whose acts are in a transaction, each with its connection."""
         self._begun: str | None = None
         """The JSON of what the run began with, in an attempt after the first."""
-        self._entered: set[tuple[int, Hashable]] = set()
-        """The modules that were called in this attempt, with the session."""
 
     def _read(self, entry: Entry) -> None:
         self._records.last = entry
@@ -132,12 +131,13 @@ class DurableRun:
             return await act()
         encoded = self._codec.encode(asked)
         digest = digest_of_messages(encoded)
-        is_new = state is not None and self._is_new(node, state)
+        is_new = state is not None and self._memories.is_new(state, node.session_id)
         if not self._records.epoch:
             await self.begin(node, digest)
             with self.until_end(node, state) as ending:
-                self._restore(node, state, self._begun)
-                if self._begun is None:
+                if self._begun is not None and state is not None:
+                    self._memories.rewind(state, node.session_id, self._begun)
+                elif self._begun is None:
                     self._records.write(self._entry("begin", node, "", self._body(node, encoded, state)))
                 result = await act()
                 ending.append(result)
@@ -147,8 +147,8 @@ class DurableRun:
             self._records.waiting.append(
                 self._entry("call", node, digest, self._body(node, encoded, state if is_new else None))
             )
-        elif is_new:
-            self._restore(node, state, record.asked)
+        elif is_new and state is not None:
+            self._memories.rewind(state, node.session_id, record.asked)
         stop = self._stop_in(node, record)
         with self._stops_noted(node, digest, node.sources):
             try:
@@ -174,26 +174,13 @@ class DurableRun:
         self._failures.note(node, stopped or error, self._entry("retry", node, "", NOT_STOPPED if stopped else ""))
         return error
 
-    def _is_new(self, node: CallNode, state: HasState) -> bool:
-        """Return whether a module has not been called before in this attempt, in this session."""
-        places = {(id(module), node.session_id) for _, module in state.named_modules()}
-        is_new = (id(state), node.session_id) not in self._entered
-        self._entered |= places
-        return is_new
-
     def _body(self, node: CallNode, asked: object, state: HasState | None) -> str:
         body = {"asked": asked}
         if node.session_id != 0:
             body["session"] = self._codec.encode(node.session_id)
         if state is not None:
-            body |= self._saved(node, state)
+            body |= self._memories.saved(state, node.session_id)
         return json.dumps(body, ensure_ascii=False)
-
-    def _saved(self, node: CallNode, state: HasState) -> dict[str, dict[str, str]]:
-        """Return what a module remembers of a session, by reference; it is written with the next record."""
-        chains = chains_of(state, node.session_id, self._codec)
-        self._records.chains += chains.values()
-        return {"state": {path: chain[-1].digest for path, chain in chains.items()}} if chains else {}
 
     @driver_neutral
     async def begin(self, node: CallNode, digest: str = "") -> None:
@@ -245,19 +232,18 @@ class DurableRun:
                 tree = tree_of(self._root, 0.0, self._store.entries(self.id), self._codec)
                 report_unclaimed(node, self.id, tuple(each.path for each in tree.walk() if each.key in keys))
             if state is not None and node.session_id != 0:
-                body = {"result": [self._codec.encode(each) for each in results], **self._saved(node, state)}
+                remembered = self._memories.saved(state, node.session_id)
+                body = {"result": [self._codec.encode(each) for each in results], **remembered}
                 self._records.waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
         except BaseException as error:
             ended = "stopped" if not isinstance(error, Exception) else "failed"
             why = (self._stopped_in if ended == "stopped" else "") + ending_of(node, error)
             self._end("paused" if isinstance(error, RunPausedError) else ended, error, why)
             raise
-        self._end("done")
-
-    def _restore(self, node: CallNode, state: HasState | None, body: str | None) -> None:
-        """Have a module remember what it did when it was first called, or nothing."""
-        if state is not None and body is not None:
-            restore(state, node.session_id, body, self._codec, self._store)
+        else:
+            self._end("done")
+        finally:
+            self._memories.go_on()
 
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
