@@ -132,6 +132,10 @@ class _ReplayedRun(DurableRun):
 
         return await super().perform(node, asked, refuse, "read", None, types, bases)
 
+    def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
+        """Leave the run as it is: nothing is tried again, and the error is the one of the run."""
+        self._records.end(self._root, status, why)
+
 
 class ReplayJournal(Journal):
     """A journal of one run, made by `RunView.as_journal`; see there."""

@@ -106,6 +106,7 @@ class DurableRun:
         if entry.kind == "node":
             self._located.add(entry.node)
         self._claims.read(entry)
+        self._failures.read(entry)
         if entry.kind == "outcome":
             self._fingerprints.add(notes_in(entry.body).agents)
 
@@ -171,7 +172,8 @@ class DurableRun:
         """Return the recorded error, or stop, of a node; if it ends the run again, the next attempt tries again."""
         error = codec.load_error(body)
         stopped = stopped_in(node, error)
-        self._failures.note(node, stopped or error, self._entry("retry", node, "", NOT_STOPPED if stopped else ""))
+        again = self._entry("retry", node, "", NOT_STOPPED if stopped else "")
+        self._failures.note(node, stopped or error, again, is_recorded=True)
         return error
 
     def _body(self, node: CallNode, asked: object, state: HasState | None) -> str:
@@ -248,6 +250,7 @@ class DurableRun:
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
         if error is not None and status != "paused" and not self._records.is_over(self._root):
+            self._failures.explain(error, self.id)
             self._records.waiting += self._failures.behind(error)
         self._records.end(self._root, status, why, is_refused=isinstance(error, AgentChangedError))
 
@@ -291,6 +294,8 @@ class DurableRun:
         codec = self._codec.also(types, bases)
         digest, encoded = self._digests.of(asked, codec), partial(codec.encode, asked)
         record = self._claims.claim(node, digest, encoded)
+        if effect != "read":
+            self._failures.act(node)
         outcome = None if record is None or self._flaw_of(node, record) else record.outcome
         if made_of is not None and (above := parent_of(node)) is not None:
             is_recorded = outcome is not None and outcome[0] == "outcome"
@@ -301,7 +306,7 @@ class DurableRun:
             if key_of(each) in self._stops:
                 stop_again(node, self._stops[key_of(each)])
         self._fingerprints.check()
-        self._stopped_in = ""  # the run goes on
+        self._stopped_in, self._failures.has_gone_on = "", True
         with self._claims.running(node):
             if effect == "transactional":
                 act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
