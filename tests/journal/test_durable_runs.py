@@ -295,17 +295,15 @@ def test_a_run_that_lives_is_not_begun_twice_and_one_that_was_taken_over_writes_
         with pytest.raises(RunAliveError) as caught, _outside(), Journal(path).run("a"):
             pass
         assert caught.value.owner == os.getpid()
+
+    def take_over(change: str) -> None:
         with sqlite3.connect(path) as database:
-            database.execute("UPDATE run SET owner = '0::'")
+            database.execute(f"UPDATE run SET {change} WHERE id IN ('b', 'c')")
         database.close()
 
-    def take_over() -> None:
-        with sqlite3.connect(path) as database:
-            database.execute("UPDATE run SET epoch = 7 WHERE id = 'b'")
-        database.close()
-
-    with pytest.raises(RunTakenOverError), Journal(path).run("b"):
-        step("late", take_over)
+    for run_id, change in (("b", "epoch = 7"), ("c", "owner = '0::'")):
+        with pytest.raises(RunTakenOverError), Journal(path).run(run_id):
+            step("late", take_over, change)
 
 
 class _outside:
