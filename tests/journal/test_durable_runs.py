@@ -160,16 +160,6 @@ def _hearing(stream: Callable[[Any], Any], heard: list[str]) -> Callable[[Any], 
     return hear
 
 
-def test_a_step_that_was_broken_off_is_reconciled(tmp_path: Path, journal: Journal):
-    child = os.fork()
-    if child == 0:
-        with Journal(tmp_path / "runs.db").run("a"):
-            step("pay", lambda: os._exit(9))
-    os.waitpid(child, 0)
-    with journal.run("a"):
-        assert step("pay", lambda: "never", reconcile=lambda: "receipt 7") == "receipt 7"
-
-
 def test_another_input_another_root_and_a_run_within_a_run_are_refused(journal: Journal):
     agent()("Go.", run_id="a", journal=journal)
     with pytest.raises(RunInputError, match="another input"):

@@ -15,7 +15,8 @@ from trivium.journal._fingerprints import Fingerprint
 from trivium.journal._journal import Journal
 from trivium.journal._outline import Head
 from trivium.journal._owners import Caller
-from trivium.journal._run import DurableRun, EffectKind, Reconcile
+from trivium.journal._reconciling import Reconcile
+from trivium.journal._run import DurableRun, EffectKind
 from trivium.journal._store import Appending, Entry, RunInfo, RunStatus, Store, Writing
 
 T = TypeVar("T")

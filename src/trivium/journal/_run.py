@@ -29,7 +29,6 @@ from trivium.commander.lowlevel import (
     note_sources,
     parent_of,
     run_in_worker,
-    settle,
     sources_of,
     wait,
 )
@@ -43,6 +42,7 @@ from trivium.journal._failures import Failures, mark_unknown, unknown_act
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, RunMemories
 from trivium.journal._owners import Caller
+from trivium.journal._reconciling import NOT_DONE, Reconcile, find_out
 from trivium.journal._records import Records
 from trivium.journal._seals import Decided
 from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again, stopped_in
@@ -54,9 +54,6 @@ T = TypeVar("T")
 EffectKind: TypeAlias = Literal["read", "idempotent", "transactional", "once"]
 """The effect of an act on the world: none; the same for any number of times; one in the transaction of the journal; or
 one that must happen once."""
-
-Reconcile: TypeAlias = Callable[[], Any]
-"""Finds out whether an act has happened whose outcome is not known: returns the outcome, or raises LookupError."""
 
 _REPEATABLE: Final = ("read", "idempotent")
 _PAUSES: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -277,7 +274,7 @@ class DurableRun:
             asked: what is asked.
             act: performs it.
             effect: its effect on the world; None: unknown, which is treated as "once".
-            reconcile: finds out whether an act has happened that was broken off.
+            reconcile: finds out what became of an act that was broken off.
             types: classes of outcomes that come back as themselves, beside those that the journal knows.
             bases: classes all of whose subclasses do.
             made_of: returns what the agent is made of whose model is asked.
@@ -313,7 +310,9 @@ class DurableRun:
             elif effect not in _REPEATABLE:
                 if record is not None and record.outcome is None:
                     record.outcome = "outcome", ""  # so that nobody misses what stands below it
-                    return await self._reconciled(node, digest, reconcile)
+                    if (found := await self._reconciled(node, digest, reconcile)) is not NOT_DONE:
+                        return found
+                    record.outcome = None
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = node.sources  # these are noted again by the caller
             asks = None if record is not None and record.asked else encoded
@@ -465,16 +464,18 @@ class DurableRun:
         return codec.load(body)
 
     async def _reconciled(self, node: CallNode, digest: str, reconcile: Reconcile | None) -> Any:
-        """Return the outcome of an act that was broken off, if it can be found out.
+        """Return the outcome of an act that was broken off, or `NOT_DONE`, if it can be found out.
 
         Raises:
             ToolError: it cannot.
         """
+        name = node_name(node).removeprefix("tool:")
         if reconcile is None:
-            error = unknown_act(node_name(node).removeprefix("tool:"))
+            error = unknown_act(name)
             self._records.write(self._entry("error", node, digest, self._codec.dump_error(error)))
             raise error
-        return await self._keep(node, digest, await settle(reconcile()), self._codec)
+        found = await find_out(name, reconcile)
+        return found if found is NOT_DONE else await self._keep(node, digest, found, self._codec)
 
     # ---- writing
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:
