@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from trivium.commander.lowlevel import place_of_caller
 
 
-class Branch:
+class Strand:
     """A part of an attempt that runs in one task or thread.
 
     Args:
@@ -24,12 +24,12 @@ class Branch:
 
     __slots__ = ("above", "number", "of", "place")
 
-    def __init__(self, of: Branches, place: tuple[int, int], above: Branch | None, number: int) -> None:
+    def __init__(self, of: Branches, place: tuple[int, int], above: Strand | None, number: int) -> None:
         self.of, self.place, self.above, self.number = of, place, above, number
 
-    def line(self) -> Iterator[Branch]:
+    def line(self) -> Iterator[Strand]:
         """Return it and those above."""
-        branch: Branch | None = self
+        branch: Strand | None = self
         while branch is not None:
             yield branch
             branch = branch.above
@@ -43,7 +43,7 @@ class Moment(NamedTuple):
         number: when.
     """
 
-    branch: Branch
+    branch: Strand
     number: int
 
     def is_in_line(self, other: Moment) -> bool:
@@ -63,13 +63,13 @@ class Branches:
         self._alive = WeakKeyDictionary[asyncio.Task[Any], int]()
         """When tasks were first seen at a moment."""
 
-    def here(self) -> Branch:
+    def here(self) -> Strand:
         """Return the branch that runs here; a task or thread that is not known is a new one."""
         place, found = place_of_caller(), _here.get()
         if found is not None and found.of is not self:
             found = None
         if found is None or found.place != place:
-            found = Branch(self, place, found, self._next())
+            found = Strand(self, place, found, self._next())
             _here.set(found)
         return found
 
@@ -104,7 +104,7 @@ class Branches:
         return self._count
 
 
-_here: ContextVar[Branch | None] = ContextVar("trivium_branch", default=None)
+_here: ContextVar[Strand | None] = ContextVar("trivium_branch", default=None)
 
 
 def _is_handled(error: object) -> bool:

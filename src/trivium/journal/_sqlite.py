@@ -337,7 +337,7 @@ class SQLiteRunStore:
         """Raise a RunAliveError where an attempt or a server is at work on a run."""
         row = database.execute("SELECT status, epoch, owner FROM run WHERE id = ?", (run_id,)).fetchone()
         if row is not None and (holder := self._holder(run_id, *row)) is not None:
-            raise at_work(run_id, where=f" in {holder.place}")
+            raise at_work(run_id, where=f" (it goes on in {holder.place})")
         served = database.execute(AT_WORK, (run_id,)).fetchone() if is_served else None
         if served is not None and has_server(self.path):
             raise at_work(run_id, *served)
