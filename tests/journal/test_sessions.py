@@ -107,6 +107,39 @@ def test_a_session_goes_on_in_another_process_also_with_an_agent_that_was_change
     journal.close()
 
 
+@pytest.mark.parametrize("is_below", [False, True])
+def test_a_run_that_is_resumed_takes_no_later_turn_away_in_this_process(place: Place, is_below: bool):
+    journal, model = place.journal(), Echo()
+    agent, asked = Agent(model, name="echo"), list[int]()
+
+    def turn(number: int) -> None:
+        text, run_id = f"Question {number}", f"turn-{number}"
+        model.fails = number == 0 and not asked
+        asked.append(number)
+        if is_below:
+            with journal.run(run_id):
+                agent(text, session_id="ada")
+        else:
+            agent(text, session_id="ada", run_id=run_id, journal=journal)
+
+    def said() -> str:
+        return "".join(str(each.content)[-1] for each in agent.memory.open("ada").messages)
+
+    with pytest.raises(ProviderConnectionError):
+        turn(0)
+    turn(1)
+    turn(0)  # it began with nothing, so its requests are as they were
+    assert said() == "011" + "00"
+    turn(2)
+    for number in (0, 1, 2, 1):  # all are done
+        turn(number)
+        assert said() == "011" + "00" + "22"
+    if not is_below:
+        journal.view("turn-0").restore(agent)
+        assert said() == "00"
+    journal.close()
+
+
 def test_what_has_no_end_or_no_session_cannot_be_restored(place: Place):
     journal, model = place.journal(), Echo()
     Agent(model, name="echo")("hi", run_id="no-session", journal=journal)

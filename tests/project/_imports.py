@@ -50,6 +50,8 @@ MAY_KNOW_THREADS: Mapping[str, frozenset[str]] = {
     "trivium/serving/_tasks.py": frozenset({"asyncio"}),
     # the loop of a worker's runs, which is not that of DBOS
     "trivium/workers/_tasks.py": frozenset({"asyncio"}),
+    # which tasks were there when something failed
+    "trivium/journal/_branches.py": frozenset({"asyncio"}),
     # the connections of a server, which the loop accepts
     "trivium/serving/_accepting.py": frozenset({"asyncio"}),
     # llama.cpp pushes tokens from one blocking call: a thread of the iterator's own turns push into pull

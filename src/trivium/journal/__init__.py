@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trivium.journal._outline import RunOutline
     from trivium.journal._queued_run import QueuedRun, QueueStatus, RunEntries, Schedule
     from trivium.journal._queues import QueueInfo, WaitingRun, WorkerInfo
+    from trivium.journal._reconciling import NOT_DONE
     from trivium.journal._run import DurableRun
     from trivium.journal._seals import Decided
     from trivium.journal._store import Entry, RunInfo
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from trivium.journal._views import RunView
 
 __all__ = [
+    "NOT_DONE",
     "Decided",
     "Divergence",
     "DurableRun",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "NOT_DONE": "_reconciling",
     "Decided": "_seals",
     "Divergence": "_forks",
     "PendingApproval": "_approvals",

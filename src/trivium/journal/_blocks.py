@@ -10,7 +10,8 @@ from typing import Any, Final, TypeVar, get_args
 from trivium.commander.lowlevel import CallNode, current, drive, driver_neutral, invoke, scope_of, sync_function
 from trivium.commander.lowlevel import step as node_of
 from trivium.exceptions import ConfigurationError
-from trivium.journal._effects import EffectKind, Reconcile
+from trivium.journal._effects import EffectKind
+from trivium.journal._reconciling import Reconcile
 from trivium.journal._run import DurableRun
 
 T = TypeVar("T")
@@ -66,12 +67,13 @@ async def step_async(
             "idempotent". A "transactional" one happens exactly once: what it writes by `this_call().transaction`, a
             connection to the journal's database, is committed together with its result. Of others only `reconcile`
             can tell what became of them.
-        reconcile: finds that out.
+        reconcile: finds that out: a function that returns the outcome, or `NOT_DONE`; then the act is done now.
         **kwargs: further arguments.
 
     Raises:
         ConfigurationError: there is no such effect.
-        ToolError: it was broken off in an earlier attempt, and it is not known whether it happened.
+        ToolError: it was broken off in an earlier attempt, and it is not known whether it happened; or `reconcile` has
+            failed, which is called again in the next attempt.
     """
     if effect is not None and effect not in _EFFECTS:
         raise ConfigurationError(f"the effect of a step is {', '.join(_EFFECTS)} or None, not {effect!r}")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 EffectKind: TypeAlias = Literal["read", "idempotent", "transactional", "once"]
 """The effect of an act on the world: none; the same for any number of times; one in the transaction of the journal; or
 one that must happen once."""
-
-Reconcile: TypeAlias = Callable[[], Any]
-"""Finds out whether an act has happened whose outcome is not known: returns the outcome, or raises LookupError."""
 
 Permit: TypeAlias = Callable[[bool], Awaitable[None]]
 """Asks whether an act may be performed, and raises an error if not; of one that is recorded (True) nobody is asked, and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from trivium.commander.lowlevel import current
 from trivium.journal._codec import Codec
@@ -66,6 +66,94 @@ class _Stored(NamedTuple):
         return messages is self.messages and codec is self.codec and self.changes.count == self.changed
 
 
+_Saved: TypeAlias = dict[str, list[Any]]
+"""What `state_dict` gives."""
+
+
+class _Rewound(NamedTuple):
+    """A module that remembers a session as it was when the run began, though the session had gone on."""
+
+    state: HasState
+    session_id: Hashable
+    before: _Saved
+    """What it remembered when this attempt began."""
+    begun: _Saved
+    """What the run began with."""
+
+
+class RunMemories:
+    """What modules remember in an attempt of a run: each is as it was when an earlier attempt first called it.
+
+    A session may have gone on since in this process. What others have added is given back when the attempt is over.
+
+    Args:
+        codec: the form of values.
+        store: has what is remembered.
+        chains: where that is put which is to be written.
+    """
+
+    def __init__(self, codec: Codec, store: Store, chains: list[list[Part]]) -> None:
+        self._codec, self._store, self._chains = codec, store, chains
+        self._entered: set[tuple[int, Hashable]] = set()
+        """The modules that were called in this attempt, with the session."""
+        self._rewound = list[_Rewound]()
+
+    def is_new(self, state: HasState, session_id: Hashable) -> bool:
+        """Return whether a module has not been called before in this attempt, in this session."""
+        places = {(id(module), session_id) for _, module in state.named_modules()}
+        is_new = (id(state), session_id) not in self._entered
+        self._entered |= places
+        return is_new
+
+    def saved(self, state: HasState, session_id: Hashable) -> dict[str, dict[str, str]]:
+        """Return what a module remembers of a session, by reference; it is written with the next record."""
+        chains = chains_of(state, session_id, self._codec)
+        self._chains += chains.values()
+        return {"state": {path: chain[-1].digest for path, chain in chains.items()}} if chains else {}
+
+    def rewind(self, state: HasState, session_id: Hashable, body: str) -> None:
+        """Have a module remember what a record says, until the attempt is over."""
+        before = restore(state, session_id, body, self._codec, self._store)
+        if any(before.values()):
+            self._rewound.append(_Rewound(state, session_id, before, {**state.state_dict(session_id)}))
+
+    def go_on(self) -> None:
+        """Give the sessions back what others have added to them since the run began."""
+        while self._rewound:
+            each = self._rewound.pop()
+            after = {**each.state.state_dict(each.session_id)}
+            both = {path: self._joined(each, path, saved) for path, saved in after.items()}
+            if any(both[path] is not after[path] for path in both):
+                _load(each.state, each.session_id, both)
+
+    def _joined(self, rewound: _Rewound, path: str, after: list[Any]) -> list[Any]:
+        """Return what was there with what the run has added, if it was not there: the turns of both, each whole."""
+        saved = rewound.before.get(path, [])
+        before, begun, now = (self._texts(each) for each in (saved, rewound.begun.get(path, []), after))
+        if before == now[: len(before)] or before == begun[: len(before)]:  # nothing was added
+            return after
+        own = _common(begun, now)
+        size = len(now) - own
+        is_there = any(before[at : at + size] == now[own:] for at in range(len(before) - size + 1))
+        return saved if is_there else [*saved, *after[own:]]
+
+    def _texts(self, saved: list[Any]) -> list[str]:
+        """Return entries as texts to compare. Their sources are left out: the last entry has those of erased ones."""
+        return [self._codec.dump(_without_sources(each)) for each in saved]
+
+
+def _without_sources(entry: object) -> object:
+    if not isinstance(entry, dict):
+        return entry
+    return {name: each for name, each in cast("dict[str, object]", entry).items() if name != "sources"}
+
+
+def _common(first: list[str], second: list[str]) -> int:
+    """Return how many entries two lists begin with that are the same."""
+    pairs = zip(first, second, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(first), len(second)))
+
+
 def chains_of(state: HasState, session_id: Hashable, codec: Codec) -> dict[str, list[Part]]:
     """Return what a module remembers of a session, by the path of each memory that is not empty."""
     if type(state).state_dict.__module__ != "trivium.module":  # it is of a module's own kind
@@ -80,8 +168,8 @@ def chains_of(state: HasState, session_id: Hashable, codec: Codec) -> dict[str, 
     return found
 
 
-def restore(state: HasState, session_id: Hashable, body: str, codec: Codec, store: Store) -> None:
-    """Have a module remember what a record says, and nothing else of the session.
+def restore(state: HasState, session_id: Hashable, body: str, codec: Codec, store: Store) -> _Saved:
+    """Have a module remember what a record says, and nothing else of the session; return what it remembered before.
 
     Args:
         state: the module.
@@ -90,12 +178,18 @@ def restore(state: HasState, session_id: Hashable, body: str, codec: Codec, stor
         codec: reads it.
         store: has it.
     """
-    kept = {path: list[Any]() for path in state.state_dict(session_id)}
+    before = {**state.state_dict(session_id)}
+    kept = {path: list[Any]() for path in before}
     for path, head in json.loads(body).get("state", {}).items():
         kept[path] = [codec.load(part.body) for part in store.parts(head)]
+    _load(state, session_id, kept)
+    return before
+
+
+def _load(state: HasState, session_id: Hashable, saved: _Saved) -> None:
     outside = current.set(None)  # it was remembered then: what this run has read is not in it
     try:
-        state.load_state_dict(kept, session_id)
+        state.load_state_dict(saved, session_id)
     finally:
         current.reset(outside)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from trivium.commander.lowlevel import is_blocking, place_of_caller
 from trivium.exceptions import RunAliveError, RunTakenOverError
 
 T = TypeVar("T")
+_FIRST_NAMESPACE: Final = "pid:[4026531836]"
+"""The namespace of processes that are in no container, on each Linux."""
 
 
 class Leases(Generic[T]):
@@ -52,7 +56,7 @@ class Owner(NamedTuple):
         store: the token of its store object.
         thread: the thread that it runs in.
         task: the task that it runs in; 0: it runs in none.
-        host: the name of its machine.
+        host: the name of its machine, and of its container by the namespace of its processes.
     """
 
     pid: int
@@ -71,10 +75,20 @@ class Owner(NamedTuple):
         except (IndexError, ValueError):
             return cls(0, "", "", 0, 0, "another machine")
 
-    @property
-    def is_alive(self) -> bool:
-        """True if its process, of this machine, has not ended."""
+    def is_alive(self, is_at_work: Callable[[], bool]) -> bool:
+        """Return whether its process has not ended.
+
+        Args:
+            is_at_work: finds that out of one on another machine, or in another container.
+        """
+        if self.host != _host():
+            return bool(self.start) and is_at_work()
         return bool(self.start) and _start_of(self.pid) == self.start
+
+    @property
+    def place(self) -> str:
+        """Its process and its machine."""
+        return f"the process {self.pid} of {self.host}"
 
     def error(self, run_id: str, caller: Caller) -> RunAliveError:
         """Return the error of a caller that meets this attempt at work on the run."""
@@ -83,11 +97,11 @@ class Owner(NamedTuple):
             caller.is_blocking or self.task in (0, own.task)
         )
         advice = "wait until it ends, or stop that process"
+        if own.host != self.host:
+            advice += "; where it is known to be gone, `journal.give_up(journal.info(…), why)`, and resume it"
         if is_here:
             advice = "and this call keeps it from going on: `await` the async form in a task of its own, or another id"
-        return RunAliveError(
-            f"the run {run_id!r} goes on in the process {self.pid} of {self.host}: {advice}", run_id, self.pid, is_here
-        )
+        return RunAliveError(f"the run {run_id!r} goes on in {self.place}: {advice}", run_id, self.pid, is_here)
 
 
 class Caller(NamedTuple):
@@ -111,8 +125,16 @@ class Caller(NamedTuple):
 
 def own_process(token: str, caller: Caller) -> str:
     """Return the owner of a run that a caller begins; `token` is that of the store object."""
-    parts = (os.getpid(), _start_of(os.getpid()), token, caller.thread, caller.task, platform.node())
+    parts = (os.getpid(), _start_of(os.getpid()), token, caller.thread, caller.task, _host())
     return ":".join(map(str, parts))
+
+
+def _host() -> str:
+    """Return the name of this machine, of which a container is another one: it sees other processes."""
+    space = _FIRST_NAMESPACE
+    with suppress(OSError):  # not Linux
+        space = os.readlink("/proc/self/ns/pid")
+    return platform.node() + ("" if space == _FIRST_NAMESPACE else f" ({space})")
 
 
 def _start_of(pid: int) -> str:

@@ -11,11 +11,12 @@ from trivium.commander.lowlevel import CallNode, driver_neutral
 from trivium.exceptions import NotRecordedError, RunInputError
 from trivium.journal._codec import Codec
 from trivium.journal._detail import entries_near
-from trivium.journal._effects import EffectKind, Permit, Reconcile
+from trivium.journal._effects import EffectKind, Permit
 from trivium.journal._fingerprints import Fingerprint
 from trivium.journal._journal import Journal
 from trivium.journal._outline import Head
 from trivium.journal._owners import Caller
+from trivium.journal._reconciling import Reconcile
 from trivium.journal._run import DurableRun
 from trivium.journal._store import Appending, Entry, RunInfo, RunStatus, Store, Writing
 
@@ -133,6 +134,10 @@ class _ReplayedRun(DurableRun):
             )
 
         return await super().perform(node, asked, refuse, "read", None, types, bases, None, permit)
+
+    def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
+        """Leave the run as it is: nothing is tried again, and the error is the one of the run."""
+        self._records.end(self._root, status, why)
 
 
 class ReplayJournal(Journal):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Generator, Hashable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
@@ -28,7 +28,6 @@ from trivium.commander.lowlevel import (
     note_sources,
     parent_of,
     run_in_worker,
-    settle,
     sources_of,
     wait,
 )
@@ -37,12 +36,13 @@ from trivium.journal._approvals import Decisions
 from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
 from trivium.journal._digests import Digests
-from trivium.journal._effects import MAY_REPEAT, EffectKind, Permit, Reconcile
+from trivium.journal._effects import MAY_REPEAT, REPEATABLE, EffectKind, Permit
 from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
 from trivium.journal._failures import Failures, mark_unknown, unknown_act
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
-from trivium.journal._memories import HasState, chains_of, restore
+from trivium.journal._memories import HasState, RunMemories
 from trivium.journal._owners import Caller
+from trivium.journal._reconciling import NOT_DONE, Reconcile, find_out
 from trivium.journal._records import Records
 from trivium.journal._seals import Decided
 from trivium.journal._stops import cancelled_after, ending_of, find_stop, stop_again, stopped_in
@@ -74,6 +74,7 @@ class DurableRun:
     ) -> None:
         self.id, self._root, self.journal = run_id, "", cast("object", None)
         self._records = Records(run_id, store)
+        self._memories = RunMemories(codec, store, self._records.chains)
         self._fingerprints = Fingerprints(run_id, store.parts, changes)
         self._store, self._codec = store, codec
         self._failures, self._digests = Failures(), digests or Digests()
@@ -90,8 +91,6 @@ class DurableRun:
         self._transactions = Transactions(run_id, store, self._records)
         self._begun: str | None = None
         """The JSON of what the run began with, in an attempt after the first."""
-        self._entered: set[tuple[int, Hashable]] = set()
-        """The modules that were called in this attempt, with the session."""
 
     def _read(self, entry: Entry) -> None:
         self._records.last = entry
@@ -103,6 +102,7 @@ class DurableRun:
             self._located.add(entry.node)
         self._claims.read(entry)
         self.decisions.read(entry)
+        self._failures.read(entry)
         if entry.kind == "outcome":
             self._fingerprints.add(notes_in(entry.body).agents)
 
@@ -128,12 +128,13 @@ class DurableRun:
             return await act()
         encoded = self._codec.encode(asked)
         digest = digest_of_messages(encoded)
-        is_new = state is not None and self._is_new(node, state)
+        is_new = state is not None and self._memories.is_new(state, node.session_id)
         if not self._records.epoch:
             await self.begin(node, digest)
             with self.until_end(node, state) as ending:
-                self._restore(node, state, self._begun)
-                if self._begun is None:
+                if self._begun is not None and state is not None:
+                    self._memories.rewind(state, node.session_id, self._begun)
+                elif self._begun is None:
                     self._records.write(self._entry("begin", node, "", self._body(node, encoded, state)))
                 result = await act()
                 ending.append(result)
@@ -142,8 +143,8 @@ class DurableRun:
         if record is None:
             body = self._body(node, encoded, state if is_new else None)
             self._records.waiting.append(self._entry("call", node, digest, body))
-        elif is_new:
-            self._restore(node, state, record.asked)
+        elif is_new and state is not None:
+            self._memories.rewind(state, node.session_id, record.asked)
         stop = self._stop_in(node, record)
         with self._stops_noted(node, digest, node.sources):
             try:
@@ -166,29 +167,17 @@ class DurableRun:
         """Return the recorded error, or stop, of a node; if it ends the run again, the next attempt tries again."""
         error = codec.load_error(body)
         stopped = stopped_in(node, error)
-        self._failures.note(node, stopped or error, self._entry("retry", node, "", NOT_STOPPED if stopped else ""))
+        again = self._entry("retry", node, "", NOT_STOPPED if stopped else "")
+        self._failures.note(node, stopped or error, again, is_recorded=True)
         return error
-
-    def _is_new(self, node: CallNode, state: HasState) -> bool:
-        """Return whether a module has not been called before in this attempt, in this session."""
-        places = {(id(module), node.session_id) for _, module in state.named_modules()}
-        is_new = (id(state), node.session_id) not in self._entered
-        self._entered |= places
-        return is_new
 
     def _body(self, node: CallNode, asked: object, state: HasState | None) -> str:
         body = {"asked": asked}
         if node.session_id != 0:
             body["session"] = self._codec.encode(node.session_id)
         if state is not None:
-            body |= self._saved(node, state)
+            body |= self._memories.saved(state, node.session_id)
         return json.dumps(body, ensure_ascii=False)
-
-    def _saved(self, node: CallNode, state: HasState) -> dict[str, dict[str, str]]:
-        """Return what a module remembers of a session, by reference; it is written with the next record."""
-        chains = chains_of(state, node.session_id, self._codec)
-        self._records.chains += chains.values()
-        return {"state": {path: chain[-1].digest for path, chain in chains.items()}} if chains else {}
 
     @driver_neutral
     async def begin(self, node: CallNode, digest: str = "") -> None:
@@ -239,23 +228,23 @@ class DurableRun:
                 tree = tree_of(self._root, 0.0, self._store.entries(self.id), self._codec)
                 report_unclaimed(node, self.id, tuple(each.path for each in tree.walk() if each.key in keys))
             if state is not None and node.session_id != 0:
-                body = {"result": [self._codec.encode(each) for each in results], **self._saved(node, state)}
+                remembered = self._memories.saved(state, node.session_id)
+                body = {"result": [self._codec.encode(each) for each in results], **remembered}
                 self._records.waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
         except BaseException as error:
             ended = "stopped" if not isinstance(error, Exception) else "failed"
             why = (self._stopped_in if ended == "stopped" else "") + ending_of(node, error)
             self._end("paused" if isinstance(error, RunPausedError) else ended, error, why)
             raise
-        self._end("done")
-
-    def _restore(self, node: CallNode, state: HasState | None, body: str | None) -> None:
-        """Have a module remember what it did when it was first called, or nothing."""
-        if state is not None and body is not None:
-            restore(state, node.session_id, body, self._codec, self._store)
+        else:
+            self._end("done")
+        finally:
+            self._memories.go_on()
 
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
         if error is not None and status != "paused" and not self._records.is_over(self._root):
+            self._failures.explain(error, self.id)
             self._records.waiting += self._failures.behind(error)
         self._records.end(self._root, status, why, error)
 
@@ -283,7 +272,7 @@ class DurableRun:
             asked: what is asked.
             act: performs it.
             effect: its effect on the world; None: unknown, which is treated as "once".
-            reconcile: finds out whether an act has happened that was broken off.
+            reconcile: finds out what became of an act that was broken off.
             types: classes of outcomes that come back as themselves, beside those that the journal knows.
             bases: classes all of whose subclasses do.
             made_of: returns what the agent is made of whose model is asked.
@@ -303,6 +292,8 @@ class DurableRun:
         codec = self._codec.also(types, bases)
         digest, encoded = self._digests.of(asked, codec), partial(codec.encode, asked)
         record = self._claims.claim(node, digest, encoded)
+        if effect != "read":
+            self._failures.act(node)
         outcome = None if record is None or self.decisions.flaw_of(node, record) else record.outcome
         if made_of is not None and (above := parent_of(node)) is not None:
             is_recorded = outcome is not None and outcome[0] == "outcome"
@@ -312,17 +303,16 @@ class DurableRun:
                 await permit(True)
             return self._recorded(node, outcome, codec)
         may_repeat = effect in MAY_REPEAT
-        await self._go_on(node, may_repeat=may_repeat or record is not None)
-        is_unknown = not may_repeat and record is not None and record.outcome is None
-        if permit is not None and not is_unknown:
+        await self._go_on(node, is_new=record is None and effect not in REPEATABLE)
+        broken_off = record if record is not None and record.outcome is None and not may_repeat else None
+        if permit is not None and broken_off is None:
             await self._ask(node, record, permit, may_repeat=may_repeat)
         with self._claims.running(node):
             if effect == "transactional":
                 act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
             elif not may_repeat:
-                if record is not None and is_unknown:
-                    record.outcome = "outcome", ""  # so that nobody misses what stands below it
-                    return await self._reconciled(node, digest, reconcile)
+                if broken_off and (found := await self._reconciled(node, broken_off, reconcile)) is not NOT_DONE:
+                    return found
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = node.sources  # these are noted again by the caller
             asks = None if self.decisions.has_asked(node, record) else encoded
@@ -334,15 +324,15 @@ class DurableRun:
                 return value
 
     @driver_neutral
-    async def _go_on(self, node: CallNode, *, may_repeat: bool) -> None:
+    async def _go_on(self, node: CallNode, *, is_new: bool) -> None:
         """Go on with an act that has no outcome: the run becomes longer than it was before."""
         for each in node.ancestor_chain if self._stops else ():
             if key_of(each) in self._stops:
                 stop_again(node, self._stops[key_of(each)])
         self._fingerprints.check()
-        if not may_repeat and self._fingerprints.changes != "accept":
+        if is_new and self._fingerprints.changes != "accept":
             await self._claims.refuse_repeat(node)
-        self._stopped_in = ""
+        self._stopped_in, self._failures.has_gone_on = "", True
 
     @driver_neutral
     async def _ask(self, node: CallNode, record: Record | None, permit: Permit, *, may_repeat: bool) -> None:
@@ -461,17 +451,23 @@ class DurableRun:
             raise error
         return codec.load(body)
 
-    async def _reconciled(self, node: CallNode, digest: str, reconcile: Reconcile | None) -> Any:
-        """Return the outcome of an act that was broken off, if it can be found out.
+    async def _reconciled(self, node: CallNode, record: Record, reconcile: Reconcile | None) -> Any:
+        """Return the outcome of an act that was broken off, or `NOT_DONE`, if it can be found out.
 
         Raises:
             ToolError: it cannot.
         """
+        name = node_name(node).removeprefix("tool:")
+        record.outcome = "outcome", ""  # so that nobody misses what stands below it
         if reconcile is None:
-            error = unknown_act(node_name(node).removeprefix("tool:"))
-            self._records.write(self._entry("error", node, digest, self._codec.dump_error(error)))
+            error = unknown_act(name)
+            self._records.write(self._entry("error", node, record.digest, self._codec.dump_error(error)))
             raise error
-        return await self._keep(node, digest, await settle(reconcile()), self._codec)
+        found = await find_out(name, reconcile)
+        if found is not NOT_DONE:
+            return await self._keep(node, record.digest, found, self._codec)
+        record.outcome = None
+        return found
 
     # ---- writing
     def _entry(self, kind: EntryKind, node: TaskNode, digest: str, body: str) -> Entry:

@@ -48,6 +48,7 @@ from trivium.journal._store import (
     taken_over,
     unknown_run,
 )
+from trivium.journal._work_locks import WorkLocks
 
 BUSY_SECONDS: Final = 30.0
 _TABLES: Final = """
@@ -96,7 +97,8 @@ DELETE FROM part WHERE digest NOT IN (
 class SQLiteRunStore:
     """A journal's SQLite file, for all processes of a machine at once; see `Store`.
 
-    The lease of a run is the process that has it: the file names its id and when it started.
+    The lease of a run is the process that has it: the file names its id and when it started. In another container its
+    lock tells that it is at work.
 
     Args:
         path: the file; it is created if it does not exist.
@@ -112,8 +114,9 @@ class SQLiteRunStore:
         self.path, self.seal = Path(path).expanduser().absolute(), seal or Seal()  # the process may change its folder
         self._connections = SQLiteConnections(self.path, BUSY_SECONDS, _prepare, reads_at_least=True)
         self.commits = GroupCommit[NewRecords]()
-        self._leases, self._token = Leases[bool](), uuid4().hex
-        self._acts = ActNotes(self.path.resolve())  # beside the log of SQLite, whatever links there are
+        self._leases, self._token = Leases[str](), uuid4().hex
+        real = self.path.resolve()  # beside the log of SQLite, whatever links there are
+        self._acts, self._locks = ActNotes(real), WorkLocks(real)
         self._is_left = False
         """Whether what was deleted may still be in SQLite's log, as somebody read the file."""
 
@@ -147,6 +150,8 @@ class SQLiteRunStore:
             else:
                 check_input(run_id, (root, digest), row[:2])
                 holder, epoch = self._holder(run_id, *row[2:5]), row[3] + 1
+            if holder is None:  # before others can see who has it
+                self._locks.take(_attempt(run_id, epoch, owner))
             if row is not None and holder is None:
                 database.execute(
                     "UPDATE run SET status = 'running', epoch = ?, owner = ?, ended = NULL, why = '' WHERE id = ?",
@@ -154,13 +159,13 @@ class SQLiteRunStore:
                 )
         if holder is not None:
             raise holder.error(run_id, caller)
-        self._leases.add(run_id, epoch, True)
+        self._leases.add(run_id, epoch, owner)
         return epoch, entries
 
     def _holder(self, run_id: str, status: str, epoch: int, owner: str) -> Owner | None:
         """Return the attempt that is at work on a run."""
         found = Owner.parse(owner)
-        if status != "running" or not found.is_alive:
+        if status != "running" or not found.is_alive(partial(self._locks.is_held, _attempt(run_id, epoch, owner))):
             return None
         has_ended = found.pid == os.getpid() and found.store == self._token and not self._leases.find(run_id, epoch)
         return None if has_ended else found  # it may have ended without being able to write so
@@ -206,7 +211,6 @@ class SQLiteRunStore:
 
     def transact(self, run_id: str, epoch: int, act: Callable[[sqlite3.Connection], Writing]) -> None:
         """Call a function within a transaction; see `Store.transact`."""
-        self._leases.find(run_id, epoch)
         try:
             with self._writing(run_id, is_durable=True) as database:
                 self._update(database, run_id, epoch, "epoch = epoch")
@@ -224,7 +228,6 @@ class SQLiteRunStore:
 
     def _append(self, database: sqlite3.Connection, appending: Appending) -> None:
         run_id, epoch, written, _ = appending
-        self._leases.find(run_id, epoch)
         self._update(database, run_id, epoch, "head = ?", written.entries[-1].link)
         rows = [(run_id, each.seq, epoch, *each[1:]) for each in written.entries]
         try:
@@ -238,14 +241,14 @@ class SQLiteRunStore:
 
     def end(self, run_id: str, epoch: int, status: RunStatus, why: str = "") -> None:
         """Note that a run has ended; see `Store.end`."""
-        self._leases.find(run_id, epoch)
         with self._writing(run_id) as database:
             self._update(database, run_id, epoch, "status = ?, ended = ?, why = ?", status, time.time(), why)
         self.sweep()
 
     def leave(self, run_id: str, epoch: int) -> None:
         """Give the lease of a run back."""
-        self._leases.remove(run_id, epoch)
+        if (owner := self._leases.remove(run_id, epoch)) is not None:
+            self._locks.leave(_attempt(run_id, epoch, owner))
 
     def runs(self, run_id: str | None = None) -> list[RunInfo]:
         """Return the runs, the latest first; or the one of an id; see `Store.runs`."""
@@ -333,8 +336,8 @@ class SQLiteRunStore:
     def _check_over(self, database: sqlite3.Connection, run_id: str, is_served: bool) -> None:
         """Raise a RunAliveError where an attempt or a server is at work on a run."""
         row = database.execute("SELECT status, epoch, owner FROM run WHERE id = ?", (run_id,)).fetchone()
-        if row is not None and self._holder(run_id, *row) is not None:
-            raise at_work(run_id)
+        if row is not None and (holder := self._holder(run_id, *row)) is not None:
+            raise at_work(run_id, where=f" (it goes on in {holder.place})")
         served = database.execute(AT_WORK, (run_id,)).fetchone() if is_served else None
         if served is not None and has_server(self.path):
             raise at_work(run_id, *served)
@@ -344,9 +347,10 @@ class SQLiteRunStore:
         return checked_entries(found, head, run_id, self.seal.key_of(run_id), after)
 
     def _update(self, database: sqlite3.Connection, run_id: str, epoch: int, changes: str, *values: object) -> None:
-        """Change a run, if it still has this epoch."""
-        query = f"UPDATE run SET {changes} WHERE id = ? AND epoch = ?"  # noqa: S608 - the changes are our own text
-        done = database.execute(query, (*values, run_id, epoch))
+        """Change a run, if it still has this epoch; and this owner, where an attempt of this process changes it."""
+        owner = self._leases.find(run_id, epoch)
+        query = f"UPDATE run SET {changes} WHERE id = ? AND epoch = ? AND owner = coalesce(?, owner)"  # noqa: S608 - our own text
+        done = database.execute(query, (*values, run_id, epoch, owner))
         if done.rowcount != 1:
             raise taken_over(run_id)
 
@@ -365,6 +369,11 @@ class SQLiteRunStore:
             database.execute("COMMIT")
             if is_durable:
                 database.execute("PRAGMA synchronous = NORMAL")
+
+
+def _attempt(run_id: str, epoch: int, owner: str) -> str:
+    """Return the name of an attempt: if a run is deleted and begun anew, the new one has another owner."""
+    return f"{epoch}:{owner}:{run_id}"
 
 
 def _no_end(action: int, *_: object) -> int:

@@ -421,10 +421,10 @@ def unknown_run(place: str, run_id: str) -> UnknownRunError:
     return UnknownRunError(f"the journal {place} has no run {run_id!r}: `trivium runs` lists those that it has", run_id)
 
 
-def at_work(run_id: str, state: str = "running") -> RunAliveError:
+def at_work(run_id: str, state: str = "running", where: str = "") -> RunAliveError:
     """Return the error of a run that cannot be deleted yet; its state may be that at a server, "queued"."""
     does = "waits for its turn at a server: cancel it first" if state == "queued" else "is at work: cancel it"
-    return RunAliveError(f"the run {run_id!r} {does}, or wait for its end, then delete it", run_id)
+    return RunAliveError(f"the run {run_id!r} {does}, or wait for its end, then delete it{where}", run_id)
 
 
 def taken_over(run_id: str) -> RunTakenOverError:
