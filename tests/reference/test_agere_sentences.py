@@ -115,7 +115,7 @@ def test_jobs_in_their_order():
     assert job.result.__handler__
 
 
-@B2("2.5", differs="a task that returns a value (it is the job's `result`)")
+@B2("2.5", differs="| a task returns a value | it is the job's `result` |")
 def test_a_task_may_return_a_value():
     job, own = Do(lambda me: 3), Do(lambda me: setattr(me, "result", "own"))
     run(job)
@@ -123,7 +123,7 @@ def test_a_task_may_return_a_value():
     assert (job.result, own.result) == (3, "own")
 
 
-@B2("2.7 2.8", differs="a job run or put again after its end (runs again)")
+@B2("2.7 2.8", differs="| a job is run or put again after its end | runs again |")
 def test_a_job_may_run_again():
     ran: list[int] = []
     job = Do(lambda me: ran.append(1))

@@ -18,6 +18,7 @@ from trivium.actions._strict import JSONSchema
 from trivium.actions._texts import as_text
 from trivium.actions._tool import Arguments, Tool, mark_of, read_sections, set_options, spec_of
 from trivium.commander import driver_neutral, sync_method
+from trivium.events import MAX_NESTING, is_deeper
 from trivium.exceptions import (
     ConfigurationError,
     MissingEntryError,
@@ -25,7 +26,6 @@ from trivium.exceptions import (
     ToolDefinitionError,
     ToolkitError,
 )
-from trivium.parsing.lowlevel import MAX_NESTING, is_deeper
 from trivium.schema import ActionReturn, ActionStatusCode
 from trivium.schema.lowlevel import checked, create_object, is_mapping, unfence
 

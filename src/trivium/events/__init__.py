@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from trivium.events._event import Display, Event, Listener, escape_controls, exception_line, on_one_line, to_json_value
 from trivium.events._json import JSONObject, JSONValue, in_order, to_sorted_json
+from trivium.events._nesting import MAX_NESTING, is_deeper
 from trivium.events._registry import HOMES, event_class, event_kinds
 from trivium.events._signals import is_of_signal_handler
 from trivium.lazy import lazy_names
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from trivium.tasks import ResponseEvent
 
 __all__ = [
+    "MAX_NESTING",
     "ApprovalEvent",
     "CacheEvent",
     "DeltaEvent",
@@ -85,6 +87,7 @@ __all__ = [
     "event_kinds",
     "exception_line",
     "in_order",
+    "is_deeper",
     "is_of_signal_handler",
     "on_one_line",
     "to_json_value",

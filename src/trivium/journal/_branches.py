@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -119,3 +119,9 @@ def _is_handled(error: object) -> bool:
         if isinstance(each, BaseExceptionGroup):
             todo += cast("BaseExceptionGroup[BaseException]", each).exceptions
     return id(error) in handled
+
+
+def is_alone(waiting: Collection[int | None]) -> bool:
+    """Return whether an asyncio task runs here, and no other one but for those with these ids, which wait for it."""
+    task, others = place_of_caller()[1], {*waiting}
+    return bool(task) and all(each.done() or id(each) in (task, *others) for each in asyncio.all_tasks())

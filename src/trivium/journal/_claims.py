@@ -22,13 +22,13 @@ from trivium.commander.lowlevel import (
     wait,
 )
 from trivium.exceptions import DivergedError
+from trivium.journal._branches import is_alone
 from trivium.journal._codec import notes_in
 from trivium.journal._fingerprints import changed_lines
 from trivium.journal._store import Entry, EntryKind, check_text
 
-_MAIN_LINE: Final = (0.0, 0.05, 0.2, 0.75)
-_BRANCH: Final = (*_MAIN_LINE, 1.0, 2.0)
-"""Seconds in which others may claim what was done before; then a new act counts as the same under another name."""
+_PAUSES: Final = (0.0, 0.05, 0.2, 0.5)
+"""Seconds in which others may claim what was done before."""
 
 NOT_STOPPED: Final = '"not stopped"'
 """The body of the record that a stop, the one before it, does not count: what an effect had come to until then does."""
@@ -72,6 +72,7 @@ class Claims:
     def __init__(self, run_id: str, on_start: Callable[[TaskNode], object]) -> None:
         self.started: dict[str, int] = {}
         self._root_place = (0, 0)
+        self._held_up = set[int]()  # the asyncio tasks that wait in `refuse_repeat`
         self._on_start = on_start
         self._run_id, self._lock = run_id, RLock()
         self._by_key: dict[str, Record] = {}
@@ -180,38 +181,43 @@ class Claims:
 
     @driver_neutral
     async def refuse_repeat(self, node: TaskNode) -> None:
-        """Refuse a new act that must happen once, where the program has passed by acts that an earlier attempt did.
+        """Refuse a new act that must happen once, where an act of its name, done by an earlier attempt, was passed by.
 
-        It may be one of them by another name, or in a call of another name: a program that was changed, or that does
-        not do the same in each attempt. Branches start in any order, so the others may claim what is theirs meanwhile;
-        in a branch only acts of the same name count, for another branch may come late to its own.
+        It is probably the same, with another question or in a call of another name: the program was changed, or does
+        not do the same in each attempt. But branches start in any order, so the others may claim theirs meanwhile; a
+        branch beside which others run goes on after that, for these may still come.
 
         Raises:
             DivergedError: some are still not claimed.
         """
-        is_branch = place_of_caller() != self._root_place
-        name, missed = node_name(node) if is_branch else "", list[Record]()
-        for pause in _BRANCH if is_branch else _MAIN_LINE:
-            missed = [each for each in list(self._acts.values()) if self._is_missed(each, name)]
-            if not missed:
+        if not self._acts:  # most runs
+            return
+        name, place = node_name(node), place_of_caller()
+        self._held_up.add(place[1])
+        try:
+            for pause in _PAUSES:
+                await wait(pause)
+                if not any(self._is_missed(each, name) for each in list(self._acts.values())):
+                    return
+            above = {self.started.get(key_of(each)) for each in node.ancestor_chain}
+            if place != self._root_place and not is_alone({*above, *self._held_up}):
                 return
-            await wait(pause)
+        finally:
+            self._held_up.discard(place[1])
         path = node.path if isinstance(node, CallNode) else node_name(node)
-        done = ", ".join(sorted({each.name.removeprefix("tool:") for each in missed}))
         raise DivergedError(
-            f"{path} would be done now, but the run {self._run_id!r} has done {done}, for which this attempt has not "
-            "asked: it may be the same. Nothing was done. Have the program do what it did, under the same names and in "
-            "the same order; or give the new program a new run id; or, if this is something else, resume the run with "
-            "journal.accepting_changes().",
+            f"{path} would be done now, but the run {self._run_id!r} has done {name.removeprefix('tool:')} for which "
+            "this attempt has not asked: it may be the same. Nothing was done. Have the program do what it did, with "
+            "the same questions in calls of the same names; or give the new program a new run id; or, if this is "
+            "something else, resume the run with journal.accepting_changes().",
             self._run_id,
             path,
         )
 
     def _is_missed(self, record: Record, name: str) -> bool:
-        """Return whether an act may have happened, has this name ("": any), and stands below no result."""
-        is_act = record.name != "approval" and name in ("", record.name)
+        """Return whether an act has this name, may have happened, and stands below no result."""
         has_happened = record.outcome is None or record.outcome[0] == "outcome"
-        return is_act and has_happened and not any(map(Record.has_result, self._above(record.key)))
+        return record.name == name and has_happened and not any(map(Record.has_result, self._above(record.key)))
 
     def _find(self, node: TaskNode, digest: str, asked: Callable[[], object]) -> Record | None:
         own = self._by_key.get(key_of(node))

@@ -303,10 +303,10 @@ class DurableRun:
                 await permit(True)
             return self._recorded(node, outcome, codec)
         may_repeat = effect in MAY_REPEAT
-        await self._go_on(node, is_new=record is None and effect not in REPEATABLE)
         broken_off = record if record is not None and record.outcome is None and not may_repeat else None
         if permit is not None and broken_off is None:
             await self._ask(node, record, permit, may_repeat=may_repeat)
+        await self._go_on(node, is_new=record is None and effect not in REPEATABLE)
         with self._claims.running(node):
             if effect == "transactional":
                 act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))

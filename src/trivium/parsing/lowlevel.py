@@ -12,7 +12,6 @@ from trivium.lazy import lazy_names
 if TYPE_CHECKING:
     from trivium.parsing._chunk import check_documents, splice
     from trivium.parsing._limits import MAX_BYTES
-    from trivium.parsing._nesting import MAX_NESTING, is_deeper
     from trivium.parsing._statements import MAIL_HEADER, statements
     from trivium.parsing._typed_values import PrimitiveType, from_string, is_callable, is_instance_of, to_string
     from trivium.parsing._words import StemTable, stems
@@ -33,7 +32,6 @@ __all__ = [
     "CURRENCY_CODES",
     "MAIL_HEADER",
     "MAX_BYTES",
-    "MAX_NESTING",
     "Original",
     "Parsed",
     "PrimitiveType",
@@ -47,7 +45,6 @@ __all__ = [
     "escape_unprintable",
     "from_string",
     "is_callable",
-    "is_deeper",
     "is_instance_of",
     "opening_error",
     "page_pictures",
@@ -70,7 +67,6 @@ _HOMES = {
     "CURRENCY_CODES": "formats._currency_codes",
     "MAIL_HEADER": "_statements",
     "MAX_BYTES": "_limits",
-    "MAX_NESTING": "_nesting",
     "Original": "formats._formats",
     "Parsed": "formats._formats",
     "PrimitiveType": "_typed_values",
@@ -84,7 +80,6 @@ _HOMES = {
     "escape_unprintable": "formats._formats",
     "from_string": "_typed_values",
     "is_callable": "_typed_values",
-    "is_deeper": "_nesting",
     "is_instance_of": "_typed_values",
     "opening_error": "formats._reading",
     "page_pictures": "formats._pictures",

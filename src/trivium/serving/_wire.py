@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, cast
 
 from trivium.commander import TaskNode
 from trivium.commander.lowlevel import emit
-from trivium.events import JSONObject, event_class
+from trivium.events import JSONObject, event_class, is_deeper
 from trivium.exceptions import (
     AgentChangedError,
     DeadlineExceededError,
@@ -26,7 +26,6 @@ from trivium.exceptions import (
     RunKilledError,
     UnknownNodeError,
 )
-from trivium.parsing.lowlevel import is_deeper
 from trivium.policies import Source, Sources, as_sources
 from trivium.schema import Entity, Message, Usage
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote
 
+from trivium.events import is_deeper
 from trivium.exceptions import ConfigurationError
 from trivium.http import HTTPRequest
 from trivium.llms.http import HIDDEN, redact_url, secrets_of
-from trivium.parsing.lowlevel import is_deeper
 
 MIN_SECRET: Final = 8
 """Shorter texts are placeholders such as "EMPTY", not secrets; hiding them everywhere would damage the recording."""

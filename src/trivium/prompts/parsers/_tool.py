@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias, cast
 
+from trivium.events import is_deeper
 from trivium.exceptions import ConfigurationError, MissingEntryError, UnknownToolError
-from trivium.parsing.lowlevel import is_deeper
 from trivium.prompts.parsers._text import StrParser, write_json
 from trivium.schema import ToolStatusCode
 from trivium.schema.lowlevel import checked, create_object, load_class_from_string
