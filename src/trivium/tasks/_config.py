@@ -73,7 +73,7 @@ class TaskConfig(ConfigModel):
         inf_loop_action: "raise" an InfiniteLoopError, or end with the "status" INF_LOOP and no result.
         restart_as_subtask: forget the conversation each time a parent calls the task. Also `restart_subtask_run`.
         logs_dir: the folder of the logs; None: no logs.
-        enable_loggers: write `.log` and `.tsv` there.
+        enable_loggers: write logs there at all.
         enable_html_logging: write `.html` there.
         addressing_prefix: a sign before the name of an addressee, such as "@"; "": no sign. It has no spaces, and does
             not end in a letter, which could be the name's.
