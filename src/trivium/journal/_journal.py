@@ -143,7 +143,7 @@ class Journal:
 
         Without it, `AgentChangedError` says what was changed: the instruction, the tools, the model or the output. What
         was answered before stays as it was, and the new agent is asked for the rest. The run notes it: further attempts
-        need not accept it again. New acts are done too that may be earlier ones, as of a renamed agent (`DivergedError`).
+        need not accept it again. New acts that may be earlier ones are done too (`DivergedError`).
         """
         return self._with("accept")
 
