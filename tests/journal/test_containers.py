@@ -15,7 +15,7 @@ import pytest
 
 from trivium.exceptions import RunAliveError, RunTakenOverError
 from trivium.journal import Journal, _owners, step
-from trivium.journal._owners import Caller
+from trivium.journal._owners import Caller, Owner, own_process
 from trivium.journal._sqlite import SQLiteRunStore
 
 TAKEN_OVER = 7
@@ -111,3 +111,13 @@ def test_an_attempt_whose_run_was_deleted_writes_nothing_into_the_new_one_of_its
             assert container.go_on() == TAKEN_OVER
         assert [each.name for each in journal.entries("a")] == ["mine"] * 2
         assert (journal.info("a").epoch, journal.info("a").status) == (1, "done")
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_process_of_an_older_version_in_the_same_container_is_known_by_its_id(
+    monkeypatch: pytest.MonkeyPatch, is_running: bool
+):
+    monkeypatch.setattr(_owners, "_host", platform.node)
+    older = Owner.parse(own_process("store", Caller.here()))
+    monkeypatch.setattr(_owners, "_host", lambda: f"{platform.node()} (pid:[1])")
+    assert older._replace(start=older.start if is_running else "1").is_alive(lambda: False) is is_running
