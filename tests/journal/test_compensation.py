@@ -221,6 +221,30 @@ def test_an_effect_that_fails_in_a_handler_is_tried_again_and_not_what_was_caugh
     assert trip.did == ["charge", "hotel"]
 
 
+def test_what_a_failure_costs_does_not_grow_with_the_tasks(journal: Journal, monkeypatch: pytest.MonkeyPatch):
+    seen = list[int]()
+    all_tasks = asyncio.all_tasks
+
+    def counted() -> set[asyncio.Task[Any]]:
+        tasks = all_tasks()
+        seen.append(len(tasks))
+        return tasks
+
+    async def book(trip: Trip) -> str:
+        waiting = [asyncio.create_task(asyncio.sleep(60)) for _ in range(2000)]
+        monkeypatch.setattr(asyncio, "all_tasks", counted)
+        for _ in range(40):
+            with pytest.raises(ZeroDivisionError):
+                await step_async("divide", divmod, 1, 0, effect="idempotent")
+        monkeypatch.undo()
+        for each in waiting:
+            each.cancel()
+        return "done"
+
+    assert Trip(journal, book).attempt() == "done"
+    assert 2000 <= sum(seen) <= 40 * 300 + 2000
+
+
 # ---- effects that fail with the same error object
 @pytest.mark.parametrize("is_at_once", [False, True])
 def test_of_effects_with_the_same_error_object_only_the_one_that_has_ended_the_run_is_tried_again(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import signal
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import Context
@@ -15,8 +17,9 @@ import pytest
 
 from trivium.exceptions import RunAliveError, RunTakenOverError
 from trivium.journal import Journal, _owners, step
-from trivium.journal._owners import Caller
+from trivium.journal._owners import Caller, Owner, own_process
 from trivium.journal._sqlite import SQLiteRunStore
+from trivium.journal._work_locks import WorkLocks
 
 TAKEN_OVER = 7
 
@@ -111,3 +114,70 @@ def test_an_attempt_whose_run_was_deleted_writes_nothing_into_the_new_one_of_its
             assert container.go_on() == TAKEN_OVER
         assert [each.name for each in journal.entries("a")] == ["mine"] * 2
         assert (journal.info("a").epoch, journal.info("a").status) == (1, "done")
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_process_of_an_older_version_in_the_same_container_is_known_by_its_id(
+    monkeypatch: pytest.MonkeyPatch, is_running: bool
+):
+    monkeypatch.setattr(_owners, "_host", platform.node)
+    older = Owner.parse(own_process("store", Caller.here()))
+    monkeypatch.setattr(_owners, "_host", lambda: f"{platform.node()} (pid:[1])")
+    assert older._replace(start=older.start if is_running else "1").is_alive(lambda: False) is is_running
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="its locks end when any of the process closes the file")
+def test_a_lock_outlives_a_copy_of_its_file_which_has_the_mode_of_the_journal(tmp_path: Path):
+    path = tmp_path / "runs.db"
+    path.touch()
+    path.chmod(0o664)
+    locks = WorkLocks(path)
+    locks.take("one")
+    assert Path(f"{path}-work").read_bytes() == b""  # a backup, which closes it
+    assert Path(f"{path}-work").stat().st_mode & 0o777 == 0o664
+    assert [_is_held_elsewhere(path, each) for each in ("one", "two")] == [True, False]
+    locks.take("two")
+    locks.leave("one")
+    assert [_is_held_elsewhere(path, each) for each in ("one", "two")] == [False, True]
+    locks.leave("two")
+    assert not _is_held_elsewhere(path, "two")
+
+
+def test_a_lock_ends_with_its_process_and_not_with_a_child_of_that(tmp_path: Path):
+    path = tmp_path / "runs.db"
+    path.touch()
+    ending, end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        WorkLocks(path).take("one")
+        os.close(end)
+        if os.fork() == 0:
+            os.read(ending, 1)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert Path(f"{path}-work").exists()
+    assert not _is_held_elsewhere(path, "one")
+    os.close(end)
+    os.close(ending)
+
+
+def _is_held_elsewhere(path: Path, attempt: str) -> bool:
+    """Return whether another process finds that the lock of an attempt is held."""
+    child = os.fork()
+    if child == 0:
+        os._exit(WorkLocks(path).is_held(attempt))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_a_lock_that_cannot_be_taken_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    path = tmp_path / "runs.db"
+    path.touch()
+    Path(f"{path}-work").mkdir()
+    locks = WorkLocks(path)
+    with caplog.at_level(logging.WARNING, "trivium.journal"):
+        locks.take("one")
+        locks.take("two")
+        locks.leave("one")
+    (told,) = caplog.messages
+    assert "runs.db-work cannot be locked" in told
+    assert "take them over" in told

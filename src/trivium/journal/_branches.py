@@ -6,10 +6,13 @@ import asyncio
 import sys
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from trivium.commander.lowlevel import place_of_caller
+
+_LOOKED_AT: Final = 250
+"""The tasks that are looked at for one failure, on average."""
 
 
 class Strand:
@@ -62,6 +65,7 @@ class Branches:
         self._count = 0
         self._alive = WeakKeyDictionary[asyncio.Task[Any], int]()
         """When tasks were first seen at a moment."""
+        self._to_look_at = 0
 
     def here(self) -> Strand:
         """Return the branch that runs here; a task or thread that is not known is a new one."""
@@ -76,9 +80,21 @@ class Branches:
     def moment(self) -> Moment:
         """Return this moment, at which something has failed."""
         branch, number = self.here(), self._next()
-        for task in asyncio.all_tasks() if place_of_caller()[1] else ():
-            self._alive.setdefault(task, number)
+        if branch.place[1]:
+            self._look_at_tasks(number)
         return Moment(branch, number)
+
+    def _look_at_tasks(self, number: int) -> None:
+        """Note the tasks that are there at a moment, unless there are many, and they were noted not long before.
+
+        Otherwise a thousand tasks that fail would be looked at a thousand times each. Of one that is not noted it
+        cannot be told that it was there, if it has not come here before.
+        """
+        self._to_look_at -= _LOOKED_AT
+        if self._to_look_at <= 0:
+            for task in asyncio.all_tasks():
+                self._alive.setdefault(task, number)
+            self._to_look_at = len(self._alive)  # with those that are done, and not forgotten: `all_tasks` has them too
 
     def is_beside(self, moment: Moment, error: object) -> bool:
         """Return whether what runs here cannot be what the program does about an error, as it is of another branch.

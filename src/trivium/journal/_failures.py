@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, cast
@@ -57,6 +58,9 @@ class Failures:
         self.has_gone_on = False
         self._branches = Branches()
         self._noted: list[_Failure] = []
+        self._errors = defaultdict[int, list[_Failure]](list)
+        """Those with an error, by its id: each failure asks for the ones that have led to it."""
+        self._stops: list[_Failure] = []
         self._last: list[_Failure] = []
         """Those after which nothing was done."""
         self._recorded: dict[str, float] = {}
@@ -79,6 +83,7 @@ class Failures:
             since = self._recorded.get(key_of(node)) if is_recorded else None
             noted = _Failure(node, failure, retry, self._branches.moment(), since)
             self._noted.append(noted)
+            (self._stops if isinstance(failure, TaskNode) else self._errors[id(failure)]).append(noted)
             self._last.append(noted)
 
     def go_on(self, node: TaskNode) -> None:
@@ -132,8 +137,11 @@ class Failures:
 
     def _led_to(self, error: BaseException) -> list[_Failure]:
         """Return the failures that have led to an error, in their order."""
-        causes = _causes(error, {id(each.error) for each in self._noted})
-        return [each for each in self._noted if id(each.error) in causes]
+        stops = {id(each.error) for each in self._stops}
+        causes = _causes(error, lambda known: known in self._errors or known in stops)
+        led = [each for known in causes for each in self._errors.get(known, ())]
+        led += [each for each in self._stops if id(each.error) in causes]
+        return sorted(led, key=lambda each: each.moment.number)
 
     def _tried_again(self, led: list[_Failure]) -> list[_Failure]:
         """Return those after which nothing was done; of effects with the same error object the one that ended it."""
@@ -160,12 +168,12 @@ def _last_of(same: list[_Failure]) -> list[_Failure]:
     return kept
 
 
-def _causes(error: BaseException, noted: set[int]) -> set[int]:
+def _causes(error: BaseException, is_noted: Callable[[int], bool]) -> set[int]:
     """Return the ids of an error, of its causes and the members of groups, and of what it translates.
 
     Args:
         error: the error.
-        noted: the ids of errors of effects, which translate none.
+        is_noted: tells by its id whether an error is one of an effect, which translates none.
     """
     causes, todo = set[int](), [error]
     while todo:
@@ -173,7 +181,7 @@ def _causes(error: BaseException, noted: set[int]) -> set[int]:
         if id(cause) in causes:
             continue
         causes.add(id(cause))
-        translates = cause.__cause__ is None and id(cause) not in noted and _translates(cause)
+        translates = cause.__cause__ is None and not is_noted(id(cause)) and _translates(cause)
         above = cause.__context__ if translates else cause.__cause__
         todo += () if above is None else (above,)
         if isinstance(cause, BaseExceptionGroup):

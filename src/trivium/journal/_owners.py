@@ -81,9 +81,12 @@ class Owner(NamedTuple):
         Args:
             is_at_work: finds that out of one on another machine, or in another container.
         """
-        if self.host != _host():
-            return bool(self.start) and is_at_work()
-        return bool(self.start) and _start_of(self.pid) == self.start
+        if not self.start:
+            return False
+        may_be_here = self.host in (_host(), platform.node())  # older records name no container, and have no lock
+        if may_be_here and _start_of(self.pid) == self.start:
+            return True
+        return self.host != _host() and is_at_work()
 
     @property
     def place(self) -> str:
