@@ -181,3 +181,12 @@ def test_a_lock_that_cannot_be_taken_is_told_once(tmp_path: Path, caplog: pytest
     (told,) = caplog.messages
     assert "runs.db-work cannot be locked" in told
     assert "take them over" in told
+
+
+def test_the_file_of_the_locks_goes_with_the_last_one(tmp_path: Path):
+    journal, other, file = Journal(tmp_path / "runs.db"), Journal(tmp_path / "runs.db"), tmp_path / "runs.db-work"
+    with journal.run("a"):
+        other.close()
+        assert file.exists()
+    journal.close()
+    assert not file.exists()

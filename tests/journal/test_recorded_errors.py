@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -161,18 +163,84 @@ def test_an_error_is_of_the_class_with_its_module_and_name_or_of_none():
     assert repr(codec.load_error(old.replace("KeyError", "MissingPage"))) == "MissingPage('x')"
 
 
-def test_an_error_that_cannot_be_made_with_its_text_is_the_text():
-    class Odd(Exception):
-        def __init__(self, why: str) -> None:
-            super().__init__()
-            self._why = why
+class Declined(Exception):
+    """One whose text is made of what is not recorded."""
 
-        def __str__(self) -> str:
-            return self._why
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self._code = code
 
-    codec = Codec(Odd)
-    found = codec.load_error(codec.dump_error(Odd("the reason")))
-    assert (type(found), str(found)) == (RecordedError, "the reason")
+    def __str__(self) -> str:
+        return f"declined with {self._code}"
+
+
+class Taken(OSError):
+    __slots__ = ("room",)
+
+    def __init__(self, room: object) -> None:
+        super().__init__(16, "taken")
+        self.room = room
+
+    def __str__(self) -> str:
+        return f"{self.room} is taken"
+
+
+class AllTaken(ExceptionGroup[Exception]):
+    def __str__(self) -> str:
+        return f"{vars(self)['_count']} are taken"
+
+
+def all_taken() -> Exception:
+    error = AllTaken("all", [Taken("A1"), Declined(7)])
+    vars(error)["_count"] = 2
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Declined(7),
+        Taken("A1"),
+        all_taken(),
+        raised_by("\udc80".encode),
+        KeyError(Path("x")),
+        subprocess.SubprocessError(),
+    ],
+)
+def test_an_error_of_a_known_class_is_caught_by_it_and_says_what_it_said(error: Exception):
+    codec, kind = Codec(Declined, Taken, AllTaken, subprocess.SubprocessError), type(error)
+    told_first = json.loads(codec.dump_error(error))
+    found = codec.load_error(json.dumps({**told_first, "args": ["x"]} if kind is KeyError else told_first))
+    for each in (found, copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert isinstance(each, kind)
+        assert (type(each).__name__, str(each) or kind.__name__) == (kind.__name__, str(error) or kind.__name__)
+        assert getattr(each, "errno", None) == getattr(error, "errno", None)
+        again = json.loads(codec.dump_error(each))
+        assert kind is KeyError or again == told_first
+        assert (again["text"], again.get("is_key")) == (told_first["text"], told_first.get("is_key"))
+
+
+def test_an_error_of_an_older_version_has_the_errno_that_its_arguments_tell():
+    text = "[Errno 2] No such file or directory: '/data/x'"
+    old: dict[str, object] = {
+        "kind": "FileNotFoundError",
+        "args": [2, "No such file or directory"],
+        "data": {},
+        "text": text,
+    }
+    found = Codec().load_error(json.dumps(old))
+    assert isinstance(found, FileNotFoundError)
+    assert (str(found), found.errno, found.strerror) == (text, 2, "No such file or directory")
+
+
+def test_an_error_whose_class_can_have_no_other_below_it_is_its_text():
+    class Last(Declined):
+        def __init_subclass__(cls) -> None:
+            raise TypeError
+
+    codec = Codec(Last)
+    found = codec.load_error(codec.dump_error(Last(7)))
+    assert (type(found), str(found)) == (RecordedError, "declined with 7")
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file", "/data/x"), MissingPage("index"), Decimal])

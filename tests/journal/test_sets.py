@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, model_serializer
 
 from trivium import Agent, Message
 from trivium.actions import as_text, tool
@@ -88,6 +88,64 @@ def run(journal: Journal) -> list[str]:
 def test_only_sets_are_sorted(value: Any, text: str):
     assert as_text(value) == text
     assert Codec().dump(value) == Codec().dump(value)
+
+
+class Secretive(BaseModel):
+    """Its JSON has the name of a property, which nobody has asked for."""
+
+    tags: set[str]
+
+    @property
+    def total(self) -> int:
+        raise RuntimeError
+
+    @model_serializer
+    def shown(self) -> dict[str, Any]:
+        return {"total": [*self.tags], "tags": self.tags}
+
+
+class Own(BaseModel):
+    number: int = 1
+    tags: set[str] = {*WORDS}
+
+    def model_dump_json(self, **_: Any) -> str:
+        return "1 of my own"
+
+
+class Large(BaseModel):
+    number: int = 10**5000
+    tags: set[str] = {"a"}
+
+
+class Duck:
+    def model_dump_json(self) -> str:
+        return "not json"
+
+
+class Parent(BaseModel):
+    children: list[Any] = []
+    up: Any = Field(default=None, exclude=True)
+
+
+@dataclass(slots=True)
+class Slotted:
+    tags: set[str]
+
+
+def test_the_json_of_a_model_is_read_again_only_where_it_can_be():
+    assert as_text(Secretive(tags={"a"})) == '{"total":["a"],"tags":["a"]}'
+    assert as_text(Own()) == "1 of my own"
+    assert as_text(Duck()) == "not json"
+    assert as_text(Large()) == Large().model_dump_json()
+    parent = Parent(children=[{"n": 1}])
+    parent.up = parent
+    assert as_text(parent) == '{"children":[{"n":1}]}'
+    assert as_text(Slotted({*WORDS})) == json.dumps({"tags": sorted(WORDS)})
+
+
+def test_a_result_without_sets_is_not_parsed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(json, "loads")
+    assert as_text(Parent(children=["a", {"b": [1]}])) == '{"children":["a",{"b":[1]}]}'
 
 
 if __name__ == "__main__":

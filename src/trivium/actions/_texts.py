@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trivium.events import in_order, to_sorted_json
+from trivium.events import has_set, in_order, to_sorted_json
 from trivium.exceptions import RecursionTooDeepError
 from trivium.schema import Message
 
@@ -25,14 +25,22 @@ def as_text(value: Any) -> str:
         return as_text(value.content)
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
         text = value.model_dump_json()
-        made = json.loads(text)
-        return text if (sorted_ := in_order(made, value)) == made else _to_short_json(sorted_)
+        return _with_sorted_sets(text, value) if "[" in text and has_set(value) else text
     try:
         return _to_json(value)
     except (TypeError, ValueError):
         return str(value)
     except RecursionError:
         raise RecursionTooDeepError.of(f"a {type(value).__name__}") from None
+
+
+def _with_sorted_sets(text: str, value: object) -> str:
+    """Return the JSON of a model with its sets in one order, or as it is where that cannot be read again."""
+    try:
+        made = json.loads(text)
+        return text if (sorted_ := in_order(made, value)) == made else _to_short_json(sorted_)
+    except (TypeError, ValueError, RecursionError):  # text of another form, or an integer of over 4,300 digits
+        return text
 
 
 def to_json_parts(value: object) -> Any:

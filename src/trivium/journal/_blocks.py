@@ -73,7 +73,7 @@ async def step_async(
     Raises:
         ConfigurationError: there is no such effect.
         ToolError: it was broken off in an earlier attempt, and it is not known whether it happened; or `reconcile` has
-            failed, which is called again in the next attempt.
+            failed, which is called again in the next attempt. Its `LookupError` is raised as it is.
     """
     if effect is not None and effect not in _EFFECTS:
         raise ConfigurationError(f"the effect of a step is {', '.join(_EFFECTS)} or None, not {effect!r}")

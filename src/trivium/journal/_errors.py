@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from types import GetSetDescriptorType, MemberDescriptorType
+from functools import lru_cache
+from types import GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorType
 from typing import Any, Final, cast
 
 import trivium.exceptions as exceptions
@@ -13,6 +14,8 @@ from trivium.exceptions import RecordedError
 
 _LEFT_OUT: Final = ("args", "obj")
 """The first is recorded by itself; the second is any object of the program, as that which lacks an attribute."""
+_TEXT: Final = "_recorded_text"
+"""Where an error has the text that was recorded of it; such a name is not recorded."""
 
 
 class ShownText(str):
@@ -75,12 +78,14 @@ def told_of(error: BaseException, returned: Callable[[Any], Any]) -> dict[str, A
 def error_of(told: Mapping[str, Any], known: Iterable[type[Exception]], members: Sequence[Exception]) -> Exception:
     """Return the error of what `told_of` gave, in its own class if that is one of Python's, of ours or known.
 
-    An error whose text would be another one is a `RecordedError` with the text: models and programs go on by it.
+    Its text is always the recorded one. Programs go on by the class, models by the text.
     """
     text, name = told["text"], told["kind"]
     kind = next(_kinds_of(told, known), None)
     error = None if kind is None else _made(kind, told, members)
-    if error is not None and text_in(error) == text:
+    if kind is not None and error is not None and text_in(error) != text:
+        error = _with_text(kind, told, members)
+    if error is not None:
         return error
     recorded = RecordedError(text, name)
     recorded.is_key = told.get("is_key", False)
@@ -105,12 +110,15 @@ def _stands_at(kind: type, place: Sequence[str]) -> bool:
 
 
 def _made(kind: type[Exception], told: Mapping[str, Any], members: Sequence[Exception]) -> Exception | None:
-    """Return an error without the code of its `__init__`, which has run when it was raised; None: it cannot be made."""
+    """Return an error without a user's `__init__`, which has run when it was raised; None: it cannot be made."""
     args = tuple(told["args"])
     try:
         error = kind.__new__(kind, *args, members) if members else kind.__new__(kind)
     except TypeError:  # the class makes no empty one
         return None
+    if "own" not in told and not members and isinstance(kind.__init__, WrapperDescriptorType):
+        with suppress(Exception):  # the arguments give `errno` and the like, which older versions did not record
+            error = kind(*args)
     if not members:
         error.args = args
     vars(error).update(told["data"])
@@ -120,6 +128,41 @@ def _made(kind: type[Exception], told: Mapping[str, Any], members: Sequence[Exce
             with suppress(AttributeError):  # a property of the user's, of that name
                 setattr(error, name, own[name])
     return error
+
+
+def _with_text(kind: type[Exception], told: Mapping[str, Any], members: Sequence[Exception]) -> Exception | None:
+    """Return an error that has the recorded text, where its class makes it of what is not recorded."""
+    text = told["text"]
+    if kind.__str__ is KeyError.__str__:  # it stays so: models are told the class of such an error too
+        return _made(kind, {**told, "args": [ShownText(" ".join(map(str, told["args"])), text)]}, members)
+    try:
+        kind = _saying(kind)
+    except Exception:  # a class of a user's that allows none below it
+        return None
+    return _made(kind, {**told, "data": {**told["data"], _TEXT: text}}, members)
+
+
+@lru_cache(maxsize=256)
+def _saying(kind: type[Exception]) -> type[Exception]:
+    """Return a class below another one, with its name, whose errors say the text that they are given."""
+    place = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (kind,), {**place, "__str__": _said, "__reduce__": _reduced})
+
+
+def _said(error: Exception) -> str:
+    return vars(error)[_TEXT]
+
+
+def _reduced(error: Exception) -> tuple[object, ...]:
+    """Return how to make a copy: by the class above, as no module has the error's own one."""
+    kind = type(error).__bases__[0]
+    own = {name: getattr(error, name, None) for name in _own_names(kind)}
+    told = {"text": _said(error), "args": error.args, "data": dict(vars(error))}
+    told["own"] = {name: each for name, each in own.items() if each is not None}
+    if isinstance(error, ExceptionGroup):
+        group = cast("ExceptionGroup[Exception]", error)
+        return _with_text, (kind, told | {"args": [group.message]}, group.exceptions)
+    return _with_text, (kind, told, ())
 
 
 def _own_names(kind: type[BaseException]) -> list[str]:

@@ -28,10 +28,13 @@ async def find_out(name: str, reconcile: Reconcile) -> Any:
     """Return what became of an act that was broken off: its outcome, or `NOT_DONE`.
 
     Raises:
-        ToolError: the function has failed.
+        LookupError: the function raises it: it cannot be found out, as older versions had it say.
+        ToolError: the function has failed in another way.
     """
     try:
         return await settle(reconcile())
+    except LookupError:
+        raise
     except Exception as error:
         raise ToolError(
             f"reconcile= of {name} has failed, so that it is still not known whether {name} happened: "

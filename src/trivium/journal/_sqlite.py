@@ -132,6 +132,7 @@ class SQLiteRunStore:
         """Close unused connections; the next use opens one again."""
         if self._is_left or self._acts.exist():
             self._clear_notes()
+        self._locks.remove()
         self._connections.close()
 
     def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:

@@ -25,7 +25,7 @@ _OFFSETS: Final = 1 << 62
 
 
 class WorkLocks:
-    """The locks of a journal's attempts: each is one byte of a file beside it, which stays empty.
+    """The locks of a journal's attempts: each is one byte of a file beside it, which is empty, and goes with the last one.
 
     A container cannot see the processes of another one, but the locks that these hold. The system drops the locks of a
     process on a file when it closes that file: so it has it open once, as long as it holds one. On Linux others in the
@@ -44,9 +44,12 @@ class WorkLocks:
         if fcntl is None:
             return
         try:
-            with _opened(self._path, os.O_RDWR | os.O_CREAT, self._journal) as (file, held):
-                _lock(file, fcntl.LOCK_EX, attempt)  # others may look at it for a moment
-                held.add(attempt)
+            while True:
+                with _opened(self._path, os.O_RDWR | os.O_CREAT, self._journal) as (file, held):
+                    _lock(file, fcntl.LOCK_EX, attempt)  # others may look at it for a moment
+                    if os.fstat(file).st_nlink:  # else it was removed between the two lines
+                        held.add(attempt)
+                        return
         except OSError as error:
             if not self._is_warned:
                 _logger.warning(
@@ -64,6 +67,14 @@ class WorkLocks:
                 held.discard(attempt)
                 _lock(file, fcntl.LOCK_UN, attempt)
 
+    def remove(self) -> None:
+        """Remove the file if nobody holds a lock."""
+        if fcntl is not None and os.path.exists(self._path):
+            with suppress(OSError), _opened(self._path, os.O_RDWR) as (file, held):
+                if not held:
+                    _lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(self._path)
+
     def is_held(self, attempt: str) -> bool:
         """Return whether another process holds the lock of an attempt, or may hold it."""
         if fcntl is None:
@@ -79,12 +90,13 @@ class WorkLocks:
         return False
 
 
-def _lock(file: int, how: int, attempt: str) -> None:
-    """Lock or unlock the byte of an attempt, as `fcntl.lockf` does it."""
+def _lock(file: int, how: int, attempt: str = "") -> None:
+    """Lock or unlock the byte of an attempt, or of all, as `fcntl.lockf` does it."""
     assert fcntl is not None
+    start, length = (_offset_of(attempt), 1) if attempt else (0, 0)
     if sys.platform == "linux":
         kind = {fcntl.LOCK_EX: fcntl.F_WRLCK, fcntl.LOCK_UN: fcntl.F_UNLCK}.get(how & ~fcntl.LOCK_NB, fcntl.F_RDLCK)
-        asked = struct.pack("hhqqi0q", kind, os.SEEK_SET, _offset_of(attempt), 1, 0)  # the `struct flock` of Linux
+        asked = struct.pack("hhqqi0q", kind, os.SEEK_SET, start, length, 0)  # the `struct flock` of Linux
         try:
             fcntl.fcntl(file, fcntl.F_OFD_SETLK if how & fcntl.LOCK_NB else fcntl.F_OFD_SETLKW, asked)
         except OSError as error:
@@ -92,7 +104,7 @@ def _lock(file: int, how: int, attempt: str) -> None:
                 raise
         else:
             return
-    fcntl.lockf(file, how, 1, _offset_of(attempt))
+    fcntl.lockf(file, how, length, start)
 
 
 class _Files:
