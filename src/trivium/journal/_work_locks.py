@@ -25,7 +25,7 @@ _OFFSETS: Final = 1 << 62
 
 
 class WorkLocks:
-    """The locks of a journal's attempts: each is one byte of a file beside it, which is empty, and goes with the last one.
+    """The locks of a journal's attempts: each is one byte of an empty file beside it, which goes with the last one.
 
     A container cannot see the processes of another one, but the locks that these hold. The system drops the locks of a
     process on a file when it closes that file: so it has it open once, as long as it holds one. On Linux others in the
