@@ -458,13 +458,13 @@ class AgentNames(Module):
             return None
         if isinstance(msg, Message):
             return msg if msg.__pydantic_extra__.get("entity") is not None else msg.replace(entity=author_entity)
-        content = as_text(getattr(msg, "content", "") if isinstance(msg, ToolMessage) else msg)
+        content = getattr(msg, "content", "") if isinstance(msg, ToolMessage) else msg
+        content = content if isinstance(content, str) else as_text(content)
         if author_entity is Entity.AGENT and reading.overrides(self, "create_agent_response"):
             return self.create_agent_response(content, **({} if isinstance(msg, str) else {"content_any": msg}))
         name = "user" if author_entity is Entity.USER else self.name
         made = message_of(content, name, None, {"entity": author_entity})
-        if not isinstance(msg, str):
-            made = made.replace(attachments=(msg,))
+        made = made if isinstance(msg, str) else made.replace(attachments=(msg,))
         if author_entity is not Entity.LLM:
             return made
         return made.replace(origin=Origin.MODEL, tool_calls=reading.read_calls(self, content) or None)
