@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from journal._places import Place, postgres_place, sqlite_place
+from trivium.journal import Journal
 
 _numbers = count()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    """A journal in a file of its own, which is closed after the test."""
+    made = Journal(tmp_path / "runs.db")
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +14,6 @@ from trivium.actions import tool
 from trivium.exceptions import AgentChangedError, ProviderConnectionError, RunPausedError
 from trivium.journal import Journal, ask_later
 from trivium.testing import ScriptedModel, call_tool
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    made = Journal(tmp_path / "runs.db")
-    yield made
-    made.close()
 
 
 class Flaky(Stateless):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,6 @@ from trivium import Agent, this_call
 from trivium.exceptions import RecordedError
 from trivium.journal import Journal, step, step_async
 from trivium.testing import ScriptedModel
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    opened = Journal(tmp_path / "runs.db")
-    yield opened
-    opened.close()
 
 
 class Trip:

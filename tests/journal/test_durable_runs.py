@@ -39,13 +39,6 @@ from trivium.journal import Journal, UnclaimedEvent, ask_later, step, step_async
 from trivium.testing import ScriptedModel, call_tool
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    made = Journal(tmp_path / "runs.db")
-    yield made
-    made.close()
-
-
 class Broken:
     """A model that breaks off at its answer of a number, as often as it is told."""
 

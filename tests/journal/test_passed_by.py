@@ -7,7 +7,6 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +15,6 @@ from trivium import Agent, tool
 from trivium.exceptions import DivergedError
 from trivium.journal import Journal, step, step_async
 from trivium.testing import ScriptedModel, call_tool
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path / "runs.db")
 
 
 class Killed(BaseException):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from threading import Event as ThreadEvent
 from typing import Any
 
@@ -16,13 +15,6 @@ from trivium.actions import Tool
 from trivium.exceptions import DeadlineExceededError, RunKilledError, RunPausedError, ToolFailedError
 from trivium.journal import Journal, ask_later, step
 from trivium.testing import ScriptedModel, call_tool
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path / "runs.db")
-    yield journal
-    journal.close()
 
 
 @pytest.fixture

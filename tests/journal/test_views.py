@@ -31,13 +31,6 @@ from trivium.schema import ToolCall, Usage
 from trivium.testing import RecordedModel, ScriptedModel, call_tool
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    made = Journal(tmp_path / "runs.db")
-    yield made
-    made.close()
-
-
 class Counting(Stateless):
     """A stateless model that counts how often it is asked."""
 

@@ -28,6 +28,7 @@ from trivium.events import (
     Display,
     JSONObject,
     exception_line,
+    exception_text,
     is_of_signal_handler,
     on_one_line,
     to_json_value,
@@ -428,7 +429,7 @@ async def attempt_tool(
     except Exception as error:
         state = next((state for kinds, state in _STATES if isinstance(error, kinds)), ActionStatusCode.API_ERROR)
         args = as_arguments(api, arguments) if returned.args is None else returned.args
-        reason = reason_of(error) if called is None else _text_of(error)  # of an action: as documented, its text
+        reason = reason_of(error) if called is None else exception_text(error)  # of an action: as documented, its text
         return returned.replace(args=args, state=state, errmsg=reason)
     if isinstance(result, ActionReturn):  # what it leaves open is filled in
         return result.replace(args=result.args or returned.args, type=result.type or returned.type)
@@ -440,15 +441,7 @@ def reason_of(error: BaseException) -> str:
     """The text of an error, with its class where that is the missing key alone."""
     is_key = isinstance(error, KeyError) and type(error).__str__ is KeyError.__str__
     is_recorded_key = isinstance(error, RecordedError) and error.is_key
-    return exception_line(error) if is_key or is_recorded_key else _text_of(error)
-
-
-def _text_of(error: BaseException) -> str:
-    """The text of an error, or its class where it has none; the `__str__` of a user's error may itself fail."""
-    try:
-        return str(error) or type(error).__name__
-    except Exception:
-        return type(error).__name__
+    return exception_line(error) if is_key or is_recorded_key else exception_text(error)
 
 
 def _render_result(name: str, result: object, on_error: OnToolError) -> str:

@@ -13,7 +13,16 @@ Example::
 
 from typing import TYPE_CHECKING
 
-from trivium.events._event import Display, Event, Listener, escape_controls, exception_line, on_one_line, to_json_value
+from trivium.events._event import (
+    Display,
+    Event,
+    Listener,
+    escape_controls,
+    exception_line,
+    exception_text,
+    on_one_line,
+    to_json_value,
+)
 from trivium.events._json import JSONObject, JSONValue, has_set, in_order, to_sorted_json
 from trivium.events._nesting import MAX_NESTING, is_deeper
 from trivium.events._registry import HOMES, event_class, event_kinds
@@ -86,6 +95,7 @@ __all__ = [
     "event_class",
     "event_kinds",
     "exception_line",
+    "exception_text",
     "has_set",
     "in_order",
     "is_deeper",

@@ -225,6 +225,14 @@ def exception_line(error: BaseException) -> str:
     return f"{kind}: {text}" if text else kind
 
 
+def exception_text(error: BaseException) -> str:
+    """Return the text of an error, or its class where it has none; the `__str__` of a user's error may itself fail."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
+
+
 def on_one_line(text: str) -> str:
     """Return a text on one line of at most 200 characters; the rest becomes an ellipsis."""
     line = " ".join(text.split())

@@ -10,6 +10,7 @@ from types import GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorT
 from typing import Any, Final, cast
 
 import trivium.exceptions as exceptions
+from trivium.events import exception_text
 from trivium.exceptions import RecordedError
 
 _LEFT_OUT: Final = ("args", "obj")
@@ -43,14 +44,6 @@ class ShownSet(set[Any]):
         return self.shown
 
 
-def text_in(error: BaseException) -> str:
-    """Return the text of an error, or its class where it has none."""
-    try:
-        return str(error) or type(error).__name__
-    except Exception:  # that of a class of a user's
-        return type(error).__name__
-
-
 def told_of(error: BaseException, returned: Callable[[Any], Any]) -> dict[str, Any]:
     """Return what is recorded of an error, but for the members of a group.
 
@@ -64,7 +57,7 @@ def told_of(error: BaseException, returned: Callable[[Any], Any]) -> dict[str, A
         "class": [kind.__module__, kind.__qualname__],
         "args": [_shown(each, returned) for each in error.args],
         "data": {name: each for name, each in vars(error).items() if not name.startswith("_")},
-        "text": text_in(error),
+        "text": exception_text(error),
     }
     own = {name: getattr(error, name, None) for name in _own_names(kind)}
     is_set = {"errno", "strerror"} if len(error.args) > 1 else set[str]()  # those of an OSError may be None
@@ -83,7 +76,7 @@ def error_of(told: Mapping[str, Any], known: Iterable[type[Exception]], members:
     text, name = told["text"], told["kind"]
     kind = next(_kinds_of(told, known), None)
     error = None if kind is None else _made(kind, told, members)
-    if kind is not None and error is not None and text_in(error) != text:
+    if kind is not None and error is not None and exception_text(error) != text:
         error = _with_text(kind, told, members)
     if error is not None:
         return error
