@@ -253,5 +253,5 @@ def test_a_journal_on_a_disk_that_can_only_be_read_is_shown(failed: Command):
         assert "the line is dead" in failed("replay", "order-17", "agents:buyer", *there).err
         for words in (["resume", "order-17", "agents:buyer"], ["forget", "order-17"], ["fork", "order-17"]):
             status, _, err = failed(*words, *there)
-            assert (status, err.count("\n")) == (1, 1)
+            assert (status, err.count("\n")) == (1, 1), err
             assert "give this user the right to write the file and its folder" in err

@@ -51,7 +51,7 @@ class WorkLocks:
                         held.add(attempt)
                         return
         except OSError as error:
-            if not self._is_warned:
+            if not self._is_warned and error.errno != errno.EROFS:  # where nothing is written, the journal says so
                 _logger.warning(
                     "%s cannot be locked (%s): the runs of this process are not known to be at work in other "
                     "containers, where another process may take them over, or wait for them after they have ended",
