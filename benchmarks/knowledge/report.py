@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from statistics import median
 from typing import Any, Final
 
 __all__ = ["report"]
@@ -88,6 +89,21 @@ def _answers(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"- not told, where the texts do not tell: {_share(found['honest'], found['unanswerable'])}"
 
 
+def _first(found: Mapping[str, Any]) -> Iterator[str]:
+    lines: list[Mapping[str, Any]] = found["lines"]
+    seconds = sorted(line["seconds"] for line in lines)
+    yield "## The first answer"
+    yield ""
+    yield (
+        f"Seconds from the start of `trivium ask` to the first text of its answer, for {len(lines)} questions by hand, "
+        f"each of {lines[0]['megabytes']:.1f} MB in {lines[0]['files']} files or so that were never read before, with "
+        f"the embedded 1.5B. {_about(found)}"
+    )
+    yield ""
+    yield f"- first, median and last: {seconds[0]:.1f}, **{median(seconds):.1f}** and {seconds[-1]:.1f} s"
+    yield f"- processor time, median: {median(line['processor'] for line in lines):.1f} s"
+
+
 def _rates(found: Mapping[str, Any]) -> Iterator[str]:
     yield "## Rates"
     yield ""
@@ -141,6 +157,7 @@ def _about(found: Mapping[str, Any]) -> str:
 PARTS: Final[tuple[tuple[str, str, Callable[[Mapping[str, Any]], Iterator[str]]], ...]] = (
     ("recall", "Recall", _recall),
     ("answers", "Answers", _answers),
+    ("first", "The first answer", _first),
     ("rates", "Rates", _rates),
     ("csv", "A large CSV", _csv),
 )

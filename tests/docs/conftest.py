@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import logging
 import runpy
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,9 +38,11 @@ def run(folder: Path) -> Run:
 
 
 @pytest.fixture
-def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
     """Runs an example in this process, where the embedded model is loaded once for all of them."""
     monkeypatch.chdir(folder)
+    logger = logging.getLogger("trivium.commander")  # which an example silences
+    level = logger.level
 
     def run_here(name: str, *arguments: object, typed: str = "") -> str:
         program = str(ROOT / "examples" / name)
@@ -48,4 +52,5 @@ def run_here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         shown = capsys.readouterr()
         return (shown.err + shown.out).replace("\r", "\n")
 
-    return run_here
+    yield run_here
+    logger.setLevel(level)

@@ -98,6 +98,22 @@ def test_answers_in_words(small: LocalModel) -> None:
 
 
 @pytest.mark.model
+def test_what_is_read_ahead_is_not_read_again() -> None:
+    beginning = [
+        {"role": "system", "content": "Answer in one word. " * 20},
+        {"role": "user", "content": "The question:"},
+    ]
+    model = LocalModel("small", context=1280, repack=False)
+    model.load(beginning)
+    question = {"role": "user", "content": "The question: what is the capital of France?"}
+    *_, usage, _ = model.stream(Request([beginning[0], question], parameters={"max_tokens": 4}))
+    assert isinstance(usage, Usage)
+    assert usage.cached_tokens is not None
+    assert usage.cached_tokens > 0.8 * tokens_of(model, ("system", beginning[0]["content"]))
+    assert model.load() is None
+
+
+@pytest.mark.model
 def test_what_a_program_does_while_it_loads_is_done_then_alone() -> None:
     held: list[str] = []
 

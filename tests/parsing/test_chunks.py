@@ -223,6 +223,18 @@ def test_markdown_is_cut_at_its_headings() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("heading", "text"),
+    [
+        ("Rent [![built][image]][build]", "Rent built"),
+        ("[Rent][1] of `one` [room](x)", "Rent of one room"),
+        ("Cells, as table[0][1]", "Cells, as table[0][1]"),
+    ],
+)
+def test_links_in_a_heading_are_their_text(heading: str, text: str) -> None:
+    assert outlines(chunk_markdown(document(f"# {heading}\n", "lease.md"))) == [(f"# {heading}", text)]
+
+
 def test_tables_lists_and_code_stay_whole_where_they_fit() -> None:
     found = contents(chunk_markdown(document(MARKDOWN, "lease.md"), size=75))
     assert any(each.startswith("| month") and each.endswith("| June  | 950  |") for each in found)

@@ -28,7 +28,7 @@ from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, 
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge import SQLiteStoreConfig
-from trivium.llms import DeltaEvent
+from trivium.llms import DeltaEvent, LocalModel
 from trivium.schema import Message
 from trivium.terminal.lowlevel import safe_text
 
@@ -86,6 +86,9 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     def run() -> tuple[DocChatAgent, Message]:
         nonlocal late
         agent: DocChatAgent | None = None
+        if isinstance(model, LocalModel):
+            model.repack = False  # much is read, and little is written
+            model.load(make(store).beginning())
         if may_be_late(store, places, is_own):
             by_words = choose_store(places, "none")
             agent = with_repaired_cache(by_words, lambda: read(by_words, AT_ONCE))

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 from trivium.exceptions import ConfigurationError
-from trivium.parsing._words import StemTable, stems
+from trivium.parsing._words import stems
 
 Border: TypeAlias = Callable[[str, int, int], Iterable[int]]
 """A function of `(text, start, end)` that gives the offsets at which the text may be cut there, in order."""
@@ -88,9 +88,8 @@ class PassageIndex:
         self._passages = tuple(passages)
         self._postings: dict[str, list[tuple[int, int]]] = {}
         self._lengths: list[int] = []
-        self._stems = StemTable()
         for number, passage in enumerate(self._passages):
-            counts = Counter(stems(passage.text, self._stems))
+            counts = Counter(stems(passage.text))
             self._lengths.append(counts.total())
             for word, count in counts.items():
                 self._postings.setdefault(word, []).append((number, count))
@@ -126,7 +125,7 @@ class PassageIndex:
     def rank(self, query: str) -> Sequence[int]:
         """Return the numbers of the passages that share a word with the query, best first; of all, if none does."""
         scores: dict[int, float] = {}
-        for word in dict.fromkeys(stems(query, self._stems)):  # not a set: sums must not depend on hash order
+        for word in dict.fromkeys(stems(query)):  # not a set: sums must not depend on hash order
             postings = self._postings.get(word, [])
             rarity = math.log(1 + (len(self._passages) - len(postings) + 0.5) / (len(postings) + 0.5))
             for number, count in postings:

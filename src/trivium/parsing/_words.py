@@ -4,42 +4,39 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _FIRST_IDEOGRAPH = "\u2e80"  # from here on, scripts that put no spaces between words
 _LAST_IDEOGRAPH = "\uffdc"
 
 
-class StemTable(dict[str, tuple[str, ...]]):
-    """The stems of each run of letters or digits, computed when the run is first looked up.
-
-    >>> StemTable()["invoiceDates"]
-    ('invoice', 'date')
-    """
-
-    def __missing__(self, run: str) -> tuple[str, ...]:
-        if _FIRST_IDEOGRAPH <= run[0] <= _LAST_IDEOGRAPH:
-            parts = [run[i : i + 2] for i in range(max(1, len(run) - 1))]
-        elif run.islower() or run.isupper() or run[1:].islower():
-            parts = [run]
-        else:
-            parts = split_camel_case(run)
-        found = self[run] = tuple([without_plural(part.casefold()) for part in parts])
-        return found
-
-
-def stems(text: str, table: StemTable | None = None) -> list[str]:
+def stems(text: str) -> list[str]:
     """Return the casefolded word stems of a text, in order: camelCase and snake_case are split.
 
     Args:
         text: any text; compatibility forms such as ligatures and full-width digits count as plain ones.
-        table: stems that are known already, shared by the texts of one index; default: a new table.
 
     >>> stems("invoiceDate of the Companies, PO_4711")
     ['invoice', 'date', 'of', 'the', 'company', 'po', '4711']
     """
-    table = StemTable() if table is None else table
-    return [stem for run in _RUNS.findall(unicodedata.normalize("NFKC", text)) for stem in table[run]]
+    runs = _RUNS.findall(unicodedata.normalize("NFKC", text))
+    return [stem for run in runs for stem in (_known if len(run) <= _LONGEST_KNOWN else _stems_of)(run)]
+
+
+def _stems_of(run: str) -> tuple[str, ...]:
+    """Return the stems of a run of letters or of digits."""
+    if _FIRST_IDEOGRAPH <= run[0] <= _LAST_IDEOGRAPH:
+        parts = [run[i : i + 2] for i in range(max(1, len(run) - 1))]
+    elif run.islower() or run.isupper() or run[1:].islower():
+        parts = [run]
+    else:
+        parts = split_camel_case(run)
+    return tuple([without_plural(part.casefold()) for part in parts])
+
+
+_LONGEST_KNOWN = 60  # letters: longer runs are hardly words, and would fill the memory
+_known = lru_cache(50_000)(_stems_of)
 
 
 def split_camel_case(run: str) -> list[str]:

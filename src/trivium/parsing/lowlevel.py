@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trivium.parsing._limits import MAX_BYTES
     from trivium.parsing._statements import MAIL_HEADER, statements
     from trivium.parsing._typed_values import PrimitiveType, from_string, is_callable, is_instance_of, to_string
-    from trivium.parsing._words import StemTable, stems
+    from trivium.parsing._words import stems
     from trivium.parsing.formats._apart import start_apart
     from trivium.parsing.formats._currency_codes import CURRENCY_CODES
     from trivium.parsing.formats._decoding import decode, tidy
@@ -36,7 +36,6 @@ __all__ = [
     "Parsed",
     "PrimitiveType",
     "SheetOrder",
-    "StemTable",
     "Tag",
     "check_documents",
     "declared_charset",
@@ -71,7 +70,6 @@ _HOMES = {
     "Parsed": "formats._formats",
     "PrimitiveType": "_typed_values",
     "SheetOrder": "formats._sheets",
-    "StemTable": "_words",
     "Tag": "formats._markup",
     "check_documents": "_chunk",
     "declared_charset": "formats._html",

@@ -180,6 +180,10 @@ class DocChatAgent(DocumentAgent[T_co]):
         instruction = str(super().instruction())
         return instruction if _SMALLEST.search(self.model.name) else f"{instruction}\n{_ABSTAIN}"
 
+    def beginning(self) -> list[dict[str, str]]:
+        """Return the messages that each first question begins with, for `LocalModel.load`."""
+        return [{"role": "system", "content": self.instruction()}, {"role": "user", "content": _INTRODUCTION}]
+
     # ---- the conversation
     def _is_question(self, message: Message) -> bool:
         """Test whether a message is neither of the agent nor the result of a tool."""

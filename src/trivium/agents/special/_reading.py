@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from os.path import commonprefix
 from typing import Final, NamedTuple, TypeAlias
 
 from trivium.agents.special._citations import Citation
@@ -98,14 +99,16 @@ class Reading:
 
     @property
     def prompt(self) -> str:
-        """The sentences as the model reads them."""
+        """The sentences as the model reads them, below their sources without the folders that all of these share."""
         lines: list[str] = []
+        shared = commonprefix([each.metadata.source for each in self.chunks]).rpartition("/")[:2]  # noqa: RUF071 - URLs too
         chunk: Chunk | None = None
         for number, each in enumerate(self.sentences, 1):
             if each.chunk is not chunk:
                 chunk = each.chunk
                 heading = f", {chunk.metadata.heading}" if chunk.metadata.heading else ""
-                lines += [*([""] if lines else []), f"From {' '.join((chunk.metadata.source + heading).split())}:"]
+                source = chunk.metadata.source.removeprefix("".join(shared))
+                lines += [*([""] if lines else []), f"From {' '.join((source + heading).split())}:"]
             lines.append(f"[{number}] {each.text}")
         return "\n".join(lines)
 

@@ -16,7 +16,7 @@ from trivium.knowledge.stores import Hit, Where
 from trivium.knowledge.stores._filters import matches_filter, parse_filter
 from trivium.knowledge.stores._records import as_chunk, metadata_of
 from trivium.parsing import Chunk
-from trivium.parsing.lowlevel import StemTable, stems
+from trivium.parsing.lowlevel import stems
 
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
@@ -37,7 +37,7 @@ _STOP_WORDS: Final = """
 """Words that most English questions have: a chunk that shares only these with a question is not related to it."""
 
 
-def terms(text: str, table: StemTable | None = None) -> Iterator[str]:
+def terms(text: str) -> Iterator[str]:
     """Return the index terms of a text: its words, the stem of each, and complete names beside their parts.
 
     So the same word counts twice, another word of the same stem once. A name holds an underscore, a dot, a hyphen, a
@@ -45,12 +45,11 @@ def terms(text: str, table: StemTable | None = None) -> Iterator[str]:
 
     Args:
         text: any text; its words lose their plural endings.
-        table: words that are known already; default: a new table.
 
     >>> list(terms("Calling os.walk or isDir"))
     ['calling', '~call', 'os', '~os', 'walk', '~walk', 'or', '~or', 'is', '~is', 'dir', '~dir', 'os.walk', 'isdir']
     """
-    yield from chain.from_iterable(map(_of_word, stems(text, table)))
+    yield from chain.from_iterable(map(_of_word, stems(text)))
     yield from chain.from_iterable(map(_of_name, _NAMES.findall(text)))
 
 
@@ -98,10 +97,10 @@ class WordIndex(NamedTuple):
             import bm25s  # pyright: ignore[reportMissingTypeStubs] - it has none
         except ImportError:
             raise MissingExtraError("bm25s", "knowledge") from None
-        vocabulary, table = dict[str, int](), StemTable()
+        vocabulary = dict[str, int]()
 
         def numbers_of(text: str) -> array[int]:
-            return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms(text, table)])
+            return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms(text)])
 
         ids: list[str] = []
         numbers: list[array[int]] = []

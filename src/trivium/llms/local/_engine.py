@@ -8,7 +8,7 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, cast
@@ -34,12 +34,14 @@ class EngineSettings(NamedTuple):
         context: tokens of prompt and answer together, for each request.
         parallel: requests that are worked on at the same time; more wait.
         threads: threads of computation.
+        repack: arrange the weights for this processor.
     """
 
     path: Path
     context: int
     parallel: int
     threads: int
+    repack: bool = True
 
 
 class Engine:
@@ -85,6 +87,16 @@ class Engine:
         finally:
             stop.set()
             thread.join(patience)
+
+    def read_ahead(self, body: dict[str, Any]) -> None:
+        """Read a prompt in the background: requests that begin with it take what was read."""
+
+        def work() -> None:
+            with suppress(EngineError):  # the request that it is for will say so
+                for _ in self.complete(body):
+                    pass
+
+        threading.Thread(target=work, name=f"{_THREAD}-ahead", daemon=False).start()
 
 
 class _Engines:
@@ -144,6 +156,7 @@ def _start(settings: EngineSettings) -> Any:
     params.n_batch = params.n_ubatch = BATCH
     params.cache_ram_mib = PROMPT_CACHE_MIB
     params.verbosity = -1
+    params.no_extra_bufts = not settings.repack
     params.warmup = False
     params.fit_params = False
     # The engine cannot be had without its HTTP port on the loopback interface: nobody knows this key.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -35,10 +35,14 @@ class LocalModel(ChatModel):
         parallel: requests that are worked on at the same time; further ones wait. Default 1 below four
             cores, where two at a time are no faster than one after the other, else 2.
         threads: threads of computation; default one for each physical core.
+        repack: arrange the weights for this processor as they are loaded (default True). With the 1.5B on two cores,
+            answers are then written a quarter faster; but prompts are read a sixth slower, and the model takes half a
+            second more to load, and 600 MB more. False suits long prompts with short answers.
         parameters: sampling parameters for every request; those of a request go before.
 
     Attributes:
         parallel: requests that are worked on at the same time.
+        repack: as given; it may be set until the model is loaded.
 
     Raises:
         ModelNotFoundError: the model store has no such name.
@@ -57,6 +61,7 @@ class LocalModel(ChatModel):
         context: int = 8192,
         parallel: int | None = None,
         threads: int | None = None,
+        repack: bool = True,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         if min(context, parallel or 1, threads or 1) < 1:
@@ -67,6 +72,7 @@ class LocalModel(ChatModel):
         self.name = self._path.stem if self._path else self._store.name_of(str(path_or_name))
         threads = threads or physical_cores()
         self._context, self.parallel, self._threads = context, parallel or (1 if threads < 4 else 2), threads
+        self.repack = repack
         self._engine: Engine | None = None
         self.gen_params = dict(parameters or {})
 
@@ -99,9 +105,31 @@ class LocalModel(ChatModel):
         finally:
             chunks.close()
 
+    def load(self, beginning: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Load the engine now, rather than at the first request, and begin to read what later requests begin with.
+
+        What is read is not read again, and this reads in the background: so a program saves both times while it
+        prepares its first request. Loading itself holds up all threads.
+
+        Args:
+            beginning: messages that later requests have, the last one or its beginning; default: none.
+
+        Raises:
+            ModelNotFoundError: the model file is not there.
+            EngineError: the engine does not start.
+
+        Example::
+
+            model.load([{"role": "system", "content": "You are a clerk."}])
+        """
+        engine = self._load()
+        if beginning:
+            request = Request([dict(each) for each in beginning])
+            engine.read_ahead(_body(request, constraint(request, False), {"max_tokens": 1}))
+
     def _load(self) -> Engine:
         path = self._path or self._store.path(self.name)
-        settings = EngineSettings(path.resolve(), self._context, self.parallel, self._threads)
+        settings = EngineSettings(path.resolve(), self._context, self.parallel, self._threads, self.repack)
         self._engine = load_engine(settings, self.while_loading)
         return self._engine
 
