@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
@@ -99,18 +100,34 @@ def test_answers_in_words(small: LocalModel) -> None:
 
 @pytest.mark.model
 def test_what_is_read_ahead_is_not_read_again() -> None:
-    beginning = [
-        {"role": "system", "content": "Answer in one word. " * 20},
-        {"role": "user", "content": "The question:"},
-    ]
-    model = LocalModel("small", context=1280, repack=False)
-    model.load(beginning)
-    question = {"role": "user", "content": "The question: what is the capital of France?"}
-    *_, usage, _ = model.stream(Request([beginning[0], question], parameters={"max_tokens": 4}))
-    assert isinstance(usage, Usage)
-    assert usage.cached_tokens is not None
-    assert usage.cached_tokens > 0.8 * tokens_of(model, ("system", beginning[0]["content"]))
-    assert model.load() is None
+    instruction, text = {"role": "system", "content": "Answer in one word. " * 5}, "all that is known " * 110
+    model = LocalModel("small", context=768, parallel=2, repack=False)
+    model.load([instruction, {"role": "user", "content": "The question:"}])
+    for question in ("what is the capital of France?", f"is this {text}?"):
+        said = {"role": "user", "content": f"The question: {question}"}
+        *_, usage, _ = model.stream(Request([instruction, said], parameters={"max_tokens": 1}))
+        assert isinstance(usage, Usage)
+        assert usage.cached_tokens is not None
+        assert usage.cached_tokens > 0.8 * tokens_of(model, ("system", instruction["content"]))
+
+
+@pytest.mark.model
+def test_a_program_ends_though_much_is_read_ahead() -> None:
+    program = """
+import time
+from trivium.llms import LocalModel
+LocalModel("small", context=8192).load([{"role": "user", "content": "all that is known " * 1500}])
+print(time.monotonic())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100)
+    assert done.stderr == ""
+    assert time.monotonic() - float(done.stdout) < 20  # all of it takes minutes
+
+
+def test_models_whose_answers_may_differ_are_told_apart() -> None:
+    usual, other = LocalModel("small"), LocalModel("small", repack=False)
+    assert usual.cache_identity != other.cache_identity
+    assert repr(other).endswith("repack=False)")
 
 
 @pytest.mark.model

@@ -226,9 +226,10 @@ def test_markdown_is_cut_at_its_headings() -> None:
 @pytest.mark.parametrize(
     ("heading", "text"),
     [
-        ("Rent [![built][image]][build]", "Rent built"),
-        ("[Rent][1] of `one` [room](x)", "Rent of one room"),
-        ("Cells, as table[0][1]", "Cells, as table[0][1]"),
+        ("Rent [![built][image]][build] ![green](y)", "Rent built green"),
+        ("Rent [![built](x)](y) of `one` [room](x)", "Rent built of one room"),
+        ("t[0][1][2] and `[A-Z][0-9]`", "t[0][1][2] and [A-Z][0-9]"),
+        ("cp [-a][-b] vector<vector<int>>", "cp [-a][-b] vector<vector>"),
     ],
 )
 def test_links_in_a_heading_are_their_text(heading: str, text: str) -> None:

@@ -86,9 +86,6 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     def run() -> tuple[DocChatAgent, Message]:
         nonlocal late
         agent: DocChatAgent | None = None
-        if isinstance(model, LocalModel):
-            model.repack = False  # much is read, and little is written
-            model.load(make(store).beginning())
         if may_be_late(store, places, is_own):
             by_words = choose_store(places, "none")
             agent = with_repaired_cache(by_words, lambda: read(by_words, AT_ONCE))
@@ -96,6 +93,9 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
         if agent is None or late <= ENOUGH:
             agent, late = read(store, quiet=agent is not None), 0
         note_read(agent, time.monotonic() - began)
+        if isinstance(model, LocalModel):
+            model.repack = False  # much is read, and little is written
+            model.load(agent.beginning())  # while the passages are searched
         return agent, agent(question, listeners=[] if options.json else [write_delta])
 
     agent, message = with_repaired_cache(store, run)

@@ -52,13 +52,13 @@ class WorkLocks:
                         return
         except OSError as error:
             if not self._is_warned and error.errno != errno.EROFS:  # where nothing is written, the journal says so
+                self._is_warned = True
                 _logger.warning(
                     "%s cannot be locked (%s): the runs of this process are not known to be at work in other "
                     "containers, where another process may take them over, or wait for them after they have ended",
                     self._path,
                     error,
                 )
-            self._is_warned = True
 
     def leave(self, attempt: str) -> None:
         """Leave the lock of an attempt."""

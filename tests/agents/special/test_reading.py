@@ -21,23 +21,6 @@ def reading(question: str = "How much is the rent?", text: str = LEASE, line: in
     return Reading(question, [Chunk.of(text, source="a.txt", line=line)], 10_000)
 
 
-@pytest.mark.parametrize(
-    ("sources", "shown"),
-    [
-        (["/home/eva/a.txt"], ["a.txt"]),
-        (["/home/eva/a.txt", "/home/eva/a.txt"], ["a.txt", "a.txt"]),
-        (["/home/eva/old/a.txt", "/home/eva/older/a.txt"], ["old/a.txt", "older/a.txt"]),
-        (["https://a.org/b", "https://a.org/c/d"], ["b", "c/d"]),
-        (["a.txt", "b.txt"], ["a.txt", "b.txt"]),
-        (["https://a.org/b", "/a"], ["https://a.org/b", "/a"]),
-    ],
-)
-def test_the_folders_that_all_sources_share_are_not_read(sources: list[str], shown: list[str]):
-    chunks = [Chunk.of("The rent is 950 EUR.", source=each) for each in sources]
-    lines = Reading("How much is the rent?", chunks, 10_000).prompt.splitlines()
-    assert [each for each in lines if each.startswith("From")] == [f"From {each}:" for each in shown]
-
-
 @given(st.text(max_size=900))
 def test_sentences_stand_in_the_text_in_order_and_lose_no_word(text: str):
     found = list(statements(text))

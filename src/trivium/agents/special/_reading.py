@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from os.path import commonprefix
 from typing import Final, NamedTuple, TypeAlias
 
 from trivium.agents.special._citations import Citation
@@ -99,16 +98,14 @@ class Reading:
 
     @property
     def prompt(self) -> str:
-        """The sentences as the model reads them, below their sources without the folders that all of these share."""
+        """The sentences as the model reads them."""
         lines: list[str] = []
-        shared = commonprefix([each.metadata.source for each in self.chunks]).rpartition("/")[:2]  # noqa: RUF071 - URLs too
         chunk: Chunk | None = None
         for number, each in enumerate(self.sentences, 1):
             if each.chunk is not chunk:
                 chunk = each.chunk
                 heading = f", {chunk.metadata.heading}" if chunk.metadata.heading else ""
-                source = chunk.metadata.source.removeprefix("".join(shared))
-                lines += [*([""] if lines else []), f"From {' '.join((source + heading).split())}:"]
+                lines += [*([""] if lines else []), f"From {' '.join((chunk.metadata.source + heading).split())}:"]
             lines.append(f"[{number}] {each.text}")
         return "\n".join(lines)
 

@@ -19,6 +19,8 @@ from trivium.llms._control_tokens import ControlTokens
 from trivium.llms.local._gguf import control_tokens
 
 PROMPT_CACHE_MIB = 512
+# The share of a prompt that a slot must have read before, to be chosen for that: more than the tokens of any prompt.
+SHARED = 0.03
 # Tokens of a prompt that are read before the other requests get their turn, and before a stop is noticed.
 # Larger ones are no faster on two cores (128 to 1024 were tried).
 BATCH = 256
@@ -50,12 +52,16 @@ class Engine:
     def __init__(self, server: Any, control: ControlTokens) -> None:
         self.process = os.getpid()
         self._server, self._control = server, control
+        self._ahead: threading.Thread | None = None
 
     def complete(self, body: dict[str, Any]) -> Generator[dict[str, Any]]:
         """Stream the chunks of one chat completion.
 
-        Closing the generator stops the generation at the next token; so does an exception in the caller.
+        Closing the generator stops the generation at the next token; so does an exception in the caller. It begins
+        behind what is read ahead.
         """
+        if (ahead := self._ahead) not in (None, threading.current_thread()):
+            ahead.join()
         chunks: SimpleQueue[dict[str, Any] | Exception | None] = SimpleQueue()
         stop = threading.Event()
         said = self._control.broken_in(body["messages"])
@@ -89,14 +95,16 @@ class Engine:
             thread.join(patience)
 
     def read_ahead(self, body: dict[str, Any]) -> None:
-        """Read a prompt in the background: requests that begin with it take what was read."""
+        """Read a prompt in the background, until it is read or the program ends: later requests take what was read."""
 
         def work() -> None:
             with suppress(EngineError):  # the request that it is for will say so
                 for _ in self.complete(body):
-                    pass
+                    if not threading.main_thread().is_alive():
+                        return
 
-        threading.Thread(target=work, name=f"{_THREAD}-ahead", daemon=False).start()
+        self._ahead = threading.Thread(target=work, name=f"{_THREAD}-ahead", daemon=False)
+        self._ahead.start()
 
 
 class _Engines:
@@ -154,7 +162,7 @@ def _start(settings: EngineSettings) -> Any:
     params.n_ctx, params.n_parallel = settings.context * settings.parallel, settings.parallel
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     params.n_batch = params.n_ubatch = BATCH
-    params.cache_ram_mib = PROMPT_CACHE_MIB
+    params.cache_ram_mib, params.slot_prompt_similarity = PROMPT_CACHE_MIB, SHARED
     params.verbosity = -1
     params.no_extra_bufts = not settings.repack
     params.warmup = False

@@ -42,7 +42,7 @@ class LocalModel(ChatModel):
 
     Attributes:
         parallel: requests that are worked on at the same time.
-        repack: as given; it may be set until the model is loaded.
+        repack: as given; if it is set later, the next request loads another engine.
 
     Raises:
         ModelNotFoundError: the model store has no such name.
@@ -84,10 +84,11 @@ class LocalModel(ChatModel):
         return {**vars(self), "_engine": None}
 
     def _identity(self) -> dict[str, object]:
-        return {**super()._identity(), "path": self._path}
+        return {**super()._identity(), "path": self._path, **({} if self.repack else {"repack": False})}
 
     def __repr__(self) -> str:
-        return f"LocalModel({self.name!r}, context={self._context}, parallel={self.parallel})"
+        repack = "" if self.repack else ", repack=False"
+        return f"LocalModel({self.name!r}, context={self._context}, parallel={self.parallel}{repack})"
 
     def stream(self, request: Request) -> Generator[Delta]:
         """Yield the deltas of the model's answer; closing the generator stops the model.
@@ -105,18 +106,20 @@ class LocalModel(ChatModel):
         finally:
             chunks.close()
 
+    @checked
     def load(self, beginning: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Load the engine now, rather than at the first request, and begin to read what later requests begin with.
+        """Load the engine now, rather than at the first request, and read what requests begin with in the background.
 
-        What is read is not read again, and this reads in the background: so a program saves both times while it
-        prepares its first request. Loading itself holds up all threads.
+        Requests wait until that is read, and do not read it again: so a program saves both times while it prepares its
+        first request. Loading itself takes a second or more, in which all threads wait.
 
         Args:
-            beginning: messages that later requests have, the last one or its beginning; default: none.
+            beginning: the messages that requests begin with; the last one may be incomplete. Default: none.
 
         Raises:
             ModelNotFoundError: the model file is not there.
             EngineError: the engine does not start.
+            MissingExtraError: the engine is not installed.
 
         Example::
 

@@ -17,7 +17,11 @@ _BREAK = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _INDENTED = re.compile(r" {2}|\t| \t")
-_MARKS = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)|(?<!\w)!?\[([^\[\]]+)\]\[[^\[\]]*\]|[*`]+|\{#[^{}]*\}|<[^<>]*>")
+_TARGET = r"(?:\([^()]*\)|\[[^\[\]]*\])"
+_MARKS = re.compile(
+    rf"\[!\[([^\[\]]*)\]{_TARGET}\]{_TARGET}|!\[([^\[\]]*)\]{_TARGET}|\[([^\[\]]*)\]\([^()]*\)"  # images, links
+    r"|[*`]+|\{#[^{}]*\}|<[^<>]*>"
+)
 _ITEMS = (border(r"\n(?= {0,3}(?:[-*+]|\d{1,9}[.)])\s)"), border(r"\n(?=[ \t]*(?:[-*+]|\d{1,9}[.)])\s)"), *PROSE[1:])
 _ROWS = (LINES, WORDS)
 _LONGEST = 400
@@ -131,13 +135,8 @@ def paragraph_end(lines: Sequence[str], first: int) -> tuple[int, int]:
     return len(lines), 0
 
 
-def _inside(mark: re.Match[str]) -> str:
-    return mark[1] or mark[2] or ""
-
-
 def _title(lines: Sequence[str]) -> str:
     """Return the text of a heading without its markup."""
     atx = _ATX.match(lines[0])
     text = " ".join(lines[:-1]) if atx is None else _CLOSING.sub("", atx[2] or "")
-    text = _MARKS.sub(_inside, text[:_LONGEST])
-    return _MARKS.sub(_inside, text)  # a link around an image
+    return _MARKS.sub(lambda mark: mark[mark.lastindex] if mark.lastindex else "", text[:_LONGEST])
