@@ -65,7 +65,7 @@ def test_a_bad_field_list(trivium: Command):
     """How each is refused is shown where fields are read: tests/extraction/test_fields.py."""
     ended = trivium("extract", "letters", "--fields", "a: colour", "--model", "scripted:answers.json")
     assert (ended.status, ended.out) == (2, "")
-    assert "field 'a': unknown type 'colour'; Valid types: text, number, integer, date, money" in ended.error
+    assert "field 'a': unknown type 'colour'; valid types: text, number, integer, date, money" in ended.error
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,29 @@ from __future__ import annotations
 import json
 import os
 import re
+from io import StringIO
 
 import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+from trivium.cli._extract import without_bar
 
 from ._command import FIELDS, Command, script_of
 from ._server import ModelServer, record_of
 
 EXTRACT = ["extract", "letters", "--fields", FIELDS]
 SCRIPTED = ["--model", "scripted:answers.json"]
+
+
+def test_a_terminal_has_its_cursor_while_a_model_is_loaded():
+    shown = StringIO()
+    with Progress(console=Console(file=shown, force_terminal=True), transient=True) as progress:
+        progress.add_task("", total=1)
+        assert re.findall(r"25[hl]", shown.getvalue()) == ["25l"]
+        with without_bar(progress):
+            assert re.findall(r"25[hl]", shown.getvalue()) == ["25l", "25h"]
+        assert re.findall(r"25[hl]", shown.getvalue()) == ["25l", "25h", "25l"]
 
 
 def test_a_bar_on_a_terminal_and_then_a_table(trivium: Command, server: ModelServer):

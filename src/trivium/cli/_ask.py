@@ -27,13 +27,15 @@ from trivium.cli._screen import one_line, stdout, write_line
 from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, may_be_late
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError
-from trivium.knowledge import SQLiteStoreConfig
+from trivium.knowledge import Hit, SQLiteStoreConfig
+from trivium.knowledge.retrieval import NearestSentences
 from trivium.llms import DeltaEvent, LocalModel
 from trivium.schema import Message
 from trivium.terminal.lowlevel import safe_text
 
 DOES_NOT_TELL = 3
-_NEAREST = 3
+_NEAREST, _LONGEST = 3, 900
+"""The passages that are shown where there is no answer, and their characters."""
 _PLACE = ("source", "line", "end_line", "page", "heading")
 
 
@@ -124,10 +126,11 @@ def note_read(agent: DocChatAgent, seconds: float) -> None:
 
 def nearest(agent: DocChatAgent, question: str) -> list[Citation]:
     """Return the passages nearest to a question that the documents do not answer."""
-    chunks = agent.get_relevant_chunks(question)[:_NEAREST]
+    hits = [Hit(chunk, 0.0) for chunk in agent.get_relevant_chunks(question)]
+    chunks = [hit.chunk for hit in NearestSentences(None, characters=_LONGEST, around=1)(question, hits)]
     return [
         Citation(number=number, quote=chunk.content, **chunk.metadata.model_dump(include=set(_PLACE)))
-        for number, chunk in enumerate(chunks, 1)
+        for number, chunk in enumerate(chunks[:_NEAREST], 1)
     ]
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from rich.progress import Progress
+
 from trivium.cli._durable import ExtractionRuns, check_known, journal_beside, journal_files
-from trivium.cli._model import choose_model
+from trivium.cli._model import choose_model, default_interrupt
 from trivium.cli._places import check_places, reserved
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
 from trivium.cli._report import Report
@@ -184,6 +187,8 @@ class _Run:
         # Records on a terminal would run into the bar.
         with bar(quiet=options.shape() != "table" and sys.stdout.isatty()) as progress:
             line = progress.add_task("", total=len(unfinished))
+            if isinstance(self.model, LocalModel):
+                self.model.while_loading = partial(without_bar, progress)
 
             def open_case(path: Path) -> Case:
                 def show_page(page: int, count: int) -> None:
@@ -329,3 +334,12 @@ class _Run:
             if stopped is not None:
                 parts.append("the same command continues there")
         write_line("; ".join(parts))
+
+
+@contextmanager
+def without_bar(progress: Progress) -> Generator[None]:
+    """Hide the bar while a model is loaded: Ctrl-C then ends the process at once, and nobody would show the cursor."""
+    progress.stop()
+    with default_interrupt():
+        yield
+    progress.start()

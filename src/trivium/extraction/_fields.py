@@ -194,8 +194,8 @@ def check_names(names: Iterable[str], where: str = "") -> None:
 
 def _unknown_type(name: str, type_: str) -> FieldsError:
     nearest = difflib.get_close_matches(type_.lower(), [*_SPELLINGS, "list"], n=1)
-    hint = f" did you mean '{_SPELLINGS.get(nearest[0], nearest[0])}'?" if nearest else ""
-    return FieldsError(f"field '{name}': unknown type '{type_}';{hint} Valid types: {_VALID}")
+    hint = f"did you mean '{_SPELLINGS.get(nearest[0], nearest[0])}'? Valid" if nearest else "valid"
+    return FieldsError(f"field '{name}': unknown type '{type_}'; {hint} types: {_VALID}")
 
 
 def _entries(text: str) -> Iterator[str]:

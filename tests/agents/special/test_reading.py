@@ -21,6 +21,16 @@ def reading(question: str = "How much is the rent?", text: str = LEASE, line: in
     return Reading(question, [Chunk.of(text, source="a.txt", line=line)], 10_000)
 
 
+@pytest.mark.parametrize("behind", [":\n", " [1]:\n", ": "])
+def test_the_place_of_sentences_is_no_statement(behind: str):
+    lease = Chunk.of("Its text: /usr/share/doc/bash.txt.\n\nThe rent is 950 EUR.", source="/usr/share/doc/bash")
+    asked = "How much is the rent?"
+    check = AnswerCheck(Reading(asked, [lease], 10_000), asked, "NO", references=False)
+    shown = check.feed(f"From /usr/share/doc/bash{behind}The rent is 950 EUR.") + check.end()
+    assert shown.strip() == "The rent is 950 EUR [1]."
+    assert [each.quote for each in check.citations] == ["The rent is 950 EUR."]
+
+
 @given(st.text(max_size=900))
 def test_sentences_stand_in_the_text_in_order_and_lose_no_word(text: str):
     found = list(statements(text))

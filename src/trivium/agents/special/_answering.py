@@ -132,7 +132,7 @@ class AnswerCheck:
     def mark(self, statement: str) -> str:
         """Return a statement with the marks of the places that support it; "" if it is to be left out."""
         named = _numbers(statement)
-        plain = _MARK.sub("", statement).strip()
+        plain = self._reading.without_place(_MARK.sub("", statement).strip())
         if not any(map(str.isalnum, plain)):
             return plain
         # A sentence that is copied as it was shown, number first, supports itself: it is no better than a number alone.

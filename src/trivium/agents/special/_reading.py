@@ -104,10 +104,17 @@ class Reading:
         for number, each in enumerate(self.sentences, 1):
             if each.chunk is not chunk:
                 chunk = each.chunk
-                heading = f", {chunk.metadata.heading}" if chunk.metadata.heading else ""
-                lines += [*([""] if lines else []), f"From {' '.join((chunk.metadata.source + heading).split())}:"]
+                lines += [*([""] if lines else []), f"{_place_of(chunk)}:"]
             lines.append(f"[{number}] {each.text}")
         return "\n".join(lines)
+
+    def without_place(self, statement: str) -> str:
+        """Return a statement without the line above some sentences, which says where they stand, if it begins so."""
+        for chunk in self.chunks:
+            for place in (_place_of(chunk), f"From {chunk.metadata.source}"):
+                if statement.startswith(place):
+                    return statement.removeprefix(place).lstrip(" :")
+        return statement
 
     def supporting_spans(self, statement: str, named: Sequence[int] = ()) -> tuple[Span, ...]:
         """Return the spans that support a statement, best first; none if nothing does.
@@ -206,6 +213,11 @@ class Reading:
 
     def _weight(self, word: str) -> float:
         return math.log(2 + len(self.sentences) / (1 + self._counts[word]))
+
+
+def _place_of(chunk: Chunk) -> str:
+    heading = f", {chunk.metadata.heading}" if chunk.metadata.heading else ""
+    return f"From {' '.join((chunk.metadata.source + heading).split())}"
 
 
 def words_of(text: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from trivium.exceptions import ConfigurationError, ContextOverflowError, EngineError, ModelError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, ContextOverflowError, EngineError, ModelError
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import Delta, Finish, Logprobs, Request
@@ -107,27 +107,30 @@ class LocalModel(ChatModel):
             chunks.close()
 
     @checked
-    def load(self, beginning: Sequence[Mapping[str, Any]] = ()) -> None:
+    def load(self, messages: Sequence[Mapping[str, Any]] = ()) -> None:
         """Load the engine now, rather than at the first request, and read what requests begin with in the background.
 
         Requests wait until that is read, and do not read it again: so a program saves both times while it prepares its
         first request. Loading itself takes a second or more, in which all threads wait.
 
         Args:
-            beginning: the messages that requests begin with; the last one may be incomplete. Default: none.
+            messages: the messages that requests begin with; the last one may be incomplete. Default: none.
 
         Raises:
             ModelNotFoundError: the model file is not there.
             EngineError: the engine does not start.
             MissingExtraError: the engine is not installed.
+            ArgumentTypeError: `messages` are no messages.
 
         Example::
 
             model.load([{"role": "system", "content": "You are a clerk."}])
         """
+        if not all(isinstance(each, Mapping) for each in messages):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentTypeError("messages are dicts, as {'role': 'system', 'content': 'Be brief.'}", "messages")
         engine = self._load()
-        if beginning:
-            request = Request([dict(each) for each in beginning])
+        if messages:
+            request = Request([dict(each) for each in messages])
             engine.read_ahead(_body(request, constraint(request, False), {"max_tokens": 1}))
 
     def _load(self) -> Engine:

@@ -154,7 +154,7 @@ class ModelStore:
         for entry in self._catalogue:
             if name in (entry.name, entry.alias):
                 return entry
-        known = [entry.name for entry in self._catalogue]
+        known = [f"{entry.alias} ({entry.name})" if entry.alias else entry.name for entry in self._catalogue]
         hint = f"did you mean {near!r}? " if (near := self.nearest(name)) else ""
         raise ModelNotFoundError(f"no model is called {name!r}: {hint}known are {', '.join(known)}")
 
