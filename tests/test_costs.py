@@ -29,7 +29,7 @@ from trivium.actions import Tool
 pytestmark = pytest.mark.usefixtures("frozen")
 
 ROOT = Path(__file__).parents[1]
-ROUNDS = 8
+ROUNDS = 24
 VENDORS = ("openai", "anthropic", "google", "httpx2", "xllamacpp", "pypdfium2", "PIL", "docx", "typer", "rich")
 
 
