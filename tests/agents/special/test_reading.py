@@ -31,6 +31,13 @@ def test_the_place_of_sentences_is_no_statement(behind: str):
     assert [each.quote for each in check.citations] == ["The rent is 950 EUR."]
 
 
+def test_a_statement_may_begin_with_the_name_of_a_document():
+    read = Reading("How much?", [Chunk.of("The rent is 950 EUR.", source="lease", heading="Rent")], 10_000)
+    for said in ("From leases of that year nothing is known.", "From lease, Rent and others", "From lease to lease"):
+        assert read.without_place(said) == said
+    assert read.without_place("From lease, Rent: 950 EUR") == read.without_place("From lease: 950 EUR") == "950 EUR"
+
+
 @given(st.text(max_size=900))
 def test_sentences_stand_in_the_text_in_order_and_lose_no_word(text: str):
     found = list(statements(text))

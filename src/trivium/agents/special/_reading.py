@@ -104,16 +104,17 @@ class Reading:
         for number, each in enumerate(self.sentences, 1):
             if each.chunk is not chunk:
                 chunk = each.chunk
-                lines += [*([""] if lines else []), f"{_place_of(chunk)}:"]
+                lines += [*([""] if lines else []), f"{_place_of(chunk, chunk.metadata.heading)}:"]
             lines.append(f"[{number}] {each.text}")
         return "\n".join(lines)
 
     def without_place(self, statement: str) -> str:
         """Return a statement without the line above some sentences, which says where they stand, if it begins so."""
         for chunk in self.chunks:
-            for place in (_place_of(chunk), f"From {chunk.metadata.source}"):
-                if statement.startswith(place):
-                    return statement.removeprefix(place).lstrip(" :")
+            for place in (_place_of(chunk, chunk.metadata.heading), _place_of(chunk)):
+                rest = statement.removeprefix(place)
+                if rest != statement and rest[:1] in ("", ":"):
+                    return rest.lstrip(" :")
         return statement
 
     def supporting_spans(self, statement: str, named: Sequence[int] = ()) -> tuple[Span, ...]:
@@ -215,9 +216,8 @@ class Reading:
         return math.log(2 + len(self.sentences) / (1 + self._counts[word]))
 
 
-def _place_of(chunk: Chunk) -> str:
-    heading = f", {chunk.metadata.heading}" if chunk.metadata.heading else ""
-    return f"From {' '.join((chunk.metadata.source + heading).split())}"
+def _place_of(chunk: Chunk, heading: str = "") -> str:
+    return " ".join(f"From {chunk.metadata.source}{heading and f', {heading}'}".split())
 
 
 def words_of(text: str) -> frozenset[str]:
