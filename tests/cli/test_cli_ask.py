@@ -22,9 +22,16 @@ LEASE = "Lease of the flat.\n\nThe rent is 950 EUR.\nPets are allowed.\n"
 ANSWER = "The rent is 950 EUR [2]."
 
 
-def here(trivium: Command, *arguments: str, typed: str = "") -> Ended:
+class Terminal(StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def here(trivium: Command, *arguments: str, typed: str = "", out: StringIO | None = None) -> Ended:
     """The command in this process, which is quicker."""
-    out, err = StringIO(), StringIO()
+    out, err = StringIO() if out is None else out, StringIO()
     with pytest.MonkeyPatch.context() as patched, chdir(trivium.folder), redirect_stdout(out), redirect_stderr(err):
         patched.setenv("TRIVIUM_CACHE", trivium.environment["TRIVIUM_CACHE"])
         patched.setattr("sys.stdin", StringIO(typed))
@@ -150,8 +157,12 @@ def test_many_new_documents_are_searched_by_words_and_their_vectors_follow(
     (trivium.folder / "said.json").write_text(json.dumps([ANSWER] * 3))
     command = ("ask", "lease.txt", "no.pdf", "How much is the rent?", "--model", "scripted:said.json")
     (trivium.folder / "no.pdf").write_bytes(b"%PDF-1.4 broken")
-    first = here(trivium, *command, "--embedding", "static", "--json")
-    assert (first.records[0]["answer"], first.records[0]["searched_by"]) == ("The rent is 950 EUR [1].", "words")
+    for _ in range(2):  # a script waits for its answer alone
+        first = here(trivium, *command, "--embedding", "static", "--json")
+        assert (first.records[0]["answer"], first.records[0]["searched_by"]) == ("The rent is 950 EUR [1].", "words")
+        assert "--wait computes the vectors of 1 passages" in first.err
+    first = here(trivium, *command, "--embedding", "static", "--json", "--wait")
+    assert first.records[0]["searched_by"] == "words"
     assert "the vectors of 1 passages are computed now" in first.err
     assert first.err.count("error: no.pdf") == 1
     assert len(stores(trivium)) == 2
@@ -163,6 +174,18 @@ def test_many_new_documents_are_searched_by_words_and_their_vectors_follow(
     (trivium.folder / "lease.txt").write_text(LEASE.replace("950", "975"))
     third = here(trivium, *command, "--embedding", "static", "--json")
     assert third.records[0]["searched_by"] == "words"
+
+
+def test_at_a_terminal_vectors_follow_unless_nobody_wants_to_wait(
+    trivium: Command, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("trivium.cli._ask.ENOUGH", 0)
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "said.json").write_text(json.dumps([ANSWER] * 2))
+    command = ("ask", "lease.txt", "How much is the rent?", "--model", "scripted:said.json", "--embedding", "static")
+    assert "computed now" not in here(trivium, *command, "--no-wait", out=Terminal()).err
+    assert "computed now" in here(trivium, *command, out=Terminal()).err
+    assert "vectors" not in here(trivium, *command, out=Terminal()).err
 
 
 def test_where_the_documents_do_not_tell_the_nearest_passages_are_shown(trivium: Command):

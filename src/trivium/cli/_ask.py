@@ -50,6 +50,7 @@ class AskOptions:
     embedding: str
     store: Path | None
     keep: bool
+    wait: bool | None
     json: bool
     max_megabytes: int
     max_seconds: float
@@ -111,8 +112,10 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     else:
         write_citations(answer, near)
     sys.stdout.flush()
-    if late:
+    if late and (sys.stdout.isatty() if options.wait is None else options.wait):
         add_vectors(make(store), places, late, limits)
+    elif late:
+        write_line(f"searched by words alone: --wait computes the vectors of {late:,} passages, for the next questions")
     return 0 if answer.found else DOES_NOT_TELL
 
 
