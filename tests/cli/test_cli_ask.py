@@ -176,9 +176,7 @@ def test_many_new_documents_are_searched_by_words_and_their_vectors_follow(
     assert third.records[0]["searched_by"] == "words"
 
 
-def test_at_a_terminal_vectors_follow_unless_nobody_wants_to_wait(
-    trivium: Command, monkeypatch: pytest.MonkeyPatch
-):
+def test_at_a_terminal_vectors_follow_unless_nobody_wants_to_wait(trivium: Command, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("trivium.cli._ask.ENOUGH", 0)
     (trivium.folder / "lease.txt").write_text(LEASE)
     (trivium.folder / "said.json").write_text(json.dumps([ANSWER] * 2))
