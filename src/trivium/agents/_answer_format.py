@@ -61,8 +61,8 @@ class AnswerFormat:
             else:
                 schema = remove_titles(self._adapter.json_schema())
         except Exception as error:
-            name = name_of_type(kind)
-            raise AnswerTypeError(f"{name} cannot be the type of an answer: {error}", name) from None
+            name, why = name_of_type(kind), str(error).partition(" Set `arbitrary_types")[0]
+            raise AnswerTypeError(f"{name} cannot be the type of an answer: {why}", name) from None
         self.is_wrapped = schema.get("type") != "object"
         if self.is_wrapped:
             schema = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
