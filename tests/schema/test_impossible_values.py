@@ -164,7 +164,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
         for kind in (Agent, ChatAgent)
         for name, value, said in [
             ("memory", 3, "a memory is made by a class or function, not int"),
-            ("output_format", 42, "42 cannot be the type of an answer: Unable to generate pydantic-core schema for 42.$"),
+            ("output_format", 42, "42 cannot be the type of an answer: Unable to generate pydantic-core schema for 42"),
             ("aggregator", 3, "DefaultAggregator or a dict or None as aggregator, not int"),
             ("name", 3, "text as name, not int"),
             ("description", 3, "text as description, not int"),
