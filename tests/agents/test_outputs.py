@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from contextlib import suppress
+from typing import Annotated, Any, Literal, cast
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from trivium import Agent, AsyncAgent, ChatAgent, ChatAgentConfig, Message, Task, ToolMessage
+from trivium.actions._strict import strict_schema
 from trivium.agents import ReAct, Sequential, StreamingAgent
-from trivium.exceptions import AnswerFormatError
+from trivium.exceptions import AnswerFormatError, ToolDefinitionError
 from trivium.hooks import Hook
 from trivium.llms import Finish
+from trivium.llms.wire._closed_schema import closed_schema
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -37,6 +41,45 @@ CALL = call_tool("square", number=3)
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
+
+
+class Refund(BaseModel):
+    kind: Literal["refund"]
+    amount: float
+
+
+class Question(BaseModel):
+    kind: Literal["question"]
+    text: str
+
+
+class Tree(BaseModel):
+    name: str
+    children: list[Tree] = []
+
+
+Letter = Annotated[Refund | Question, Field(discriminator="kind")]
+
+
+@pytest.mark.parametrize("wire", [dict, closed_schema, strict_schema], ids=["plain", "closed", "strict"])
+@pytest.mark.parametrize(
+    "kind",
+    [list[City], City | None, Refund | Question, Letter, dict[str, City], list[Letter], Tree, list[Tree]],
+    ids=str,
+)
+def test_a_schema_holds_what_it_refers_to(kind: Any, wire: Callable[[Any], Any]):
+    model = ScriptedModel(["{}"])
+    with suppress(AnswerFormatError):
+        Agent[kind](model, repairs=0)("x")
+    try:
+        schema: Any = wire(model.requests[0].output_schema)
+    except ToolDefinitionError:
+        schema = None
+    assert schema or kind in (Tree, list[Tree], dict[str, City]), "no decoder can hold answers to those"
+    if schema:
+        names = re.findall(r'"\$ref": "#/\$defs/([^"]+)"', json.dumps(schema))
+        assert {*names} <= schema.get("$defs", {}).keys()
+        assert schema["type"] == "object"
 
 
 def left(kind: Any = City, agent: Callable[..., Any] = ChatAgent, **options: Any) -> Any:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import OrderedDict
 from contextlib import closing
+from datetime import UTC, date
 from pathlib import Path
 from threading import get_ident
 from types import MappingProxyType
@@ -33,6 +34,14 @@ ATOMS = (
     | st.floats(allow_nan=False)
     | st.text(st.characters(codec="utf-8"))
     | st.binary()
+    | st.dates()
+    | st.datetimes()
+    | st.datetimes(timezones=st.just(UTC))
+    | st.times()
+    | st.timedeltas()
+    | st.decimals(allow_nan=False)
+    | st.uuids()
+    | st.just(Path("a/b"))
 )
 HASHED = st.integers() | st.text(st.characters(codec="utf-8"), max_size=5)
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -54,6 +63,13 @@ def test_what_is_written_is_read_again_as_it_was(value: Any):
     assert Codec().dump(Codec().load(text)) == text
     kept, load = Codec().keep(value)
     assert (kept, load()) == (text, value)
+
+
+def test_a_step_returns_the_date_that_its_function_returned(tmp_path: Path):
+    with closing(Journal(tmp_path / "runs.db", types=(date,))) as journal:
+        for _ in range(2):
+            with journal.run("dates"):
+                assert step("due", lambda: date(2026, 11, 30), effect="read").year == 2026
 
 
 def test_values_of_messages_come_back_as_themselves():

@@ -89,6 +89,14 @@ def test_the_real_cost_takes_the_place_of_the_expected_one(place: str):
     assert CostLimiter(0.05, "month", store=place).spent() == 0
 
 
+def test_the_error_names_the_limiter():
+    limiter = CostLimiter(0.005, "day", name="ada")
+    with pytest.raises(
+        LimitExceededError, match=r"^the cost limiter 'ada' \(per day\) reached its limit of 0.005 usd; "
+    ):
+        limiter.of(Cents()).chat("four")
+
+
 def test_what_failed_costs_nothing(place: str):
     for limiter in (CostLimiter(0.05), CostLimiter(0.05, store=place)):
         with pytest.raises(ModelError, match="no answer"):

@@ -13,9 +13,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
 from trivium import Agent
 from trivium.exceptions import (
@@ -230,6 +231,36 @@ def test_an_agent_answers_from_the_result_of_its_tool(small: LocalModel) -> None
     answer = Agent(small, "You are a helpful assistant.", tools=[multiply], max_rounds=4)("What is 12.5 times 8?")
     assert calls == [(12.5, 8.0)], "small models tend to make the same call again and again"
     assert "100" in answer.content
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+class Refund(BaseModel):
+    kind: Literal["refund"]
+    amount: float
+
+
+class Question(BaseModel):
+    kind: Literal["question"]
+    text: str
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (list[Person], "Ada is 36 and Bob is 40.", [Person(name="Ada", age=36), Person(name="Bob", age=40)]),
+        (Person | None, "Ada is 36.", Person(name="Ada", age=36)),
+        (Refund | Question, "I want my 20 euros back.", Refund(kind="refund", amount=20)),
+    ],
+    ids=str,
+)
+def test_answers_are_of_any_type(small: LocalModel, kind: Any, text: str, value: object) -> None:
+    agent = Agent[kind](small, "Take out what the text states.", parameters={"temperature": 0, "max_tokens": 99})
+    assert agent(text).output == value
 
 
 @pytest.mark.model

@@ -193,8 +193,10 @@ def test_memories_by_session():
 @A2("8.1 8.2 8.3 8.4 8.5")
 def test_one_memory():
     memory = Memory(recent_n=2)
-    for each in ("a", [AgentMessage(content="b"), AgentMessage(content="c")], None, 5):
-        memory.add(each)  # type: ignore[arg-type] # pyright: ignore
+    for each in ("a", [AgentMessage(content="b"), AgentMessage(content="c")], None):
+        memory.add(each)
+    with pytest.warns(UserWarning, match="leaves out 5"):
+        memory.add(5)  # type: ignore[arg-type] # pyright: ignore
     assert [each.content for each in memory.get_memory()] == ["b", "c"]
     assert [each.content for each in memory.get_memory(recent_n=1)] == ["c"]
     assert [(each.content) for each in memory.get_memory(filter_func=lambda at, message: at == 0)] == ["b"]

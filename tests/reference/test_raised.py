@@ -9,6 +9,7 @@ import pytest
 from ._raised import PROGRAMS, raised
 
 
+@pytest.mark.filterwarnings("ignore:a memory keeps messages")
 @pytest.mark.parametrize(("system", "program", "expected"), PROGRAMS, ids=[each[1][:60] for each in PROGRAMS])
 def test_an_error_is_an_instance_of_the_class_that_the_original_raises(system: str, program: str, expected: str):
     error = raised(system, program, "trivium")

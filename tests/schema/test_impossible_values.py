@@ -13,8 +13,10 @@ from pydantic import ValidationError
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Limits, Task, TaskConfig, run_batch_tasks
 from trivium.agents import Sequential
+from trivium.commander import for_each
 from trivium.exceptions import ArgumentTypeError, TriviumError
 from trivium.llms import BaseLLM
+from trivium.memory import Memory
 from trivium.module import Module
 from trivium.schema import ConfigModel, Message, ModelStatusCode
 from trivium.testing import ScriptedModel
@@ -157,6 +159,20 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+def told(of: Memory) -> str:
+    """Tell what was said."""
+    return str(of)
+
+
+async def nothing(index: int, item: str) -> None:
+    pass
+
+
+async def result_at_once() -> object:
+    async with Agent(model()).open("x") as stream:
+        return stream.result
+
+
 # Each line: what is done, the option, and what the error says of it.
 MADE: list[tuple[Callable[[], Any], str]] = [
     *(
@@ -181,9 +197,16 @@ MADE: list[tuple[Callable[[], Any], str]] = [
             ("approve", 3, "a function or None as approve, not int"),
             ("read_more", 3, "True or False as read_more, not int"),
             ("tols", 3, "Agent takes no tols: did you mean tools?"),
+            ("instructions", "x", "takes no instructions: did you mean system_message?"),
+            ("output_type", int, "takes no output_type: did you mean output_format?"),
         ]
     ),
     (lambda: Agent(model(), 3)("x"), "a system instruction is text or chat messages, not int"),  # type: ignore[arg-type]
+    (lambda: Agent(model(), ["a", "b"])("x"), "is text or chat messages, not a list of texts"),  # type: ignore[list-item]
+    (lambda: Agent(model())("x", max_turns=3), "a call of an agent takes no max_turns: did you mean limits?"),
+    (lambda: Agent(model())("x", deps=3), "a call of an agent takes no deps: did you mean context?"),
+    (lambda: Agent(model(), tools=[told]), r"a parameter with no JSON form, of: Memory: .* this_call\(\).context"),
+    (lambda: Agent(model()).load_state_dict({"memory": [{"role": "user", "content": "x"}]}), "is a chat message"),
     (lambda: Agent(42), "int is no model: give an object"),  # type: ignore[arg-type]
     (lambda: Agent(config=3), "AgentConfig or None as config, not int"),  # type: ignore[arg-type]
     (lambda: ChatAgent(model(), handle_llm_no_tool="done"), r"config. ChatAgentConfig\(…\) takes it: give that"),  # type: ignore[call-overload]
@@ -218,6 +241,8 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: run_batch_tasks(cast("Any", Agent(model())), ["x"]), "run_batch_tasks takes Task as task, not Agent"),
     (lambda: run_batch_tasks(task(), cast("Any", 3)), "a batch takes a list of items, not int"),
     (lambda: Agent(model()).open("x").result, "the stream is not open: async with agent.open"),
+    (lambda: asyncio.run(result_at_once()), "the call has not ended: read the stream to its end before its result"),
+    (lambda: asyncio.run(for_each(["a"], nothing)), "no call runs here: for_each is for code within a run"),  # type: ignore[arg-type]
     (lambda: asyncio.run(anext(aiter(Agent(model()).open("x")))), "the stream is not open: async with agent.open"),  # type: ignore[arg-type]
     (lambda: model().chat("x", temprature=0.5), "a call of a model takes no temprature: did you mean temperature?"),
     (lambda: list(model().stream_chat("x", max_token=5)), "a call of a model takes no max_token: did you mean max_tok"),

@@ -28,7 +28,8 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from trivium.actions._exact_json import refuse_booleans
-from trivium.actions._strict import JSONSchema, drop_nulls, is_json_array, is_json_object, strict_schema
+from trivium.actions._json_schema import no_json, remove_titles
+from trivium.actions._strict import JSONSchema, drop_nulls, strict_schema
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import Source, SourceKind, Sources
 from trivium.schema import ToolSpec
@@ -313,7 +314,9 @@ def tool_from_signature(function: Callable[..., object]) -> Tool:
         adapter: TypeAdapter[Any] = TypeAdapter(arguments)
         schema = remove_titles(adapter.json_schema())
     except PydanticUserError as error:
-        raise ToolDefinitionError(f"the tool {name} has a parameter with no JSON form: {error}", name) from None
+        wrong = next((f"{each}: {shown}" for each, kind in kinds.items() if (shown := no_json(kind))), str(error))
+        text = f"the tool {name} has a parameter with no JSON form, {wrong}: a model cannot write it"
+        raise ToolDefinitionError(f"{text}. What the caller has for its tools is this_call().context", name) from None
     properties: dict[str, JSONSchema] = schema.get("properties", {})
     for each in notes.keys() & properties:
         properties[each] = dict(sorted({**properties[each], **notes[each]}.items()))
@@ -399,6 +402,7 @@ class Validator:
         self._from_json, self._from_python = adapter.validator.validate_json, adapter.validator.validate_python
 
     def __call__(self, arguments: str | Mapping[str, object]) -> Arguments:
+        what = f"the arguments of {self._name} do not fit"
         try:
             if not isinstance(arguments, str):
                 return self._from_python(arguments)
@@ -411,9 +415,9 @@ class Validator:
             jiter.from_json(text.encode(), catch_duplicate_keys=True, allow_inf_nan=False)  # pydantic takes both
             return found
         except ValidationError as error:
-            raise ToolArgumentsError(describe_errors(self._name, error), self._name) from None
+            raise ToolArgumentsError(describe_errors(what, error), self._name) from None
         except ValueError as error:
-            raise ToolArgumentsError(f"the arguments of {self._name} do not fit: {error}", self._name) from None
+            raise ToolArgumentsError(f"{what}: {error}", self._name) from None
 
     def _check_exactly(self, text: str) -> None:
         """Check arguments that a model has written in its text: strictly, but for 5.0, which is an integer.
@@ -445,26 +449,23 @@ def _validator_of(function: types.FunctionType) -> Validate:
     return lambda arguments: made().validate(arguments)
 
 
-def describe_errors(name: str, error: ValidationError) -> str:
-    """Describe the faults of a tool's arguments in words that a model can act on."""
-    parts = [f"{'.'.join(map(str, each['loc'])) or 'the arguments'}: {each['msg']}" for each in error.errors()]
-    return f"the arguments of {name} do not fit: " + "; ".join(parts)
+def describe_errors(what: str, error: ValidationError) -> str:
+    """Describe what is wrong with arguments or an answer, in words that a model can act on.
+
+    Args:
+        what: the beginning of the text, as "the answer does not fit".
+        error: what pydantic found.
+    """
+    parts: list[str] = []
+    for each in error.errors():
+        place, text = ".".join(map(str, each["loc"])), each["msg"].removeprefix("Value error, ")
+        parts.append(f"{place}: {text}" if place else text)
+    return f"{what}: {'; '.join(parts)}"
 
 
 def are_whole_numbers(error: ValidationError) -> bool:
     """Test whether all that does not match exactly is a number as 5.0, which is an integer to JSON schema."""
     return all(each["type"] == "int_type" and isinstance(each["input"], float) for each in error.errors())
-
-
-def remove_titles(schema: object) -> Any:
-    """Copy a JSON schema without the titles that pydantic adds: they cost tokens and say nothing."""
-    if is_json_array(schema):
-        return [remove_titles(each) for each in schema]
-    if not is_json_object(schema):
-        return schema
-    return {
-        key: remove_titles(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))
-    }
 
 
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note)s?:\s*$")

@@ -356,7 +356,7 @@ class ToolMessage(OlderNames):
             if is_exact and are_whole_numbers(error):
                 return cls._made_of(values)
             name = cls.name()
-            raise ToolArgumentsError(describe_errors(name, error), name) from error
+            raise ToolArgumentsError(describe_errors(f"the arguments of {name} do not fit", error), name) from error
 
     def arguments(self) -> dict[str, Any]:
         """The arguments: the fields that a model fills in."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from trivium.actions._json_schema import remove_titles, with_own_root
 from trivium.actions._strict import JSONSchema, is_json_array, is_json_object
-from trivium.actions._tool import read_sections, remove_titles
+from trivium.actions._tool import read_sections
 
 if TYPE_CHECKING:
     from trivium.actions._tool_message import ToolMessage
@@ -25,9 +26,7 @@ def message_schema(kind: type[ToolMessage]) -> JSONSchema:
     No titles; descriptions from the class's docstring where a field has none; tool messages within it have a fixed
     `request`. The fields are those of the class, `request` included.
     """
-    schema: JSONSchema = remove_titles(kind.model_json_schema())
-    own = schema.pop("$ref", "").rpartition("/")[2]
-    schema = {**schema["$defs"][own], "$defs": schema["$defs"]} if own else schema  # a message that holds itself
+    schema: JSONSchema = with_own_root(remove_titles(kind.model_json_schema()))
     sections = read_sections(inspect.cleandoc(kind.__doc__ or ""))[1]
     texts = {field: text for each in _SECTIONS for field, (_, text) in sections.get(each, {}).items() if text}
     for name, field in schema.get("properties", {}).items():

@@ -8,10 +8,11 @@ from trivium.actions._displayed import call_text
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.actions._exact_json import read_exact_json, refuse_booleans
 from trivium.actions._executor import list_actions, refuse_twins
+from trivium.actions._json_schema import enclosed_schema, remove_titles
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
 from trivium.actions._strict import is_json_array, is_json_object
-from trivium.actions._tool import describe_errors, mark_of, remove_titles
+from trivium.actions._tool import describe_errors, mark_of
 from trivium.actions._tool_message import classes_by_name, guidance_of
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "classes_by_name",
     "describe_errors",
     "describe_tool",
+    "enclosed_schema",
     "guidance_of",
     "invalid_api",
     "is_done_tool",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from trivium.actions import ToolMessage
-from trivium.actions.lowlevel import describe_errors, read_exact_json, refuse_booleans, remove_titles
+from trivium.actions.lowlevel import describe_errors, enclosed_schema, read_exact_json, refuse_booleans, remove_titles
 from trivium.commander import RetriedEvent, current
 from trivium.commander.lowlevel import emit
 from trivium.exceptions import AnswerFormatError, AnswerTypeError
@@ -63,10 +63,7 @@ class AnswerFormat:
         except Exception as error:
             name, why = name_of_type(kind), str(error).partition(" Set `arbitrary_types")[0]
             raise AnswerTypeError(f"{name} cannot be the type of an answer: {why}", name) from None
-        self.is_wrapped = schema.get("type") != "object"
-        if self.is_wrapped:
-            schema = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
-        self.schema = schema
+        self.schema, self.is_wrapped = enclosed_schema(schema)
 
     def parse_response(self, text: str) -> Any:
         """Return the value that an answer states.
@@ -84,7 +81,7 @@ class AnswerFormat:
                 return self.kind.parse(cast("Mapping[str, Any]", found))
             return self._adapter.validate_python(found)
         except ValidationError as error:
-            raise AnswerFormatError(describe_errors("the answer", error), text) from error
+            raise AnswerFormatError(describe_errors("the answer does not fit", error), text) from error
         except (ValueError, TypeError, RecursionError) as error:
             raise AnswerFormatError(f"the answer is not the JSON that was asked for: {error}", text) from error
 

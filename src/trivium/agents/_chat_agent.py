@@ -234,8 +234,7 @@ class ChatAgent(Agent[T_co]):
             i: None: all; a positive number: that one message; a negative one: the last so many.
         """
         entries = list(self.message_history)
-        chosen = entries if i is None else [entries[i]] if i > 0 else entries[i:]
-        return "\n".join(map(str, chosen))
+        return "\n".join(map(str, entries if i is None else [entries[i]] if i > 0 else entries[i:]))
 
     # ---- copies
     def __getitem__(self, output_type: type[R]) -> ChatAgent[R]:

@@ -418,7 +418,7 @@ class AgentNames(Module):
         if not isinstance(ve, ValidationError):
             return f"error: {ve}"
         kind = tool_class or next((each for each in self.toolbox.known.values() if each.__name__ == ve.title), None)
-        return f"error: {describe_errors(ve.title if kind is None else kind.name(), ve)}"
+        return describe_errors(f"error: the arguments of {ve.title if kind is None else kind.name()} do not fit", ve)
 
     # ---- messages of the responders
     def response_template(self, e: Entity, content: str | None = None, **values: Any) -> Message:

@@ -96,7 +96,7 @@ _EMBEDDING = (
 _STORE = "Store what is read there; without FILES, search all of it. Else a file of the cache."
 _CHUNKS = "Passages that are read to answer."
 _CONTEXT = "Characters of documents that are read to answer."
-_WAIT = "Compute the vectors of many new documents after the answer; default: at a terminal."
+_VECTORS = "Compute the vectors of many new documents after the answer; default: at a terminal."
 _DOCS = "Answer from this file, folder or URL alone, with citations; may be repeated."
 
 _CHAT_EXAMPLES = """\b
@@ -279,7 +279,7 @@ def _ask_command(
     embedding: Annotated[str, _option(_EMBEDDING, "NAME")] = "",
     store: Annotated[Path | None, _option(_STORE, "FILE")] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Do not cache what is read.")] = False,
-    wait: Annotated[bool | None, typer.Option("--wait/--no-wait", help=_WAIT, show_default=False)] = None,
+    wait: Annotated[bool | None, typer.Option("--wait/--no-wait", help=_VECTORS, show_default=False)] = None,
     json: Annotated[bool, typer.Option("--json", help="The answer and its citations as JSON on stdout.")] = False,
     max_megabytes: Annotated[int, typer.Option(min=1, metavar="N", help="The largest document that is read.")] = 32,
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,

@@ -27,6 +27,7 @@ from trivium.commander._drivers import await_foreign, driver_neutral, gather, is
 from trivium.commander._loops import Give, await_on_loop, is_blocking, iterate_on_loop, lender, run_in_worker, shield
 from trivium.commander._node import TaskNode, checkpoint, current_node
 from trivium.commander._workers import capture, post, value_or_raise
+from trivium.exceptions import CommanderNotRunError
 
 T = TypeVar("T")
 _END = object()
@@ -41,7 +42,8 @@ async def iterate(function: Callable[..., Any], *args: Any) -> AsyncGenerator[An
     pulled.
     """
     node = current_node()
-    assert node is not None, "iterate runs inside a node"
+    if node is None:
+        raise CommanderNotRunError("no call runs here: for_each is for code within a run, gather for any code")
     checkpoint(node)
     source = function(*args)
     if hasattr(source, "__await__"):

@@ -182,7 +182,9 @@ class AsyncStream(Generic[T, E_co]):
     @property
     def result(self) -> T:
         """The result of the call, once the stream has been read to its end."""
-        return value_or_raise(self._opened().result())
+        if not (task := self._opened()).done():
+            raise CommanderNotRunError("the call has not ended: read the stream to its end before its result")
+        return value_or_raise(task.result())
 
     async def __aexit__(self, *exc: object) -> None:
         if not (task := self._opened()).done():

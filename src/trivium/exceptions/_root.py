@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Self
 
 
 class TriviumError(Exception):
@@ -58,6 +58,21 @@ class MissingExtraError(TriviumError, ImportError):
         self.package, self.extra, self.command = package or "", names, command
 
 
+_OURS: Final[Mapping[str, tuple[str, ...]]] = {
+    "deps": ("context",),
+    "instructions": ("system_message", "template"),
+    "max_iterations": ("max_rounds", "turns", "limits"),
+    "max_turns": ("turns", "max_rounds", "limits"),
+    "message_history": ("session_id",),
+    "model": ("llm",),
+    "model_settings": ("parameters",),
+    "output_type": ("output_format",),
+    "response_format": ("output_format",),
+    "system_prompt": ("system_message", "template"),
+}
+"""Names of other frameworks, and what they are called here: the first that there is."""
+
+
 class ConfigurationError(TriviumError, ValueError):
     """An argument, an option or a configuration cannot be used as it is."""
 
@@ -86,7 +101,8 @@ class ArgumentTypeError(ConfigurationError, TypeError):
         from difflib import get_close_matches
 
         known, last = list(known), name.rpartition("_")[2]  # as the "turns" of "max_turns"
-        near = get_close_matches(name, known, 1, 0.8) or [each for each in known if each == last]
+        near = [each for each in _OURS.get(name, ()) if each in known]
+        near = near or get_close_matches(name, known, 1, 0.8) or [each for each in known if each == last]
         near = near or get_close_matches(name, known, 1, 0.5)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}."
         return cls(f"{text} {name}: {hint} {advice}".rstrip(), name)

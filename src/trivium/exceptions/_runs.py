@@ -30,9 +30,11 @@ class LimitExceededError(RunError, LimitError):
     `messages` are what the agent that was called had so far: what its model said, and what its tools returned.
     """
 
-    def __init__(self, limit: str, maximum: float, path: str = "", *, setting: str = "Limits({limit}=…)") -> None:
+    def __init__(
+        self, limit: str, maximum: float, path: str = "", *, setting: str = "Limits({limit}=…)", of: str = "the run"
+    ) -> None:
         setting = setting.format(limit=limit)
-        super().__init__(f"the run reached its limit of {maximum:g} {limit}; raise {setting}", path)
+        super().__init__(f"{of} reached its limit of {maximum:g} {limit}; raise {setting}", path)
         self.limit, self.value, self.maximum = limit, maximum, maximum
         self.messages: tuple[Any, ...] = ()
 

@@ -8,10 +8,14 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from enum import Enum
 from functools import partial
 from hashlib import blake2b
+from pathlib import Path, PosixPath, WindowsPath
 from typing import Any, Final, NamedTuple, cast
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -41,11 +45,17 @@ _MANY: Final = 2_000
 """The parts from which on a value is large; as many are written at once."""
 _LARGEST: Final = 1 << 2000
 """Numbers from here on have more digits than Python writes in every program: they are written as hexadecimal text."""
+_TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
+    **dict.fromkeys((date, datetime, time), lambda value: value.isoformat()),
+    **dict.fromkeys((Decimal, UUID, PosixPath, WindowsPath), str),
+    timedelta: lambda value: f"{value // timedelta(microseconds=1)}",
+}
+"""Python's own values that JSON has not, and how they are written."""
 _KNOWN: Final[Mapping[str, type]] = {
     each.__name__: each
     for each in (
         ActionReturn, ActionStatusCode, ActionValidCode, AgentStatusCode, Entity, Message, ModelStatusCode, Origin,
-        Source, StatusCode, ToolCall, Usage,
+        Source, StatusCode, ToolCall, Usage, *_TEXTS,
     )
 }  # fmt: skip
 
@@ -53,9 +63,10 @@ _KNOWN: Final[Mapping[str, type]] = {
 class Codec:
     """Writes values as JSON, and reads them again.
 
-    It is total: every value has a form. JSON's own values, tuples, sets, bytes and the classes that it knows come back
-    as they were. An instance of any other pydantic model or dataclass comes back as a dict, and anything else as its
-    text: no class is looked up by its name, so that nobody who writes into a journal chooses what runs.
+    It is total: every value has a form. JSON's own values, tuples, sets, bytes, dates, times, decimal numbers, UUIDs,
+    paths and the classes that it knows come back as they were. An instance of any other pydantic model or dataclass
+    comes back as a dict, and anything else as its text: no class is looked up by its name, so that nobody who writes
+    into a journal chooses what runs.
 
     Args:
         types: further classes that it knows: pydantic models, dataclasses, named tuples, enumerations and exceptions.
@@ -76,6 +87,8 @@ class Codec:
         self._errors: dict[str, type[Exception]] = {}
         for each in types:
             is_class = isinstance(each, type)  # type: ignore[unnecessary] - users pass anything
+            if is_class and each in _TEXTS:
+                continue
             if not is_class or (_fields_of(each) is None and not issubclass(each, Enum | Exception)):
                 raise ConfigurationError(
                     "a journal stores pydantic models, dataclasses, named tuples, enumerations and exceptions, not "
@@ -150,6 +163,8 @@ class Codec:
             return {_TAG: kind.__name__, "v": sorted(parts, key=lambda each: json.dumps(each, sort_keys=True))}
         if kind is bytes:
             return {_TAG: "bytes", "v": b64encode(value).decode()}
+        if kind in _TEXTS:
+            return {_TAG: kind.__name__, "v": _TEXTS[kind](value)}
         if kind is ShownText:
             return {_TAG: "shown", "v": [_clean(str(value)), _clean(value.shown)]}
         if kind is ShownSet:
@@ -224,6 +239,10 @@ _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "float": float,
     "int": lambda text: int(text, 16),
     "bytes": b64decode,
+    **{kind.__name__: kind.fromisoformat for kind in (date, datetime, time)},
+    **{kind.__name__: kind for kind in (Decimal, UUID)},
+    **dict.fromkeys(("PosixPath", "WindowsPath"), Path),
+    "timedelta": lambda text: timedelta(microseconds=int(text)),
     "shown": lambda parts: ShownText(*parts),
     "shown set": lambda parts: ShownSet(*parts),
 }

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from trivium.commander.lowlevel import (
     check_option,
@@ -84,15 +84,11 @@ class Journal:
         >>> import tempfile
         >>> from trivium import Agent
         >>> from trivium.testing import ScriptedModel
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> journal = Journal(f"{folder.name}/runs.db")
-        >>> Agent(ScriptedModel(["hello"]))("hi", run_id="greeting-1", journal=journal).content
-        'hello'
-        >>> Agent(ScriptedModel([]))("hi", run_id="greeting-1", journal=journal).content  # no model is asked
-        'hello'
-        >>> [(run.id, run.status) for run in journal.runs()]
-        [('greeting-1', 'done')]
-        >>> journal.close(); folder.cleanup()
+        >>> with tempfile.TemporaryDirectory() as folder, Journal(f"{folder}/runs.db") as journal:
+        ...     first = Agent(ScriptedModel(["hello"]))("hi", run_id="greeting-1", journal=journal)
+        ...     again = Agent(ScriptedModel([]))("hi", run_id="greeting-1", journal=journal)  # no model is asked
+        ...     print(first.content, again.content, [(run.id, run.status) for run in journal.runs()])
+        hello hello [('greeting-1', 'done')]
     """
 
     def __init__(
@@ -110,6 +106,12 @@ class Journal:
 
     def __repr__(self) -> str:
         return f"Journal({self._store.place!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def __reduce__(self) -> tuple[object, ...]:  # a copy, or one in another process, is of the same place
         return partial(Journal, self._store, types=self._types), (), {"_changes": self._changes}

@@ -93,7 +93,8 @@ class CostLimiter:
         """
         period = self._period()
         if await self._added(period, usd, self.usd) is None:
-            raise LimitExceededError("usd", self.usd, setting="CostLimiter({limit}=…)")
+            of = f"the cost limiter {self._name!r}{f' (per {self.per})' if self.per else ''}"
+            raise LimitExceededError("usd", self.usd, setting="CostLimiter({limit}=…)", of=of)
         return period
 
     async def settle(self, period: str, usd: float) -> None:

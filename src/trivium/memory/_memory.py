@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 
@@ -128,7 +129,7 @@ class Memory:
         return [message for index, message in enumerate(messages) if filter_func(index, message)]
 
     def add(self, messages: Message | str | Iterable[Message | str] | None) -> None:
-        """Append one message or several; plain text becomes a user's message; other objects are ignored."""
+        """Append one message or several; plain text becomes a user's message. Others are left out, with a warning."""
         if isinstance(messages, list):  # what the core adds is one
             many: Iterable[Any] = messages
         else:
@@ -147,6 +148,9 @@ class Memory:
                     self.sources |= message.sources
                 if "files" in extra:
                     self.sources |= message.documents
+            elif message is not None:
+                text = f"a memory keeps messages and texts, and leaves out {message!r:.100}: give Message(content=…, "
+                warnings.warn(f"{text}sender='user'), or the agent's name as sender", stacklevel=2)
         if node is not None and scope_of(node).listeners:
             for message in kept[start:]:
                 emit(node, MessageEvent, message)
@@ -213,6 +217,11 @@ class Memory:
             if not isinstance(each, dict | Message):  # type: ignore[unnecessary] - users pass anything
                 kind = type(each).__name__
                 raise ArgumentTypeError(f"a saved message is a dict, not {kind}: {each!r:.100}", "messages")
+            if isinstance(each, dict) and "role" in each and "sender" not in each:
+                raise ConfigurationError(
+                    f"{each!r:.100} is a chat message, not a saved one: add Message(content=…, sender='user'), or with "
+                    "the agent's name as sender, to the memory"
+                )
             if isinstance(each, dict) and "content" not in each:
                 raise MissingEntryError(f"a saved message has no content: {each!r:.100}", ("content",))
         try:

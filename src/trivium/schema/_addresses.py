@@ -23,8 +23,7 @@ def recipient_in(text: str) -> tuple[str, str]:
     found = _ADDRESS.match(text)
     if found is not None:
         return found[1], text[found.end() :]
-    named = [named_recipient(each) for each in _objects(text)]
-    return next(filter(None, named), ""), text
+    return next(filter(None, map(named_recipient, _objects(text))), ""), text
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

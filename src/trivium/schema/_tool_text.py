@@ -152,8 +152,7 @@ def calls_in_text(text: str, known: Mapping[str, Any], *, everywhere: bool = Tru
     """
     body = text if everywhere else _FRAME.sub("", unfence(text)).strip()
     if "<" in body and (found := tuple(find_xml_calls(body, known))):
-        is_whole = everywhere or (body.startswith("<") and body.endswith(">"))
-        return found if is_whole else ()
+        return found if everywhere or (body.startswith("<") and body.endswith(">")) else ()
     if everywhere:
         return tool_calls_in(body) or broken_call(body)
     parts = ToolCallReader().feed(body, is_end=True)

@@ -110,7 +110,7 @@ class DefaultAggregator:
 
 def _check_chat_message(message: Any) -> dict[str, Any]:
     if not isinstance(message, Mapping):
-        kind = type(message).__name__
+        kind = "a list of texts" if isinstance(message, str) else type(message).__name__
         raise ArgumentTypeError(f"a system instruction is text or chat messages, not {kind}", "template")
     found = dict(cast("Mapping[str, Any]", message))
     if missing := [each for each in ("role", "content") if each not in found]:

@@ -332,7 +332,9 @@ def check_answer(calls: CallReader, spoken: bool, thought: bool, reason: str | N
     why = f" (it stopped with '{reason}')" if reason else ""
     if not calls.any and not spoken:
         what = "the model thought and then gave no answer" if thought else "the server sent no answer"
-        raise MalformedAnswerError(f"{what}{why}; ask again, with a larger max_tokens where that was its end")
+        is_filtered = reason == "content_filter"
+        cure = "ask for something else" if is_filtered else "ask again, with a larger max_tokens where that was its end"
+        raise MalformedAnswerError(f"{what}{why}; {cure}")
     if reason in CUT_SHORT and (cut := calls.cut_short()):
         raise MalformedAnswerError(
             f"the answer was cut short within a tool call{why}; ask again, with a larger max_tokens", cut
