@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import SpanKind, StatusCode, get_current_span
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Task
 from trivium.actions import tool
 from trivium.commander import StartedEvent
-from trivium.exceptions import MissingExtraError, ProviderConnectionError, RunKilledError
+from trivium.exceptions import MissingExtraError, ProviderConnectionError, RunKilledError, ToolFailedError
 from trivium.journal import Journal
 from trivium.observers import OpenTelemetryListener, RunIds
 from trivium.schema import Usage
@@ -209,3 +210,59 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(MissingExtraError, match="otel"):
         OpenTelemetryListener()
+
+
+def run_sync(agent: Agent, **options: Any) -> None:
+    agent("go", **options)
+
+
+def run_async(agent: Agent, **options: Any) -> None:
+    asyncio.run(cast("Any", agent.acall("go", **options)))
+
+
+def run_stream(agent: Agent, **options: Any) -> None:
+    with agent.stream("go", **options) as events:
+        list(events)
+
+
+@pytest.mark.parametrize("run", [run_sync, run_async, run_stream])
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_span_of_a_tools_own_code_is_below_the_tools(spans: Spans, run: Callable[..., None], waits: bool):
+    tracer = spans.provider.get_tracer("db")
+
+    def query(table: str) -> str:
+        """Query a table."""
+        with tracer.start_as_current_span(f"SELECT {table}"):
+            return "x"
+
+    async def later(table: str) -> str:
+        """Query a table."""
+        with tracer.start_as_current_span(f"SELECT {table}"):
+            await asyncio.sleep(0)
+            return "x"
+
+    name = "later" if waits else "query"
+    both = [call_tool(name, table="a"), call_tool(name, 1, table="b")]
+    agent = Agent(ScriptedModel([both, "end"]), tools=[later if waits else query])
+    with tracer.start_as_current_span("caller") as caller:
+        run(agent, listeners=[spans.listener()])
+        assert get_current_span() is caller
+    tools = [each for each in spans if each.name == f"execute_tool {name}"]
+    for table in "ab":
+        made = spans.named(f"SELECT {table}")
+        (above,) = [
+            each for each in tools if each.context and made.parent and each.context.span_id == made.parent.span_id
+        ]
+        assert trace_of(made) == trace_of(above)
+    assert not get_current_span().get_span_context().is_valid
+
+
+def test_a_call_that_fails_leaves_no_span_behind(spans: Spans):
+    def fail() -> str:
+        """Fail."""
+        raise ValueError("x")
+
+    agent = Agent(ScriptedModel([call_tool("fail"), "end"]), tools=[fail], on_tool_error="raise")
+    with pytest.raises(ToolFailedError):
+        agent("go", listeners=[spans.listener()])
+    assert not get_current_span().get_span_context().is_valid

@@ -21,6 +21,7 @@ from trivium.observers._redaction import mask_secrets
 from trivium.schema import Usage
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.sdk.trace.id_generator import IdGenerator
     from opentelemetry.trace import Span, SpanContext, TracerProvider
 else:
@@ -85,6 +86,8 @@ class _Open:
     above: _Open | None
     name: str
     operation: str = ""
+    outer: Context | None = None
+    """The context around the call's own code, where the span is the current one."""
     usage: Usage = field(default_factory=Usage)
 
 
@@ -92,9 +95,10 @@ class OpenTelemetryListener:
     """A listener that makes a span of each node of a run: agents, model calls, tool calls, steps, jobs.
 
     A run is one trace, whose id is made of the run's id: a durable run that was resumed is one trace, also if another
-    process went on with it. A caller's span is a link of the root, not its parent. A model call has the tokens that it
-    used, and an agent those of all below it; what was stopped has a span with an error. A run that was forked has a
-    link to the place where it left the other one. The names are those of release 0.1.0 of the GenAI conventions.
+    process went on with it. A caller's span is a link of the root, not its parent. Spans that the code of a call makes,
+    as of a query, are below the call's. A model call has the tokens that it used, and an agent those of all below it;
+    what was stopped has a span with an error. A run that was forked has a link to the place where it left the other
+    one. The names are those of release 0.1.0 of the GenAI conventions.
 
     Args:
         provider: makes the spans; default: the global one.
@@ -120,7 +124,7 @@ class OpenTelemetryListener:
             raise MissingExtraError("opentelemetry-api", "otel") from None
         from trivium import __version__
 
-        self._trace, self._no_context = trace, context.Context()
+        self._trace, self._context, self._no_context = trace, context, context.Context()
         self._tracer = trace.get_tracer("trivium", __version__, provider, _SCHEMA)
         self._ids, self._content = ids, content
         self._open: dict[TaskNode, _Open] = {}
@@ -170,7 +174,11 @@ class OpenTelemetryListener:
                 context = self._trace.set_span_in_context(self._trace.NonRecordingSpan(root), context)
             span = self._given(root.trace_id, run_id, lambda: make(name, context, kind, told, links, began))
             span.set_attribute("trivium.run.id", run_id)
-        return _Open(span, above, event.name, operation)
+        found = _Open(span, above, event.name, operation)
+        if isinstance(event.node, CallNode):  # a call begins and ends in one context, in which its code runs
+            found.outer = self._context.get_current()
+            self._context.attach(self._trace.set_span_in_context(span))
+        return found
 
     def _given(self, trace_id: int, key: str, make: Callable[[], Span]) -> Span:
         if self._ids is None:
@@ -223,6 +231,8 @@ class OpenTelemetryListener:
 
     def _end(self, event: EndedEvent, found: _Open) -> None:
         span, usage, error = found.span, found.usage, event.data
+        if found.outer is not None and self._trace.get_current_span() is span:
+            self._context.attach(found.outer)
         if found.operation in ("chat", "invoke_agent") and usage.total:
             span.set_attributes(_usage_attributes(usage))
         if found.operation == "chat":
