@@ -300,6 +300,7 @@ TOLD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: LMTemplateParser(INTERNLM2_META)([{"role": "nobody"}]), UnknownRoleError, "no role 'nobody': take system"),
     (lambda: LMTemplateParser([{"role": "a", "begin": 3}]), ConfigurationError, "wrong begin: all are texts"),
     (lambda: APITemplateParser([{"role": "a"}, {"role": "a"}]), ConfigurationError, "a role of its own"),
+    (lambda: ScriptedModel([[call_tool("a"), call_tool("b")]]), ConfigurationError, "have the index 0: give call_tool"),
     (lambda: Agent(ScriptedModel([]))("x"), ConfigurationError, "the script is empty: give at least one answer"),
     (lambda: Agent(ScriptedModel(lambda request: 3))("x"), ConfigurationError, "answer is a text, call_tool"),  # type: ignore[arg-type, return-value]
     (lambda: Task("x"), ArgumentTypeError, "Task takes Agent or None as agent, not str"),  # type: ignore[arg-type]
