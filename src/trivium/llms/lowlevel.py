@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trivium.llms._provider_model import key_headers, keys_for
     from trivium.llms._wrapped import WrappedModel, deltas_of
     from trivium.llms.local._catalogue import CATALOGUE
-    from trivium.llms.local._engine import limit_openmp_spinning, load_library, physical_cores
+    from trivium.llms.local._engine import load_library, physical_cores
 
 __all__ = [
     "CATALOGUE",
@@ -38,7 +38,6 @@ __all__ = [
     "is_model_call",
     "key_headers",
     "keys_for",
-    "limit_openmp_spinning",
     "load_library",
     "made_of",
     "model_node",
@@ -65,7 +64,6 @@ _HOMES = {
     "deltas_of": "_wrapped",
     "key_headers": "_provider_model",
     "keys_for": "_provider_model",
-    "limit_openmp_spinning": "local._engine",
     "load_library": "local._engine",
     "made_of": "_call",
     "model_node": "_call",

@@ -83,7 +83,5 @@ def _checked(answer: object) -> Answer:
     deltas = cast("list[object]", answer) if isinstance(answer, list) else []
     begun = Counter(each.index for each in deltas if isinstance(each, ToolCallPart) and each.name)
     if (twice := next((index for index, count in begun.items() if count > 1), None)) is not None:
-        raise ConfigurationError(
-            f"several calls of an answer have the index {twice}: give call_tool(name, 1, …)"
-        )
+        raise ConfigurationError(f"several calls of an answer have the index {twice}: give call_tool(name, 1, …)")
     return cast("Answer", answer)

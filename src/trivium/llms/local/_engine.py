@@ -231,7 +231,10 @@ def load_library() -> Any:
     """
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtraError("xllamacpp", "local")
-    limit_openmp_spinning()
+    # Threads that spin for each other without a limit halve the speed as soon as another thread wants a core; not to
+    # spin at all costs a third of it on an idle machine. A thousand turns cost next to nothing in both cases.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         import xllamacpp  # pyright: ignore[reportMissingTypeStubs] - it ships none
     except ImportError as error:
@@ -240,16 +243,6 @@ def load_library() -> Any:
             "(Debian and Ubuntu: apt-get install libgomp1)"
         ) from error
     return cast("Any", xllamacpp)
-
-
-def limit_openmp_spinning() -> None:
-    """Let the engine's threads spin only briefly for each other; the library reads this when it is loaded.
-
-    Spinning without a limit halves the speed as soon as another thread wants a core; not spinning at all
-    costs a third of it on an idle machine. A thousand turns cost next to nothing in both cases.
-    """
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def physical_cores(read: Callable[[Path], str] = Path.read_text) -> int:

@@ -1,0 +1,65 @@
+"""The base of embedding models that run on onnxruntime."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from typing import Any, ClassVar, cast
+
+from trivium.exceptions import EngineError, MissingExtraError
+from trivium.knowledge.embeddings._embedding import EmbeddingModel
+from trivium.knowledge.embeddings._packages import version_of
+from trivium.llms.lowlevel import physical_cores
+
+
+class OnnxEmbedding(EmbeddingModel):
+    """A model on onnxruntime, which is loaded at its first use; a subclass has `onnx_model` and `compute`.
+
+    Attributes:
+        packages: the packages that it needs; the first has the weights.
+        extra: the extra that brings them.
+
+    Raises:
+        MissingExtraError: a package is not installed.
+    """
+
+    packages: ClassVar[tuple[str, ...]]
+    extra: ClassVar[str]
+
+    def __init__(self) -> None:
+        for package in self.packages:
+            if version_of(package) is None:
+                raise MissingExtraError(package, self.extra)
+        self._session: Any = None
+        self._of_parent: Any = None
+        self._lock, self._pid = Lock(), os.getpid()
+
+    def onnx_model(self) -> str | bytes:
+        """Return the path of the model's file, or its bytes."""
+        raise NotImplementedError(f"{type(self).__name__} has no onnx_model")
+
+    def session(self) -> Any:
+        """Return the session of the model; load it where this process has not.
+
+        Raises:
+            EngineError: it cannot be loaded.
+        """
+        if self._pid != os.getpid():  # a forked child has no engine threads, and the lock may have been held
+            self._lock, self._pid = Lock(), os.getpid()
+            self._of_parent, self._session = self._session, None  # closing it would wait for its threads
+        with self._lock:
+            self._session = self._session or self._opened()
+            return self._session
+
+    def _opened(self) -> Any:
+        try:
+            import onnxruntime  # pyright: ignore[reportMissingTypeStubs] - it has none
+
+            engine = cast("Any", onnxruntime)
+            options = engine.SessionOptions()
+            options.intra_op_num_threads = physical_cores()
+            # Threads that spin while they wait halve the speed as soon as another thread needs a core.
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            return engine.InferenceSession(self.onnx_model(), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has a class of its own for each cause
+            raise EngineError(f"the embedding model {self.name} cannot be loaded ({error}): reinstall it") from error
