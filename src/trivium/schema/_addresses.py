@@ -23,7 +23,7 @@ def recipient_in(text: str) -> tuple[str, str]:
     found = _ADDRESS.match(text)
     if found is not None:
         return found[1], text[found.end() :]
-    return next(filter(None, map(named_recipient, _objects(text))), ""), text
+    return next((name for each in _objects(text) if (name := named_recipient(each))), ""), text
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
