@@ -213,7 +213,7 @@ class Library:
         """
         is_from = _below(place)
         names = [record.source for record in await self.store.sources_async() if is_from(_absolute(record.source))]
-        return sum([await self.store.delete_async(source=name) for name in dict.fromkeys([*names, _name(place)])])
+        return await self.store.delete_async({"source": {"$in": [*dict.fromkeys([*names, _name(place)])]}})
 
     drop = sync_method(drop_async)
 
