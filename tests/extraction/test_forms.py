@@ -215,6 +215,16 @@ def test_an_amount_has_both_signs_where_the_mark_may_be_none(text: str) -> None:
         assert {each.amount for each in parse_money(text)} == {Decimal("-1234.56"), Decimal("1234.56")}
 
 
+def test_a_number_with_raised_cents_is_none_and_one_with_a_footnote_is() -> None:
+    assert [[*span.readings] for span in number_spans("249^99 €, 2^10, 1^ 250 €, 500,00^2)")] == [
+        [Decimal(1)],
+        [Decimal(250)],
+        [Decimal("500.00")],
+        [Decimal(2)],
+    ]
+    assert not readings("249^99 €")
+
+
 @pytest.mark.parametrize(
     "text",
     ["2.5-\ninch screen", "2.5-, 1.5- and", "2.5-", "2.5- |", "2.5-  5", "2,5-\nZimmer", "2.5-; 3.5-litre", "2,5-."],
