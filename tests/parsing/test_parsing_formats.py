@@ -198,6 +198,13 @@ def test_damaged_docx(tmp_path: Path, part: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_template_is_no_docx_and_the_error_shows_no_internal_name(tmp_path: Path) -> None:
+    docx.Document().save(str(tmp_path / "b.docx"))
+    types = zipfile.ZipFile(tmp_path / "b.docx").read("[Content_Types].xml").replace(b"document.main", b"template.main")
+    with pytest.raises(UnreadableDocumentError, match=r"damaged \(file is not a Word file, content type is"):
+        read(with_part(tmp_path, {"[Content_Types].xml": types}))
+
+
 def test_entities_of_a_docx_are_not_expanded(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("content of secret")
