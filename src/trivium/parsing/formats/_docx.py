@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 from trivium.exceptions import MissingExtraError
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
-from trivium.parsing.formats._inline import LOWERED, RAISED, STRUCK, with_inline_signs, without_inline_marks
+from trivium.parsing.formats._inline import LOWERED, RAISED, STRUCK, marked_run, runs_with_signs, without_inline_marks
 from trivium.parsing.formats._lines import split_heading_marks, with_heading_mark, without_heading_marks
 from trivium.parsing.formats._packages import read_properties, reading_package
 
@@ -207,10 +207,7 @@ def _style(paragraph: _Element) -> str:
 
 def _written(paragraph: _Element, boxes: list[_Element]) -> str:
     """Return the text of a paragraph, and collect its text boxes."""
-    text = "".join(_characters(paragraph, boxes))
-    for before, behind in (STRUCK, RAISED, LOWERED):  # Word cuts one text into several runs
-        text = text.replace(behind + before, "")
-    return with_inline_signs(text)
+    return runs_with_signs("".join(_characters(paragraph, boxes)))
 
 
 def _kinds(run: _Element) -> Iterator[str]:
@@ -229,9 +226,8 @@ def _characters(element: _Element, boxes: list[_Element]) -> Iterator[str]:
         name = _name(child)
         if name == "t":
             yield without_inline_marks(tidy(child.text or ""))
-        elif name == "r" and (kinds := sorted(_kinds(child))):
-            text = "".join(_characters(child, boxes))
-            yield "".join([*(kind[0] for kind in kinds), text, *(kind[1] for kind in reversed(kinds))])
+        elif name == "r" and (kinds := set(_kinds(child))):
+            yield marked_run("".join(_characters(child, boxes)), kinds)
         elif name in _CHARACTERS:
             yield _CHARACTERS[name]
         elif name == "txbxContent":

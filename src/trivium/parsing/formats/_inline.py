@@ -6,6 +6,7 @@ Without signs a raised footnote or the raised cents of a price would join the nu
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 STRUCK: Final = "\ufdd0\ufdd1"
@@ -50,6 +51,21 @@ class Around:
 def without_inline_marks(text: str) -> str:
     """Remove what would count as a mark; no text has these characters for its own sake."""
     return _ANY.sub("", text)
+
+
+def marked_run(text: str, kinds: Iterable[str]) -> str:
+    """Put the marks of kinds around a run, the text of one format."""
+    text = without_inline_marks(text)
+    for before, behind in sorted(kinds):
+        text = f"{before}{text}{behind}"
+    return text
+
+
+def runs_with_signs(text: str) -> str:
+    """Write the marks of joined runs as signs; Office programs cut one text into several runs."""
+    for before, behind in (STRUCK, RAISED, LOWERED):
+        text = text.replace(behind + before, "")
+    return with_inline_signs(text)
 
 
 def with_inline_signs(text: str) -> str:
