@@ -225,6 +225,13 @@ def test_a_number_with_raised_cents_is_none_and_one_with_a_footnote_is() -> None
     assert not readings("249^99 €")
 
 
+def test_a_footnote_may_stand_between_an_amount_and_its_currency() -> None:
+    text = "1.250^1 €, 500,00^2) EUR, (1.000,00)^3 €, € 7,50^4 and 10^6 €"
+    found = [(text[each.start : each.end], each.readings[0].currency) for each in money_spans(text)]
+    assert found[:4] == [("1.250^1 €", "EUR"), ("500,00^2) EUR", "EUR"), ("(1.000,00)^3 €", "EUR"), ("€ 7,50", "EUR")]
+    assert ("10", None) in found
+
+
 @pytest.mark.parametrize(
     "text",
     ["2.5-\ninch screen", "2.5-, 1.5- and", "2.5-", "2.5- |", "2.5-  5", "2,5-\nZimmer", "2.5-; 3.5-litre", "2,5-."],
