@@ -133,6 +133,31 @@ def test_a_store_of_ones_own_is_asked_again_without_the_files(trivium: Command):
     assert ask(trivium, "letters", "What does Ada pay?", *store, answers=answers).status == 0
 
 
+def test_what_is_gone_from_a_folder_stays_in_a_store_of_ones_own_until_it_is_pruned(trivium: Command):
+    store, question = ("--store", "own.db"), "How much is the rent?"
+    (trivium.folder / "kb").mkdir()
+    for name in ("old.txt", "older.txt", "new.txt"):
+        (trivium.folder / "kb" / name).write_text(LEASE.replace("950", str(len(name))))
+    answers = ["The rent is 7 EUR [1]."]
+    assert ask(trivium, "kb", "lease.txt", question, *store, answers=answers).err == ""
+    (trivium.folder / "kb" / "older.txt").unlink()
+    ended = ask(trivium, "kb", question, *store, answers=answers)
+    assert ended.error == "note: the store still has kb/older.txt, which is gone from the folder: --prune removes it"
+    (trivium.folder / "kb" / "old.txt").unlink()
+    assert (
+        "has 2 documents, which are gone from the folder: --prune removes them"
+        in ask(trivium, "kb", question, *store, answers=answers).err
+    )
+    assert ask(trivium, question, *store, answers=["The rent is 9 EUR."]).status == 0
+    assert ask(trivium, "kb", question, *store, "--prune", answers=answers).err == ""
+    assert ask(trivium, question, *store, answers=["The rent is 9 EUR."]).status == 3
+    assert ask(trivium, question, *store).out.endswith("lease.txt:3  The rent is 950 EUR.\n")
+    refused = ask(trivium, question, *store, "--prune")
+    assert (refused.status, refused.error) == (
+        2, "--prune compares a store with folders: put them before the question"
+    )  # fmt: skip
+
+
 def test_a_store_that_is_not_there_is_reported_and_not_made(trivium: Command):
     ended = ask(trivium, "--store", "missing.db", "How much is the rent?")
     assert (ended.status, ended.out) == (2, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 from collections.abc import Iterator
@@ -51,7 +52,36 @@ def test_each_bad_file_is_one_line_and_the_others_go_on(trivium: Command):
         (line,) = (line for line in errors if name in line)
         assert line.startswith("error: ")
         assert reason in line
-    assert summary.endswith(f"{len(FILES)} files failed, see above")
+    assert summary.endswith(f"{len(FILES) - 1} files and 1 folder failed, see above")
+
+
+def _without_the_rights_of_root() -> None:
+    """Let a process of root read only what its rights allow: it has no CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+    for capability in (1, 2) if os.geteuid() == 0 else ():
+        assert ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
+
+
+@pytest.mark.parametrize("rights", [0o000, 0o400])
+@pytest.mark.parametrize("command", ["extract", "ask"])
+def test_what_may_not_be_read_in_a_folder_is_reported(trivium: Command, rights: int, command: str):
+    (closed := trivium.folder / "letters" / "closed").mkdir()
+    (closed / "a.txt").write_text("Eve pays EUR 1.")
+    (closed / "pipe").symlink_to("nowhere")
+    arguments = {
+        "extract": ("letters", "--fields", FIELDS, "--model", "scripted:answers.json"),
+        "ask": ("letters", "What does Ada pay?", "--model", "scripted:said.json", "--embedding", "none"),
+    }
+    (trivium.folder / "said.json").write_text('["Ada pays EUR 900 [1]."]')
+    closed.chmod(rights)
+    try:
+        ended = trivium(command, *arguments[command], preexec_fn=_without_the_rights_of_root)
+    finally:
+        closed.chmod(0o700)
+    assert "Ada" in ended.out
+    name, more = ("closed", "x") if rights == 0 else ("closed/a.txt", "")
+    assert f"error: letters/{name}: permission denied; allow reading it (chmod u+r{more})" in ended.err
+    if command == "extract":
+        assert (ended.status, "1 folder failed" in ended.err) == (1, rights == 0)
 
 
 def test_a_larger_file_is_read_if_that_is_wanted(trivium: Command):

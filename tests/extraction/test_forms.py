@@ -215,6 +215,23 @@ def test_an_amount_has_both_signs_where_the_mark_may_be_none(text: str) -> None:
         assert {each.amount for each in parse_money(text)} == {Decimal("-1234.56"), Decimal("1234.56")}
 
 
+def test_a_number_with_raised_cents_is_none_and_one_with_a_footnote_is() -> None:
+    assert [[*span.readings] for span in number_spans("249^99 €, 2^10, 1^ 250 €, 500,00^2)")] == [
+        [Decimal(1)],
+        [Decimal(250)],
+        [Decimal("500.00")],
+        [Decimal(2)],
+    ]
+    assert not readings("249^99 €")
+
+
+def test_a_footnote_may_stand_between_an_amount_and_its_currency() -> None:
+    text = "1.250^1 €, 500,00^2) EUR, (1.000,00)^3 €, € 7,50^4 and 10^6 €"
+    found = [(text[each.start : each.end], each.readings[0].currency) for each in money_spans(text)]
+    assert found[:4] == [("1.250^1 €", "EUR"), ("500,00^2) EUR", "EUR"), ("(1.000,00)^3 €", "EUR"), ("€ 7,50", "EUR")]
+    assert ("10", None) in found
+
+
 @pytest.mark.parametrize(
     "text",
     ["2.5-\ninch screen", "2.5-, 1.5- and", "2.5-", "2.5- |", "2.5-  5", "2,5-\nZimmer", "2.5-; 3.5-litre", "2,5-."],

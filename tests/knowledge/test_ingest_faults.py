@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -230,6 +231,30 @@ def test_damaged_files_are_reported_and_the_others_are_served(config: VectorStor
 
 
 @pytest.mark.slow
+def test_a_folder_that_cannot_be_read_is_reported_and_what_was_read_of_it_stays(
+    config: VectorStoreConfig, tmp_path: Path
+) -> None:
+    (tmp_path / "kb" / "deep").mkdir(parents=True)
+    for name in ("a.txt", "deep/b.txt"):
+        (tmp_path / "kb" / name).write_text(name)
+    with opened(config) as store:
+        ingest(store, tmp_path / "kb")
+        os.rename(tmp_path / "kb" / "deep", tmp_path / "deep")
+        with chdir(tmp_path / "kb"):
+            for name in ("deep", *["x" * 250] * 17):  # a longer path than the system takes
+                os.mkdir(name)
+                os.chdir(name)
+        report = ingest(store, tmp_path / "kb", prune=True)
+        ((name, error),) = report.failed.items()
+        assert isinstance(error, UnreadableDocumentError)
+        assert "File name too long" in str(error)
+        assert [each.name for each in report.skipped] == [name]
+        assert (report.unchanged, report.dropped) == (
+            [str(tmp_path / "kb" / "a.txt")],
+            [str(tmp_path / "kb" / "deep" / "b.txt")],
+        )
+
+
 def test_memory_does_not_grow_with_a_table(tmp_path: Path) -> None:
     program = """
 import resource, sys

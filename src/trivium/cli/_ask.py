@@ -49,6 +49,7 @@ class AskOptions:
     context: int
     embedding: str
     store: Path | None
+    prune: bool
     keep: bool
     wait: bool | None
     json: bool
@@ -71,6 +72,8 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     """
     given, question = split_words(words, options.store)
     places = find_places(given)
+    if options.prune and not places.paths:
+        raise ConfigurationError("--prune compares a store with folders: put them before the question")
     model, began = choose_model(options.model, options.base_url), time.monotonic()
     store = choose_store(places, options.embedding, options.store, options.keep)
     limits, is_own = (options.max_megabytes << 20, options.max_seconds), options.store is None
@@ -83,7 +86,7 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
 
     def read(store: SQLiteStoreConfig, most: int = options.context, quiet: bool = False) -> DocChatAgent:
         agent = make(store, most)
-        ingest_places(agent, places, *limits, is_own=is_own, quiet=quiet)
+        ingest_places(agent, places, *limits, is_own=is_own, prune=is_own or options.prune, quiet=quiet)
         return agent
 
     def run() -> tuple[DocChatAgent, Message]:

@@ -94,6 +94,7 @@ def _work(run: _Run, files: Sequence[Path]) -> int:
     documents, errors = find_documents(files, [options.output, options.report, *runs])
     for error in errors:
         run.fail(error, error.source)
+    run.tally.counts["folders"] = len(errors)
     stopped: BaseException | None = None
     try:
         run.work(documents)

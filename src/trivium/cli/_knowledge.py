@@ -136,6 +136,7 @@ def ingest_places(
     seconds: float,
     *,
     is_own: bool,
+    prune: bool = True,
     chunks: int = 0,
     quiet: bool = False,
 ) -> None:
@@ -149,6 +150,7 @@ def ingest_places(
         max_bytes: the largest size of a document that is not read in parts.
         seconds: time for reading one document; for its chunks and their vectors there is forty times as much.
         is_own: True if the store holds only these documents; else the search is limited to them.
+        prune: remove from the store what is no longer in the folders; else a line says that there is some.
         chunks: the number of passages that will be new, if it is known: the bar then tells the time that is left.
         quiet: documents that cannot be read were reported before.
 
@@ -161,10 +163,15 @@ def ingest_places(
         agent.library.limits = IngestLimits(seconds=40 * seconds, max_bytes=max_bytes, read=limits)
         report = IngestReport()
         if places.paths:
-            report = _ingest(agent, places, is_own, chunks)
+            report = _ingest(agent, places, prune, chunks)
         if places.stdin:
             agent.ingest_docs([open_document(STDIN, max_bytes=max_bytes, limits=limits)])
         _check(agent, places, report, is_own, quiet)
+        gone = [] if prune else [each.source for each in agent.sources() if _is_gone(each.source, places)]
+        if gone:
+            one = f"{display_name(gone[0])}, which is gone from the folder: --prune removes it"
+            more = f"{len(gone):,} documents, which are gone from the folder: --prune removes them"
+            write_line(f"note: the store still has {more if len(gone) > 1 else one}")
     except EmbeddingMismatchError as error:
         name, option = display_name(agent.store.config.storage_path), embedding_option(error.expected[0])
         raise ConfigurationError(
@@ -183,7 +190,7 @@ def embedding_option(model: str) -> str:
     return f"the embedding model {one_line(model)}"
 
 
-def _ingest(agent: DocChatAgent, places: Places, is_own: bool, chunks: int) -> IngestReport:
+def _ingest(agent: DocChatAgent, places: Places, prune: bool, chunks: int) -> IngestReport:
     """Read files, folders and URLs with a progress bar: of sources, or of passages if their number is known."""
     columns = (TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()) if chunks else ()
     with bar(*columns) as progress:
@@ -201,7 +208,7 @@ def _ingest(agent: DocChatAgent, places: Places, is_own: bool, chunks: int) -> I
                 name = one_line(os.path.basename(event.data.source))
                 progress.update(line, description=name, completed=event.data.done, total=event.data.total)
 
-        return agent.ingest(*places.paths, prune=is_own, listeners=[listen])
+        return agent.ingest(*places.paths, prune=prune, listeners=[listen])
 
 
 def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bool, quiet: bool) -> None:
@@ -216,6 +223,20 @@ def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bo
     if not agent.sources():
         where = ", ".join(map(display_name, places.paths)) or "the store"
         raise DocumentNotFoundError(f"{where}: nothing there can be read", where)
+
+
+def _is_gone(source: str, places: Places) -> bool:
+    """Tell a file that is no longer in the folders of some documents."""
+    path = Path(source).absolute()
+    if is_url(source) or not any(map(path.is_relative_to, places.paths)):
+        return False
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:  # nobody knows, as in a folder that may not be read
+        return False
+    return False
 
 
 def display_name(source: str) -> str:

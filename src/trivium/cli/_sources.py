@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from trivium.exceptions import DocumentError, DocumentNotFoundError
 from trivium.parsing import ReadLimits, read
+from trivium.parsing.lowlevel import opening_error
 from trivium.schema import Document
 
 STDIN = Path("-")
@@ -16,20 +18,25 @@ _DEVICE = "/dev/stdin"
 _MEMORY_PER_BYTE = 6  # of a document, while it is read
 
 
-def find_documents(
-    paths: Iterable[Path], outputs: Iterable[Path | None]
-) -> tuple[list[Path], list[DocumentNotFoundError]]:
+def find_documents(paths: Iterable[Path], outputs: Iterable[Path | None]) -> tuple[list[Path], list[DocumentError]]:
     """Find the files, and the files in folders, in order and without repetition; the outputs are left out.
 
     Returns:
-        The files, and an error for each folder that holds none. A missing file is an error when it is read.
+        The files, and an error for each folder that holds none or cannot be read. A missing file is an error when it is
+        read.
     """
     seen = {os.path.abspath(output) for output in outputs if output is not None}
     found: list[Path] = []
-    errors: list[DocumentNotFoundError] = []
+    errors: list[DocumentError] = []
+
+    def report(error: OSError) -> None:
+        source = source_of(Path(error.filename))
+        errors.append(opening_error(error, source))
+
     for path in paths:
-        inside = list(walk_files(path)) if path != STDIN and os.path.isdir(path) else [path]
-        if not inside:
+        before = len(errors)
+        inside = list(walk_files(path, report)) if path != STDIN and os.path.isdir(path) else [path]
+        if not inside and len(errors) == before:
             source = source_of(path)
             errors.append(DocumentNotFoundError(f"{source}: there is no document in this folder", source))
         for each in inside:
@@ -61,9 +68,24 @@ def open_document(path: Path, **options: Any) -> Document:
     return document
 
 
-def walk_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder, then those of the folders in it, in order, without hidden ones."""
-    for place, folders, files in os.walk(folder):
+def walk_files(folder: Path, on_error: Callable[[OSError], object]) -> Iterator[Path]:
+    """Yield the files of a folder, then those of the folders in it, in order, without hidden ones.
+
+    Args:
+        folder: the folder.
+        on_error: called with the error of each folder that cannot be read.
+    """
+    for place, folders, files in os.walk(folder, onerror=on_error):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inside = (Path(place, name) for name in sorted(files) if not name.startswith("."))
-        yield from (path for path in inside if os.path.isfile(path))
+        yield from filter(_may_be_read, inside)
+
+
+def _may_be_read(path: Path) -> bool:
+    """Tell regular files from devices, pipes and links to nothing; a file that is kept secret is an error when read."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except PermissionError:
+        return True
+    except OSError:
+        return False

@@ -78,7 +78,10 @@ class Tally:
         named = {name: _plural(counts[name], name) for name in ("files", "fields", "tokens")}
         parts = [text.format(**{**counts, **named})]
         if counts["failed"]:
-            parts.append(f"{_plural(counts['failed'], 'files')} failed, see above")
+            folders = self.counts["folders"]
+            failed = {"files": counts["failed"] - folders, "folders": folders}
+            named = " and ".join(_plural(count, name) for name, count in failed.items() if count)
+            parts.append(f"{named} failed, see above")
         if counts["skipped"]:
             parts.append(f"{_plural(counts['skipped'], 'files')} finished before")
         return "; ".join(parts)

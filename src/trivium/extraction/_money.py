@@ -21,6 +21,8 @@ from trivium.extraction._numbers import (
 _CURRENCY = unit_pattern()
 _BEFORE = re.compile(rf"(?P<sign>[-−]?)(?P<unit>{_CURRENCY})(?P<gap>\s?)(?P<inner>[-−]?)\Z")
 _AFTER = re.compile(rf"(?P<letter>(?:k|K|m|M|mn|bn|B)(?![^\W\d_]))?(?:(?P<gap>\s?)(?P<unit>{_CURRENCY}))?")
+_FOOTNOTE = re.compile(rf"\^\d\)?(?=\s?{_CURRENCY})")
+"""The raised number of a footnote, as in "1.250^1 €"; behind a plain number it may be a power."""
 _SPACES = " \t\u00a0"
 _ENDS_AMOUNT = re.compile(rf"(?:\d[^\s:]*|{_CURRENCY})\s*\Z")
 _HUNDREDTHS = re.compile(r"\s?(?:¢|(?:cents?|centimes?|céntimos?|centesimi|pence|penny)(?![^\W\d_]))", re.IGNORECASE)
@@ -91,7 +93,7 @@ def money_spans(text: str) -> Iterator[MoneySpan]:
         span = money_at(text, number)
         yield span
         if span.readings[0].currencies:
-            reached = number.end
+            reached = span.end
 
 
 def money_at(text: str, number: NumberSpan) -> MoneySpan:
@@ -102,6 +104,8 @@ def money_at(text: str, number: NumberSpan) -> MoneySpan:
     start, end, values = number
     is_enclosed = text[start - 1 : start] == "(" and text[end : end + 1] == ")" and MARKED.search(text, start, end)
     first, last = (start - 1, end + 1) if is_enclosed else (start, end)  # "(1,234.56) USD"
+    if MARKED.search(text, start, end) and (note := _FOOTNOTE.match(text, last)):
+        last = note.end()
     offset = max(0, first - 20)
     before = _BEFORE.search(text[offset:first]) if text[offset:first].rstrip()[-1:] in _TAILS else None
     after = _AFTER.match(text, last)

@@ -29,7 +29,7 @@ _GROUPED = re.compile(r"[1-9]\d{0,2}(?P<mark>[ '.,])\d{3}(?:(?P=mark)\d{3})*(?:(
 _LAKHS = re.compile(r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _DECIMAL = re.compile(r"\d*[.,]\d+")
 _EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE][+-]?\d{1,3}")
-_NO_NUMBER = re.compile(r"_|(?!(?:[cdk]?m)[23](?!\w))[^\W\d_]+\d")
+_NO_NUMBER = re.compile(r"_|\^\d\d|(?!(?:[cdk]?m)[23](?!\w))[^\W\d_]+\d")
 MARKED = re.compile(r"\d[.,'’]\d")
 """A number with cents, or whose thousands are marked: amounts are written so, and hardly the number of an item."""
 
@@ -169,7 +169,8 @@ def number_spans(text: str) -> Iterator[NumberSpan]:
     for run in _RUN.finditer(text):
         start, end = run.span()
         before = text[start - 1 : start]
-        ends_name = before.isalnum() or before == "_"  # as in "x86", but not as in "EUR5"
+        is_raised = before == "^" and end - start > 1  # the cents of "249^99", which is no 249 either, or a power
+        ends_name = before.isalnum() or before == "_" or is_raised  # as in "x86", but not as in "EUR5"
         if ends_name and not _CURRENCY_BEFORE.search(text[max(0, start - 5) : start]):
             continue
         if _NO_NUMBER.match(text, end):

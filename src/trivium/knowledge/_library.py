@@ -85,8 +85,9 @@ class IngestReport:
         updated: sources that had changed.
         unchanged: sources that had not changed.
         dropped: sources that no longer exist and were deleted from the store.
-        failed: sources that could not be read, with their errors; their chunks in the store stay as before.
-        skipped: files that are not documents.
+        failed: sources, and folders of them, that could not be read, with their errors; their chunks in the store stay
+            as before.
+        skipped: files that are not documents, and folders that could not be read.
         chunks: number of chunks written.
         bytes: size of the texts read, in bytes of UTF-8.
         seconds: duration.
@@ -213,7 +214,7 @@ class Library:
         """
         is_from = _below(place)
         names = [record.source for record in await self.store.sources_async() if is_from(_absolute(record.source))]
-        return sum([await self.store.delete_async(source=name) for name in dict.fromkeys([*names, _name(place)])])
+        return await self.store.delete_async({"source": {"$in": [*dict.fromkeys([*names, _name(place)])]}})
 
     drop = sync_method(drop_async)
 
@@ -266,6 +267,9 @@ class _Ingest:
                 searched.append(place)
             except _FAULTS as error:
                 self._fail(_name(place), error)
+        for left_out in self._report.skipped:
+            if left_out.error is not None:
+                self._fail(left_out.name, left_out.error)
         return sources, searched
 
     def sources_at(self, place: Place) -> dict[str, Source]:

@@ -12,6 +12,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,45 @@ def test_what_is_deleted_leaves_the_file(tmp_path: Path, is_collection: bool) ->
     else:
         store.delete(source="a")
     assert not left_of(b"zebra", path)
+
+
+def test_a_store_lasts_however_many_are_deleted_one_by_one(tmp_path: Path) -> None:
+    config = SQLiteStoreConfig(storage_path=str(tmp_path / "a.db"), embedding=None)
+    store = SQLiteStore(config)
+    store.add_documents([Chunk.of("Lieferschein fuer Otto", source="kept")])
+    store.add_documents([Chunk.of(f"Lieferschein zebra{i}", source=f"{i}") for i in range(2500)])
+    for at in range(2500):
+        if at % 100 == 0:
+            store.close()
+            store = SQLiteStore(config)
+        assert store.delete(source=f"{at}") == 1
+    assert [hit.chunk.metadata.source for hit in store.full_text("Lieferschein", 9) or ()] == ["kept"]
+    assert not left_of(b"zebra", tmp_path / "a.db")
+
+
+@pytest.mark.parametrize("times", [990, 1100])  # below, and where SQLite allows, beyond what can be read
+@pytest.mark.parametrize("is_dropped", [False, True])
+def test_an_index_of_words_that_deletions_wore_out_is_made_anew(tmp_path: Path, times: int, is_dropped: bool) -> None:
+    config = SQLiteStoreConfig(storage_path=str(tmp_path / "a.db"), embedding=None)
+    store = SQLiteStore(config)
+    store.add_documents([Chunk.of(f"Lieferschein {i} fuer Otto Rehm", source=f"{i}") for i in range(20)])
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as database, suppress(sqlite3.DatabaseError):
+        words = [(100 + at, f"word{at}") for at in range(2 * times)]
+        database.execute("BEGIN")
+        database.executemany("INSERT INTO word_1 (rowid, stems) VALUES (?, ?)", words)
+        database.execute("COMMIT")
+        for at in range(times):
+            database.execute("DELETE FROM word_1 WHERE rowid = ?", (100 + at,))
+            database.execute("INSERT INTO word_1 (word_1) VALUES ('optimize')")
+    if is_dropped:
+        store.delete_collection(store.collection_name)
+        assert store.count() == 0
+        return
+    assert [hit.chunk.metadata.source for hit in store.full_text("Lieferschein 7", 1) or ()] == ["7"]
+    assert [store.delete(source=f"{i}") for i in range(20)] == [1] * 20
+    serve(store, "new", "Lieferschein")
+    assert len(store.full_text("Lieferschein", 30) or ()) == 1
 
 
 def test_who_reads_meanwhile_is_not_waited_for_and_the_next_time_it_leaves_the_log(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from trivium.exceptions import DocumentError
 from trivium.knowledge.loading._choice import FileChoice, oddity
 from trivium.knowledge.loading._patterns import Pattern, covers, excludes, parse_patterns
 from trivium.knowledge.loading._source import Skipped
@@ -70,7 +71,7 @@ class _Walk:
             with os.scandir(place) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
         except OSError as error:
-            self._skip(place, error.strerror or type(error).__name__)
+            self._skip(place, error.strerror or type(error).__name__, opening_error(error, str(place)))
             return
         rules += _rules_in(place, (*self._above, *parts))
         folders: list[tuple[str, ...]] = []
@@ -105,8 +106,8 @@ class _Walk:
         except OSError as error:  # such as a link to itself
             return error.strerror or type(error).__name__
 
-    def _skip(self, path: Path, reason: str) -> None:
-        self._on_skip(Skipped(os.fsencode(path).decode("utf-8", "replace"), reason))
+    def _skip(self, path: Path, reason: str, error: DocumentError | None = None) -> None:
+        self._on_skip(Skipped(os.fsencode(path).decode("utf-8", "replace"), reason, error))
 
 
 def _rules_in(place: Path, parts: tuple[str, ...]) -> tuple[Pattern, ...]:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from trivium.exceptions import DocumentError
 from trivium.schema import Document
 
 
@@ -66,7 +67,8 @@ class Source(ABC):
 
 
 class Skipped(NamedTuple):
-    """A file or folder that was left out: its name and a short reason."""
+    """A file or folder that was left out: its name and a short reason, and the error of a folder that is unreadable."""
 
     name: str
     reason: str
+    error: DocumentError | None = None

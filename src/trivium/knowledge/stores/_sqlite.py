@@ -106,9 +106,15 @@ class SQLiteStore(VectorStore):
         identity = self._identity()
         with self._database() as database:
             tables = SQLiteTables.of(database, collection)
+            is_worn = tables is not None and tables.are_words_worn()
         if tables is None or (identity != tables.identity and identity != ("", 0)):
             with self._database("IMMEDIATE") as database:
                 self._made(database, collection, identity)
+        if is_worn:
+            with self._database("IMMEDIATE") as database:
+                tables = SQLiteTables.of(database, collection)
+                if tables is not None and tables.are_words_worn():
+                    tables.renew_words()
 
     def _made(self, database: Connection, collection: str, identity: tuple[str, int]) -> SQLiteTables:
         """Return the tables of a collection for an embedding model; create them if there are none."""

@@ -43,6 +43,8 @@ _TABLES: Final = (
 _KEYS: Final = "SELECT json_group_array(key) FROM chunk_# WHERE WHICH"
 _ROWS: Final = "key IN (SELECT key FROM field_# WHERE name = ? AND @)"
 _NO_ROWS: Final = "key NOT IN (SELECT key FROM field_# WHERE name = ?)"
+_LEVELS: Final = 10  # the row of the index of words that lists its levels
+_WORN: Final = 1000  # bytes of this list; those of a rewriting are 4, and FTS5 reads 4000
 _LISTED: Final = "(SELECT value FROM json_each(?))"  # any number of texts is one parameter
 
 
@@ -99,8 +101,22 @@ class SQLiteTables(NamedTuple):
         return keys != "[]"
 
     def forget_words(self) -> None:
-        """Remove the words of deleted chunks by rewriting the index: about 4 microseconds for each chunk."""
-        self.run("INSERT INTO word_# (word_#) VALUES ('optimize')")
+        """Remove the words of deleted chunks by rewriting the index: about 4 microseconds for each chunk.
+
+        Each time 'optimize' adds empty levels to the list of levels, and FTS5 cannot read a list that is too long:
+        before that 'rebuild', which takes three times as long, begins a new list.
+        """
+        self.run("INSERT INTO word_# (word_#) VALUES (?)", "rebuild" if self.are_words_worn() else "optimize")
+
+    def are_words_worn(self) -> bool:
+        """Test whether the index of words has become, or will become, unreadable by many rewritings."""
+        found = self.run("SELECT length(block) FROM word_#_data WHERE id = ?", _LEVELS).fetchone()
+        return found is not None and found[0] > _WORN
+
+    def renew_words(self) -> None:
+        """Make the index of words anew, readable or not, from the words that it stores beside it."""
+        self.run("UPDATE word_#_data SET block = zeroblob(7) WHERE id = ?", _LEVELS)  # that of an empty index
+        self.run("INSERT INTO word_# (word_#) VALUES ('rebuild')")
 
     def create(self) -> None:
         """Create the tables of a new collection."""
@@ -109,6 +125,8 @@ class SQLiteTables(NamedTuple):
 
     def drop(self) -> None:
         """Drop the tables and the collection."""
+        if self.are_words_worn():
+            self.renew_words()  # SQLite drops only a table that it can read
         for name in ("chunk", "text", "vector", "field", "word", "source"):
             self.run(f"DROP TABLE {name}_#")
         self.database.execute("DELETE FROM collection WHERE number = ?", (self.number,))

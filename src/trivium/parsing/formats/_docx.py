@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 from trivium.exceptions import MissingExtraError
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._inline import LOWERED, RAISED, STRUCK, marked_run, runs_with_signs, without_inline_marks
 from trivium.parsing.formats._lines import split_heading_marks, with_heading_mark, without_heading_marks
 from trivium.parsing.formats._packages import read_properties, reading_package
 
@@ -18,6 +19,7 @@ _RELATION_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relations
 # Deleted text, the old place of moved text, settings, and the second rendering of a drawing.
 _UNSEEN = frozenset(["del", "moveFrom", "pPr", "rPr", "tblPr", "tcPr", "sectPr", "Fallback"])
 _FALSE = ("0", "false", "off")
+_KINDS = {"superscript": RAISED, "subscript": LOWERED}
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
@@ -180,7 +182,7 @@ def _block_lines(container: _Element) -> Iterator[str]:
 def paragraph_lines(paragraph: _Element) -> Iterator[str]:
     """Return the lines of a paragraph, with the mark of a heading if it is one, then those of its text boxes."""
     boxes: list[_Element] = []
-    text, style = "".join(_characters(paragraph, boxes)), _style(paragraph)
+    text, style = _written(paragraph, boxes), _style(paragraph)
     level = int(style.startswith("Title"))
     if style.startswith("Heading"):
         level = 1 + int(style[7:8]) if style[7:8].isdecimal() else 2
@@ -195,7 +197,7 @@ def paragraph_lines(paragraph: _Element) -> Iterator[str]:
 
 def _title(paragraph: _Element) -> str:
     """Return the text of a title; "" for any other paragraph."""
-    return " ".join("".join(_characters(paragraph, [])).split()) if _style(paragraph) == "Title" else ""
+    return " ".join(_written(paragraph, []).split()) if _style(paragraph) == "Title" else ""
 
 
 def _style(paragraph: _Element) -> str:
@@ -203,11 +205,29 @@ def _style(paragraph: _Element) -> str:
     return next(styles, "")
 
 
+def _written(paragraph: _Element, boxes: list[_Element]) -> str:
+    """Return the text of a paragraph, and collect its text boxes."""
+    return runs_with_signs("".join(_characters(paragraph, boxes)))
+
+
+def _kinds(run: _Element) -> Iterator[str]:
+    """Return the kinds of marks that the own format of a run asks for."""
+    for properties in run:
+        for each in properties if _name(properties) == "rPr" else ():
+            name, value = _name(each), each.get(f"{_WORD}val") or ""
+            if name in ("strike", "dstrike") and value not in _FALSE:
+                yield STRUCK
+            elif name == "vertAlign" and value in _KINDS:
+                yield _KINDS[value]
+
+
 def _characters(element: _Element, boxes: list[_Element]) -> Iterator[str]:
     for child in element:
         name = _name(child)
         if name == "t":
-            yield tidy(child.text or "")
+            yield without_inline_marks(tidy(child.text or ""))
+        elif name == "r" and (kinds := set(_kinds(child))):
+            yield marked_run("".join(_characters(child, boxes)), kinds)
         elif name in _CHARACTERS:
             yield _CHARACTERS[name]
         elif name == "txbxContent":

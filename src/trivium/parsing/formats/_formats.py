@@ -33,6 +33,7 @@ from trivium.parsing.formats._media_types import (
     text_type,
 )
 
+_STREAM = re.compile(r"\s?'?<_io\.\w+ object at 0x[0-9a-fA-F]+>'?")  # what libraries call a file without a name
 _ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX, CSV, PNG, JPEG or TIFF file"
 
 
@@ -82,7 +83,7 @@ class Original(NamedTuple):
 
     def unreadable(self, reason: object) -> UnreadableDocumentError:
         """Return the error for a file that cannot be read; the reason becomes one line of at most 300 characters."""
-        text = " ".join(str(reason).split())
+        text = " ".join(_STREAM.sub("", str(reason)).split())
         return UnreadableDocumentError(self._line(text[:300]), self.source)
 
     def too_large(self, held: str) -> DocumentTooLargeError:

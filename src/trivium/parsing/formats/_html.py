@@ -8,6 +8,14 @@ from typing import NamedTuple
 from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._inline import (
+    LOWERED,
+    RAISED,
+    STRUCK,
+    Around,
+    with_inline_signs,
+    without_inline_marks,
+)
 from trivium.parsing.formats._lines import (
     LinePairs,
     split_heading_marks,
@@ -21,7 +29,7 @@ _CHARSET = re.compile(
     rb"<meta\b[^>]{0,500}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w.:-]+)", re.I
 )
 _SPACES = re.compile(r"[ \t\n\f\xa0]+")
-_INVISIBLE = re.compile("[\xad\u200b\u2060\ufeff\ufdd0\ufdd1]")
+_INVISIBLE = re.compile("[\xad\u200b\u2060\ufeff]")
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 
 _UNSEEN = frozenset(["script", "style", "template", "noscript", "svg", "iframe", "noembed", "noframes"])
@@ -48,12 +56,7 @@ _CONTAINERS = frozenset([
 ])
 # fmt: on
 _HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
-_STRUCK = frozenset(["del", "s", "strike"])
-_STRUCK_FROM, _STRUCK_TO = "\ufdd0", "\ufdd1"  # while a text is being written; no page has these
-_MARKS = "(?:\ud800[\udc00-\udfff]{3}|\ud801[\udc00-\udfff])"  # of lines and headings, before a character
-_STRUCK_TEXT = re.compile(
-    rf"(\S?){_STRUCK_FROM}({_MARKS}*+)([^{_STRUCK_FROM}{_STRUCK_TO}]*+){_STRUCK_TO}(?={_MARKS}*+(\S?))"
-)
+_INLINE = {"del": STRUCK, "s": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": LOWERED}
 _CELLS = frozenset(["td", "th"])
 _BLOCKS = frozenset(["ul", "ol", "dl", "menu", "nav"])
 _DATED = frozenset(["meta", "time"])
@@ -110,14 +113,14 @@ class _Lines:
         self._parts: list[str] = []
         self._breaks = 0
         self._space = False
-        self._opened = self._struck = 0
+        self._around = {kind: Around(kind) for kind in (STRUCK, RAISED, LOWERED)}
         self._in_blocks = False
         self.paragraphs = self.blocks = False
         """Whether paragraphs are written, and any text in several blocks, not only in lines of one."""
         self.links = 0
 
     def write(self, text: str, *, preformatted: bool) -> None:
-        text = _INVISIBLE.sub("", text)
+        text = without_inline_marks(_INVISIBLE.sub("", text))
         if not preformatted:
             text = _SPACES.sub(" ", text)
             self._space = self._space or text.startswith(" ")
@@ -130,9 +133,7 @@ class _Lines:
             self.paragraphs = self.paragraphs or self._breaks > 1
             self.blocks = self.blocks or self._in_blocks
         self._in_blocks = False
-        if self._opened and not self._struck:
-            self._parts.append(_STRUCK_FROM)
-            self._struck = 1
+        self._parts += (each.before() for each in self._around.values())
         self._parts.append(text.replace("\xa0", " ") if preformatted else text.strip(" "))
         self._breaks = 0
         self._space = not preformatted and text.endswith(" ")
@@ -142,25 +143,13 @@ class _Lines:
         self._space = False
         self._in_blocks = self._in_blocks or is_block
 
-    def strike(self, *, is_end: bool) -> None:
-        """Begin or end struck text: its marks stand directly before and after what is written in between."""
-        self._opened = max(0, self._opened + (-1 if is_end else 1))
-        if self._struck and not self._opened:
-            self._parts.append(_STRUCK_TO)
-            self._struck = 0
+    def mark(self, kind: str, *, is_end: bool) -> None:
+        """Begin or end struck, raised or lowered text."""
+        if behind := self._around[kind].behind(is_end=is_end):
+            self._parts.append(behind)
 
     def text(self) -> str:
-        text = _STRUCK_TEXT.sub(_struck_text, "".join(self._parts))
-        return text.replace(_STRUCK_FROM, "").strip("\n")
-
-
-def _struck_text(found: re.Match[str]) -> str:
-    """Mark struck text, apart from its neighbours unless it is a part of a word."""
-    before, marks, text, after = found.groups()
-    is_part = re.sub(_MARKS, "", text).isalpha() and (before.isalpha() or after.isalpha())
-    left = " " if before and before not in "([{“‘\"'" and not is_part else ""
-    right = " " if after and after not in ")]}”’\"'.,;:!?…" and not is_part else ""
-    return f"{before}{left}{marks}~~{text}~~{right}"
+        return with_inline_signs("".join(self._parts)).strip("\n")
 
 
 class _Cell(NamedTuple):
@@ -252,8 +241,8 @@ class _Page:
         if name in _DATED and not tag.is_end:
             self.read_date(tag)
         self._raw = name if name == "title" and not tag.is_end else None
-        if name in _STRUCK:
-            self._lines[-1].strike(is_end=tag.is_end)
+        if name in _INLINE:
+            self._lines[-1].mark(_INLINE[name], is_end=tag.is_end)
         if not tag.is_end and (name == "a" or name in _BLOCKS):
             self._lines[-1].links += 1 if name == "a" else 2
         if name in _HEADINGS:

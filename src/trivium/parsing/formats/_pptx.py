@@ -9,6 +9,7 @@ from typing import Any
 from trivium.exceptions import MissingExtraError
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
+from trivium.parsing.formats._inline import LOWERED, RAISED, STRUCK, marked_run, runs_with_signs
 from trivium.parsing.formats._packages import read_properties, reading_package
 
 
@@ -60,9 +61,20 @@ def _shape_lines(shapes: Any) -> Iterator[str]:
 
 
 def _row(row: Any) -> str:
-    return " | ".join(" ".join(cell.text_frame.text.split()) for cell in row.cells)
+    return " | ".join(" ".join(_text(cell.text_frame).split()) for cell in row.cells)
 
 
 def _text(frame: Any) -> str:
     """Return the text of a frame, in which a break within a paragraph is a vertical tab."""
-    return str(frame.text).replace("\v", "\n").strip("\n")
+    lines = (runs_with_signs("".join(map(_run, each._p.content_children))) for each in frame.paragraphs)
+    return "\n".join(lines).replace("\v", "\n").strip("\n")
+
+
+def _run(run: Any) -> str:
+    """Return the text of a run, a field or a break, with the marks of its own format."""
+    found = (dict[str, str](each.attrib) for each in run if str(each.tag).endswith("}rPr"))
+    properties = next(found, dict[str, str]())
+    offset = properties.get("baseline", "0").rstrip("%")
+    is_struck = properties.get("strike") in ("sngStrike", "dblStrike")
+    kinds = [LOWERED if offset.startswith("-") else RAISED] if offset.strip("-0.") else []
+    return marked_run(run.text, [*kinds, STRUCK] if is_struck else kinds)

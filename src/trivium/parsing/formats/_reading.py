@@ -130,5 +130,6 @@ def opening_error(error: OSError | ValueError, source: str) -> DocumentError:
     if number == errno.EISDIR:
         return UnreadableDocumentError(f"{name}: this is a folder; give a file, or each file in it", source)
     if number in {errno.EACCES, errno.EPERM}:
-        return UnreadableDocumentError(f"{name}: permission denied; allow reading it (chmod u+r)", source)
+        rights = "u+rx" if os.path.isdir(source) else "u+r"
+        return UnreadableDocumentError(f"{name}: permission denied; allow reading it (chmod {rights})", source)
     return UnreadableDocumentError(f"{name}: it cannot be opened ({os.strerror(number or 0)})", source)

@@ -45,6 +45,13 @@ def test_an_attack_is_refused_and_the_error_says_why_and_what_is_allowed(dialect
     assert [name for name, error in refused.items() if not (error and error.reason and error.allowed)] == []
 
 
+@pytest.mark.parametrize("sql", ["", " ;", "-- nothing"])
+def test_an_empty_query_is_called_so(sql: str) -> None:
+    error = _refused(sql, "sqlite")
+    assert error is not None
+    assert error.reason == "it is empty"
+
+
 @st.composite
 def _mutated(draw: st.DrawFn) -> tuple[str, str]:
     """An attack with its case, its space and its comments changed, and things around it."""

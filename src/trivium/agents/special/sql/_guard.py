@@ -163,7 +163,7 @@ class _Query:
         while kinds and kinds[-1] == "SEMICOLON":
             kinds.pop()
         if not kinds or kinds[0] not in _BEGINNINGS:
-            raise self.refused(f"{tokens[0].text.upper() if kinds else 'nothing'} begins no query", QUERY_FORM)
+            raise self.refused(f"{tokens[0].text.upper()} begins no query" if kinds else "it is empty", QUERY_FORM)
         if "SEMICOLON" in kinds:
             raise self.refused("it holds several statements", "one query")
         depth = 0
