@@ -16,7 +16,7 @@ _FIRST: Final = 2048  # values that are looked at before all are
 _DIGITS: Final = 18  # that a BIGINT holds
 
 
-class Signs(NamedTuple):
+class NumberSigns(NamedTuple):
     """What tells of the marks besides the numbers: semicolons and dates with dots are used where decimals have commas.
 
     Args:
@@ -68,7 +68,7 @@ def _plain(column: str, mark: str) -> str:
 
 
 def unusual_numbers(
-    execute: Execute, name: str, kinds: Mapping[str, str], source: str, headers: Mapping[str, str], signs: Signs
+    execute: Execute, name: str, kinds: Mapping[str, str], source: str, headers: Mapping[str, str], signs: NumberSigns
 ) -> list[NumberMarks]:
     """Return the columns of numbers that DuckDB takes for texts, or for other numbers than they are or may be.
 

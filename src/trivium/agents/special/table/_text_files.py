@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from trivium.agents.special.table._creating import Execute, create_table, sql_name, sql_text
 from trivium.agents.special.table._limits import TableLimits
-from trivium.agents.special.table._number_marks import Signs, read_numbers, unusual_numbers
+from trivium.agents.special.table._number_marks import NumberSigns, read_numbers, unusual_numbers
 from trivium.exceptions import ConfigurationError, DocumentTooLargeError, UnreadableDocumentError
 from trivium.parsing.lowlevel import declared_separator
 
@@ -322,7 +322,7 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
                     unclear[column] = []
     decimals = [header for column, header in headers.items() if kinds[column] == "DOUBLE"]
     as_text = f"read_csv{_source(read, [*texts, *decimals])}"
-    unusual = unusual_numbers(execute, name, kinds, as_text, headers, Signs(delimiter, has_dots))
+    unusual = unusual_numbers(execute, name, kinds, as_text, headers, NumberSigns(delimiter, has_dots))
     again = [headers[column] for column in (*unclear, *(each.column for each in unusual if not each.is_text))]
     if again:
         headers = create_typed(execute, name, read, delimiter, [*texts, *again])
