@@ -299,6 +299,7 @@ def test_something_moves_at_a_terminal_until_the_first_text(trivium: Command, ke
 
     def seen(text: str, terminal: int) -> None:
         if holding.is_set() and "reads and answers" in text:
+            holding.clear()  # the terminal shows what is typed, and is seen again
             os.write(terminal, key.encode()) if key else server.let_go()
 
     holding = Event()
