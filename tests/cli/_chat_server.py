@@ -43,8 +43,12 @@ class ChatAnswers(LoopbackServer):
         """What was asked: role and content of each message."""
         return [[(each["role"], str(each.get("content"))) for each in body["messages"]] for body in self.asked]
 
-    def __exit__(self, *_: object) -> None:
+    def let_go(self) -> None:
+        """Send the answers that are held back."""
         self._let_go.set()
+
+    def __exit__(self, *_: object) -> None:
+        self.let_go()
         super().__exit__(*_)
 
     def respond(self, handler: BaseHTTPRequestHandler) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -315,6 +316,29 @@ def test_ctrl_c_stops_it(trivium: Command):
         server.held = lambda: press_ctrl_c(process)
         ended = trivium.end(process)
     assert (ended.status, ended.err) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize("key", ["", "\x03"])
+def test_something_moves_at_a_terminal_until_the_first_text(trivium: Command, key: str):
+    (trivium.folder / "lease.txt").write_text(LEASE)
+
+    def seen(text: str, terminal: int) -> None:
+        if holding.is_set() and "reads and answers" in text:
+            holding.clear()  # the terminal shows what is typed, and is seen again
+            os.write(terminal, key.encode()) if key else server.let_go()
+
+    holding = Event()
+    with ChatAnswers(lambda body: [HOLD, ANSWER]) as server:
+        server.held = holding.set
+        ended = trivium.on_terminal(
+            "ask", "lease.txt", "How much is the rent?", *server.options, "--embedding", "none", seen=seen
+        )
+    assert ended.status == (130 if key else 0)
+    assert "1 document, 1 passage; " in ended.text
+    before, _, behind = ended.out.rpartition("\x1b[?25h")
+    assert "the model reads and answers" in before
+    assert "\x1b[?25l" not in behind  # the cursor is there again
+    assert ("interrupted" if key else "The rent is 950 EUR [1].") in behind
 
 
 # ---- a conversation

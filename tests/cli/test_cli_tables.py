@@ -100,6 +100,22 @@ def test_a_table_goes_on_from_its_runs_and_asks_for_nothing_twice(invoice: Comma
     assert invoice("runs").out.count("done") == 2
 
 
+def test_a_spreadsheet_that_another_program_saved_is_not_written_anew(invoice: Command):
+    openpyxl = pytest.importorskip("openpyxl")
+    extract(invoice, "--output", "out.xlsx")
+    book = openpyxl.load_workbook(invoice.folder / "out.xlsx")
+    book.active["B2"], book.properties.lastModifiedBy = "8", "Ada"
+    book.save(invoice.folder / "out.xlsx")
+    (invoice.folder / "late.txt").write_bytes((invoice.folder / "bill.txt").read_bytes())
+    command = ["extract", "bill.txt", "late.txt", "--fields", FIELDS, "--model", "scripted:answers.json"]
+    ended = invoice(*command, "--output", "out.xlsx")
+    assert (ended.status, ended.error[:62]) == (2, "out.xlsx was saved by another program since, and would be writ")
+    assert openpyxl.load_workbook(invoice.folder / "out.xlsx").active["B2"].value == "8"
+    (invoice.folder / "out.xlsx").rename(invoice.folder / "mine.xlsx")
+    assert invoice(*command, "--output", "out.xlsx").status == 0
+    assert len(as_rows(invoice, "out.xlsx")) == 4
+
+
 def test_a_document_whose_model_repeats_itself_is_finished_too(invoice: Command):
     wrong = {"number": "8", "due": "2024-05-01", "items": ITEMS, "seller": {"name": "Acme"}}
     (invoice.folder / "answers.json").write_text(script_of(*[wrong] * 12))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from rich.progress import TextColumn
+
 from trivium.agents.special import Citation, DocAnswer, DocChatAgent, DocChatAgentConfig
 from trivium.cli._knowledge import (
     NOT_TOLD,
@@ -23,7 +25,7 @@ from trivium.cli._knowledge import (
     with_repaired_cache,
 )
 from trivium.cli._model import choose_model
-from trivium.cli._screen import one_line, stdout, write_line
+from trivium.cli._screen import bar, in_words, one_line, stdout, write_line
 from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, may_be_late
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError
@@ -102,7 +104,7 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
         if isinstance(model, LocalModel):
             model.repack = False  # much is read, and little is written
             model.load(agent.beginning())  # while the passages are searched
-        return agent, agent(question, listeners=[] if options.json else [write_delta])
+        return agent, ask(agent, question, is_written=not options.json)
 
     agent, message = with_repaired_cache(store, run)
     answer = cast("DocAnswer", message.content_any)
@@ -122,12 +124,26 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     return 0 if answer.found else DOES_NOT_TELL
 
 
+def ask(agent: DocChatAgent, question: str, is_written: bool) -> Message:
+    """Ask an agent, and write its answer as it comes; until then something moves at a terminal."""
+    with bar(TextColumn("the model reads and answers")) as progress:
+        progress.add_task("", total=None)
+
+        def write_delta(event: Event[object]) -> None:
+            if isinstance(event, DeltaEvent) and isinstance(event.data, str) and event.data:
+                progress.stop()
+                sys.stdout.write(safe_text(event.data))
+                sys.stdout.flush()
+
+        return agent(question, listeners=[write_delta] if is_written else [])
+
+
 def note_read(agent: DocChatAgent, seconds: float) -> None:
     """Tell a user at a terminal what the answer is taken from."""
     if sys.stderr.isatty():
         records = agent.sources()
         passages = sum(record.chunks for record in records)
-        write_line(f"{len(records):,} documents, {passages:,} passages; {seconds:.1f} s")
+        write_line(f"{in_words(len(records), 'documents')}, {in_words(passages, 'passages')}; {seconds:.1f} s")
 
 
 def nearest(agent: DocChatAgent, question: str) -> list[Citation]:
@@ -158,13 +174,6 @@ def split_words(words: Sequence[str], store: Path | None) -> tuple[Sequence[str]
             f'"{one_line(question)}"'
         )
     return given, question
-
-
-def write_delta(event: Event[object]) -> None:
-    """Write a piece of the answer: a listener."""
-    if isinstance(event, DeltaEvent) and isinstance(event.data, str):
-        sys.stdout.write(safe_text(event.data))
-        sys.stdout.flush()
 
 
 def write_citations(answer: DocAnswer, near: Sequence[Citation] = ()) -> None:

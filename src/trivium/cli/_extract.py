@@ -231,6 +231,8 @@ class _Run:
         runs = ExtractionRuns(own) if place is None else ExtractionRuns(place, f"extract {target.path}")
         for record in () if self.options.restart else runs.records(runs.run_id(self.fields), target.path):
             target.append(record)
+        if target.finished:
+            target.check_unchanged()
         return runs
 
     def durable(self) -> dict[str, Any]:

@@ -61,6 +61,11 @@ def as_error(error: object) -> str:
     return text
 
 
+def in_words(count: int, names: str) -> str:
+    """Return a number of things: `in_words(1, "files")` is "1 file"."""
+    return f"{count:,} {names if count != 1 else names.removesuffix('s')}"
+
+
 def write_line(line: str) -> None:
     """Write one line for the user, on stderr."""
     sys.stderr.write(f"{line}\n")

@@ -6,21 +6,24 @@ import importlib.util
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from math import inf
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from zipfile import BadZipFile, ZipFile
 
 from trivium.cli._columns import Columns, Record
 from trivium.cli._records import CSV, storage
-from trivium.exceptions import MissingExtraError
+from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.extraction import Field
 
 _LONGEST = 32_767
 """The most characters of a cell in a spreadsheet."""
 
+_WRITER = "trivium extract"
 _DIGITS, _LARGEST = 15, 9.99e307
 _FIRST_DAY = "1900-03-01"
 """A spreadsheet rounds a number of more digits, knows none beyond, and shows no day before, or another one."""
@@ -51,6 +54,19 @@ class TableFile:
             raise MissingExtraError(package, extra)
         self.path, self._shape, self._form = path, shape, CSV(fields, confidence=confidence)
         self.finished: dict[str, Record] = {}
+
+    def check_unchanged(self) -> None:
+        """Refuse a spreadsheet that another program has saved since: writing it anew would lose what was changed.
+
+        Raises:
+            ConfigurationError: it was, and the file is still there.
+        """
+        with storage(self.path, {}):
+            if self._shape == "xlsx" and self.path.exists() and self.path.stat().st_size and not _is_own(self.path):
+                raise ConfigurationError(
+                    f"{self.path} was saved by another program since, and would be written anew: rename it to keep its "
+                    "changes (the records are in the journal), or give --restart"
+                )
 
     def append(self, record: Record) -> None:
         """Add a record."""
@@ -84,11 +100,19 @@ def _plain(cell: object) -> Any:
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
 
 
+def _is_own(path: Path) -> bool:
+    """Tell whether `_write_sheet` saved a spreadsheet last: each program writes who did."""
+    with suppress(BadZipFile, KeyError), ZipFile(path) as book, book.open("docProps/core.xml") as about:
+        return _WRITER.encode() in about.read(1 << 16)
+    return False
+
+
 def _write_sheet(path: Path, columns: Columns, rows: Sequence[Sequence[Any]]) -> None:
     import openpyxl
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     book = openpyxl.Workbook()
+    book.properties.lastModifiedBy = _WRITER
     sheet: Any = book.active
     sheet.title = "records"
     sheet.append(columns.names)

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from typing import Any
 
+from trivium.cli._screen import in_words
 from trivium.commander import Event
 from trivium.exceptions import (
     ChecksumError,
@@ -73,22 +74,18 @@ class Tally:
         """Write the summary for the user."""
         counts = self.summary()
         if counts["skipped"] and not counts["files"] + counts["failed"]:
-            return f"nothing is left to do: {_plural(counts['skipped'], 'files')} finished before"
+            return f"nothing is left to do: {in_words(counts['skipped'], 'files')} finished before"
         text = "{files}, {fields}: {backed} backed, {refused} refused, {not_stated} not stated; {seconds} s, {tokens}"
-        named = {name: _plural(counts[name], name) for name in ("files", "fields", "tokens")}
+        named = {name: in_words(counts[name], name) for name in ("files", "fields", "tokens")}
         parts = [text.format(**{**counts, **named})]
         if counts["failed"]:
             folders = self.counts["folders"]
             failed = {"files": counts["failed"] - folders, "folders": folders}
-            named = " and ".join(_plural(count, name) for name, count in failed.items() if count)
+            named = " and ".join(in_words(count, name) for name, count in failed.items() if count)
             parts.append(f"{named} failed, see above")
         if counts["skipped"]:
-            parts.append(f"{_plural(counts['skipped'], 'files')} finished before")
+            parts.append(f"{in_words(counts['skipped'], 'files')} finished before")
         return "; ".join(parts)
-
-
-def _plural(count: int, names: str) -> str:
-    return f"{count:,} {names if count != 1 else names.removesuffix('s')}"
 
 
 class Patience:

@@ -13,13 +13,19 @@ from trivium.agents.special._reading import Reading, Span
 from trivium.commander import driver_neutral
 from trivium.llms import Delta, Logprobs, ModelProtocol, Reasoning, Request, TokenLogprob, ToolCallPart
 from trivium.llms.lowlevel import WrappedModel, deltas_of
+from trivium.parsing.lowlevel import is_within_sentence
 from trivium.schema import Usage
 
 _MARK: Final = re.compile(r"[ \t]*(?<!\w)\[\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\]")  # but not a[0]
-_STATEMENT: Final = re.compile(
-    r"[^\n]*?[.!?。！？][\"'”’)*_`]*(?:[ \t]*\[\d[\d,; –-]*\])*[ \t]+(?=[^\s\[])"  # a sentence that another follows
-    r"|[^\n]*\n\s*"
+_END: Final = re.compile(  # of a sentence that another follows on its line, with the marks behind it; of a line
+    r"([.!?。！？]+[\"'”’)*_`]*)((?:[ \t]*\[\d[\d,; –-]*\])*)[ \t]+(?=[^\s\[](?s:.))|\n\s*"
 )
+# These words begin a sentence even after a number: "It is 10. You can change it", but "on 31. Mai".
+_BEGINNING: Final = re.compile(
+    r"(?:Th(?:e|is|at|ese|ose|ere|ey)|It|You|We|If|In|For|To|When|An?|See|Use|Der|Die|Das|Es|Er|Sie|Wenn|Les?|La|Il|El)"
+    r"(?=[\s,'’])"
+)
+_ITEM: Final = re.compile(r"(?m)^[ \t]*(\d{1,2})[.)][ \t]+")  # the sign of an item of a numbered list
 _LONGEST: Final = 4000  # characters without the end of a statement, which are then checked as one
 _ENDING: Final = re.compile(r"[.!?:。！？]?[\"'”’)*_`]*$")
 _FENCE: Final = "```"
@@ -72,6 +78,7 @@ class AnswerCheck:
         self._space = ""  # behind the last statement: it is shown when another follows
         self._withheld: list[str] = []
         self._is_code = False
+        self._begins_line, self._items = True, 0  # the number of the last item of a list
         self._numbers: dict[Span, int] = {}  # the number of the citation for each span
 
     def feed(self, piece: str) -> str:
@@ -89,7 +96,7 @@ class AnswerCheck:
         if not any(map(str.isalnum, _MARK.sub("", self.written))):  # numbers alone: their sentences are the answer
             named = {each: self._reading.sentence(each) for each in _numbers(self.written)}
             self._rest = " ".join(f"{text} [{number}]" for number, text in named.items() if text)
-        shown = "".join(map(self._check, [*self._statements(), self._rest]))
+        shown = "".join(map(self._check, [*self._statements(is_last=True), self._rest]))
         self._rest = ""
         if not self._numbers and self._no_answer:
             self._withheld.clear()
@@ -150,14 +157,30 @@ class AnswerCheck:
         self.shown += text
         return text
 
-    def _statements(self) -> Iterator[str]:
+    def _statements(self, is_last: bool = False) -> Iterator[str]:
         """Take the complete statements from the rest, each with the space behind it."""
-        while (found := _STATEMENT.match(self._rest)) is not None:
-            self._rest = self._rest[found.end() :]
-            yield found.group()
+        while (end := _end(self._rest)) and (is_last or not self._may_begin_list()):
+            statement, self._rest = self._rest[:end], self._rest[end:]
+            yield statement
         if len(self._rest) > _LONGEST:
             statement, self._rest = self._rest, ""
             yield statement
+
+    def _may_begin_list(self) -> bool:
+        """Tell that the rest begins with a one which is the sign of an item if a two follows, and else a part of it."""
+        found = _ITEM.match(self._rest) if self._begins_line and not self._is_code else None
+        return found is not None and int(found[1]) == 1 and not self._has_list()
+
+    def _has_list(self) -> bool:
+        return any(int(found[1]) == 2 for found in _ITEM.finditer(self.written))
+
+    def _take_sign(self, text: str) -> str:
+        """Return the sign of the list's next item at the beginning of a statement; other numbers may be of dates."""
+        found = _ITEM.match(text) if self._begins_line else None
+        if found is None or int(found[1]) not in (1, self._items + 1) or not self._has_list():
+            return ""
+        self._items = int(found[1])
+        return found[0]
 
     def _check(self, part: str) -> str:
         """Return the text to show after one more statement; it is withheld until any is supported."""
@@ -165,8 +188,11 @@ class AnswerCheck:
         space = part[len(text) :]
         is_fence = text.lstrip().startswith(_FENCE)
         self._is_code ^= is_fence
-        checked = text if is_fence or self._is_code else self.mark(text)
+        sign = "" if self._is_code else self._take_sign(text)
+        checked = text if is_fence or self._is_code else self.mark(text.removeprefix(sign))
+        self._begins_line = "\n" in space
         if checked:
+            checked = sign + checked
             self._withheld.append(self._space + checked)
             self._space = space
         elif self._space:  # behind a statement that is left out the paragraph still ends
@@ -176,6 +202,17 @@ class AnswerCheck:
         shown = "".join(self._withheld)
         self._withheld.clear()
         return shown
+
+
+def _end(text: str) -> int:
+    """Return the offset behind the first statement of a text; 0 if none is complete."""
+    for found in _END.finditer(text):
+        if found[1] is None or found[2] or not is_within_sentence(text, found):
+            return found.end()
+        before = text[: found.start()].strip()
+        if before[-1:].isdigit() and not before.isdigit() and _BEGINNING.match(text, found.end()):
+            return found.end()
+    return 0
 
 
 def _numbers(text: str) -> list[int]:

@@ -14,12 +14,14 @@ _END = re.compile(
     r"|[。！？｡︒।॥።။។།]++[\"'”’」』）》)\]]*+\s*"
 )
 _BEFORE = re.compile(r"[\w.'’]*\Z")
+_LETTER = re.compile(r"[^\W\d_]\.")
 _LONGEST = 20
 _OPENING = "\"'“‘«([{*_"
 _SHORT = frozenset(
     [
         "al",
         "approx",
+        "ave",
         "ca",
         "cf",
         "ch",
@@ -29,12 +31,14 @@ _SHORT = frozenset(
         "eds",
         "eq",
         "esp",
+        "excl",
         "fig",
         "figs",
         "gen",
         "hon",
         "i.e",
         "inc",
+        "incl",
         "jr",
         "ltd",
         "max",
@@ -50,6 +54,7 @@ _SHORT = frozenset(
         "p",
         "pp",
         "prof",
+        "rd",
         "rev",
         "sec",
         "sect",
@@ -142,6 +147,10 @@ def is_within_sentence(text: str, match: re.Match[str]) -> bool:
     word = found[0].lower() if found else ""
     if word.isdigit():  # "3. Mai", or the number of an item
         return len(word) <= 2
+    if word == "no" and found is not None and not following.isdigit():  # "order No. A-7", but "No. It is free."
+        return found[0] == "No" and text[max(0, found.start() - 2) : found.start()].strip()[-1:].isalnum()
+    if len(word) == 1 and _LETTER.match(text, match.end()):  # "z. B."
+        return True
     is_dotted = "." in word and all(len(each) <= 1 for each in word.split("."))  # as U.S
     return word in _SHORT or is_dotted or (len(word) == 1 and found is not None and found[0].isupper())
 

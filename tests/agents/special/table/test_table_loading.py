@@ -103,7 +103,7 @@ def test_text_files_are_read_as_they_come(
         ("Sales, all of them\n\na,b,c\n1,2,3\n", [(1, 2, 3)]),
         ("\n\na,b\n1\n", [(1, None)]),
         ('"name, first"\nAda\n', [("Ada",)]),
-        ("sep=;\na;b\n1,5;2\n", [("1,5", 2)]),
+        ("sep=;\na;b\n1,5;2\n", [(1.5, 2)]),
         ("sep=:\r\na:b\r\n1:2\r\n", [(1, 2)]),
         ("a,b\n" + "1,2\n" * 30_000 + "3,\"x, y\"\n", [(1, "2")] * 30_000 + [(3, "x, y")]),
     ],

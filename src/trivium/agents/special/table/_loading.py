@@ -336,6 +336,11 @@ class Loader(NamedTuple):
         """Make a table of a file, by its suffix."""
         import duckdb
 
+        if file.is_dir():
+            raise UnreadableDocumentError(
+                f"{file} is a folder: name its files, as in data=['sales.csv', 'towns.csv']; each becomes a table",
+                str(file),
+            )
         if not file.is_file():
             raise DocumentNotFoundError(f"there is no file {file}", str(file))
         if file.stat().st_size == 0:

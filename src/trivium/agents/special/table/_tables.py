@@ -55,7 +55,8 @@ class ReadOnlyTables:
     Headers become names that need no quotes: "Unit Price ($)" is `unit_price`, and "When" is `c_when`, since SQL has
     that word. Missing values of a row of a text file are NULL; a row with too many is an error that names its line. Of
     an Excel file the first sheet is read, or `sheet`; a title above its headers is left out: up to three rows with one
-    text each. Dates of a text file whose day may as well be the month stay text, unless another column settles it.
+    text each. Dates of a text file whose day may as well be the month stay text, unless another column settles it; so
+    do numbers such as 2.500 where semicolons or dates with dots let them be 2500, and no other column tells.
 
     Args:
         data: a file (.csv, .tsv, .parquet, .xlsx), a frame of pandas, polars or pyarrow, a list of dicts, a dict of

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from trivium.agents.special.table._creating import Execute, create_table, sql_name, sql_text
 from trivium.agents.special.table._limits import TableLimits
+from trivium.agents.special.table._number_marks import NumberSigns, read_numbers, unusual_numbers
 from trivium.exceptions import ConfigurationError, DocumentTooLargeError, UnreadableDocumentError
 from trivium.parsing.lowlevel import declared_separator
 
@@ -73,13 +74,13 @@ def create_text_table(execute: Execute, name: str, path: Path, layout: Layout, f
 
     if not layout.is_own:
         try:
-            return create_typed(execute, name, f"{sql_text(path)}, header = true, {layout.buffers}")
+            return create_typed(execute, name, f"{sql_text(path)}, header = true, {layout.buffers}", layout.delimiter)
         except (duckdb.ConversionException, duckdb.InvalidInputException):
             pass  # a later row is of another type, or another width
     even = write_even(execute, path, layout, file)
     try:
         read = f"{sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"', {layout.buffers}"
-        return create_differing(execute, name, f"{read}, sample_size = -1")
+        return create_differing(execute, name, f"{read}, sample_size = -1", layout.delimiter)
     finally:
         even.unlink()
 
@@ -295,36 +296,69 @@ def write_even(execute: Execute, path: Path, layout: Layout, file: Path) -> Path
     return even
 
 
-def create_typed(execute: Execute, name: str, read: str, texts: Sequence[str] = ()) -> dict[str, str]:
-    """Make a table of a file; a column of dates whose day may as well be the month is text, and its comment says so.
+def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: Sequence[str] = ()) -> dict[str, str]:
+    """Make a table of a file; dates and numbers that may as well be others are texts, and a comment says so.
 
     Args:
         execute: runs statements in DuckDB.
         name: the table's name.
         read: the arguments of `read_csv`.
+        delimiter: the delimiter in the file that was given.
         texts: headers of columns that are texts.
     """
     source = _source(read, texts)
     headers = create_table(execute, name, f"read_csv{source}")
     kinds = {row[0]: row[1] for row in execute(f"DESCRIBE {sql_name(name)}")}
-    if not {"DATE", "TIMESTAMP"} & {*kinds.values()}:
-        return headers
-    found = execute(f"SELECT DateFormat, TimestampFormat FROM sniff_csv{source}")[0]  # noqa: S608 - made above
-    unclear = dict[str, list[str]]()
-    for kind, form in zip(("DATE", "TIMESTAMP"), found, strict=True):
-        columns = [column for column, each in kinds.items() if each == kind]
-        unclear |= unclear_dates(execute, name, columns, form or "")
-        for column in set(columns) - {*unclear}:
-            if has_early_years(execute, name, column, _source(read, [*texts, headers[column]]), headers[column]):
-                unclear[column] = []
-    if not unclear:
-        return headers
-    headers = create_typed(execute, name, read, [*texts, *(headers[column] for column in unclear)])
+    unclear, has_dots = dict[str, list[str]](), False
+    if {"DATE", "TIMESTAMP"} & {*kinds.values()}:
+        found = execute(f"SELECT DateFormat, TimestampFormat FROM sniff_csv{source}")[0]  # noqa: S608 - made above
+        for kind, written in zip(("DATE", "TIMESTAMP"), found, strict=True):
+            columns = [column for column, each in kinds.items() if each == kind]
+            form = with_day_first(execute, name, columns, written or "", kind)
+            has_dots |= bool(columns) and form.startswith("%d.")
+            unclear |= unclear_dates(execute, name, columns, form)
+            for column in set(columns) - {*unclear}:
+                if has_early_years(execute, name, column, _source(read, [*texts, headers[column]]), headers[column]):
+                    unclear[column] = []
+    decimals = [header for column, header in headers.items() if kinds[column] == "DOUBLE"]
+    as_text = f"read_csv{_source(read, [*texts, *decimals])}"
+    unusual = unusual_numbers(execute, name, kinds, as_text, headers, NumberSigns(delimiter, has_dots))
+    again = [headers[column] for column in (*unclear, *(each.column for each in unusual if not each.is_text))]
+    if again:
+        headers = create_typed(execute, name, read, delimiter, [*texts, *again])
     for column, forms in unclear.items():
-        ways = " or ".join(f"strptime({column}, {sql_text(form)})" for form in forms)
-        comment = sql_text("dates whose order is unknown" + (f": {ways}" if ways else ""))
-        execute(f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(column)} IS {comment}")
+        comment_ways(
+            execute, name, column, "dates whose order", [f"strptime({column}, {sql_text(each)})" for each in forms]
+        )
+    for marks in () if again else unusual:
+        if marks.is_settled:
+            read_numbers(execute, name, marks)
+        else:
+            comment_ways(execute, name, marks.column, "numbers whose marks", marks.ways)
     return headers
+
+
+def comment_ways(execute: Execute, name: str, column: str, what: str, ways: Sequence[str]) -> None:
+    """Tell the model in a column's comment how its texts may be read."""
+    comment = f"{what} {'is' if what.endswith('order') else 'are'} unknown" + (f": {' or '.join(ways)}" if ways else "")
+    execute(f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(column)} IS {sql_text(comment)}")
+
+
+def with_day_first(execute: Execute, name: str, columns: Sequence[str], form: str, kind: str) -> str:
+    """Read dates with dots again where DuckDB took another part for the day; return their format."""
+    first = next((each for each in _other_orders(form) if each.startswith("%d.")), None)
+    if first is None:
+        return form
+    dates = [f"try_strptime(strftime({sql_name(each)}, {sql_text(form)}), {sql_text(first)})" for each in columns]
+    for column, date in zip(columns, dates, strict=True):
+        test = f"count({sql_name(column)}) = count({date})"
+        if not execute(f"SELECT {test} FROM {sql_name(name)}")[0][0]:  # noqa: S608 - quoted
+            return form
+    for column, date in zip(columns, dates, strict=True):
+        execute(
+            f"ALTER TABLE {sql_name(name)} ALTER COLUMN {sql_name(column)} TYPE {kind} USING CAST({date} AS {kind})"
+        )
+    return first
 
 
 def _source(read: str, texts: Sequence[str]) -> str:
@@ -365,7 +399,7 @@ def has_early_years(execute: Execute, name: str, column: str, source: str, heade
 
 
 def _other_orders(form: str) -> Iterator[str]:
-    """Return other formats that dates may have as well; with dots the day stands first everywhere.
+    """Return other formats that dates may have as well; none if the day stands first and has a dot.
 
     >>> list(_other_orders("%d/%m/%Y")), list(_other_orders("%d.%m.%Y")), list(_other_orders("%y-%m-%d"))
     (['%m/%d/%Y'], [], ['%d-%m-%y', '%m-%d-%y'])
@@ -380,14 +414,14 @@ def _other_orders(form: str) -> Iterator[str]:
                 yield _PARTS.sub(lambda _, parts=parts: next(parts), form)
 
 
-def create_differing(execute: Execute, name: str, read: str) -> dict[str, str]:
+def create_differing(execute: Execute, name: str, read: str, delimiter: str) -> dict[str, str]:
     """Make a table of a file with even rows; a column whose values turn out to differ in type is text too."""
     import duckdb
 
     texts = list[str]()
     while True:
         try:
-            return create_typed(execute, name, read, texts)
+            return create_typed(execute, name, read, delimiter, texts)
         except duckdb.ConversionException as error:
             found = _COLUMN.search(str(error))
             if found is None or found[1] in texts:

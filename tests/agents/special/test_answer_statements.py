@@ -1,0 +1,70 @@
+"""The statements of an answer: each sentence is judged as one, whatever full stops stand in it, in pieces of a size."""
+
+from __future__ import annotations
+
+import pytest
+
+from trivium.agents.special._answering import AnswerCheck
+from trivium.agents.special._reading import Reading
+from trivium.parsing.chunks import chunk_parts
+from trivium.tasks import NO_ANSWER
+
+from ._documents import document
+
+TERM = "Der Vertrag beginnt am 1. März 2024 und endet am 31. Mai 2026"
+LEASE = f"{TERM}.\n\nNach Nr. 5 haftet z. B. Dr. Huber.\n"
+STEPS = "- Install the tool from the shop.\n- Start the server with the tool.\n- Open the page of the tool's server.\n"
+
+
+def shown(text: str, question: str, written: str, piece: int = 10**6) -> str:
+    """What is shown of an answer that comes in pieces of some characters."""
+    reading = Reading(question, list(chunk_parts([document(text, "a.txt")])), 10**6)
+    check = AnswerCheck(reading, question, NO_ANSWER, references=False)
+    parts = [check.feed(written[at : at + piece]) for at in range(0, len(written), piece)]
+    return "".join([*parts, check.end()])
+
+
+@pytest.mark.parametrize("piece", [1, 2, 7, 10**6])
+@pytest.mark.parametrize(
+    ("text", "question", "written", "wanted"),
+    [
+        (LEASE, "Wann beginnt und endet der Vertrag?", f"{TERM} [1].", f"{TERM} [1]."),
+        (LEASE, "Wann endet der Vertrag?", "Der Vertrag endet am 31. Dezember 2027.", NO_ANSWER),
+        (LEASE, "Wann endet der Vertrag?", "31. Dezember 2027.", NO_ANSWER),
+        (LEASE, "Wann beginnt der Vertrag?", "1. März 2024.", "1. März 2024 [1]."),
+        (LEASE, "Wann beginnt der Vertrag?", "2. März 2024.", NO_ANSWER),
+        (LEASE, "Wer haftet?", "Nach Nr. 5 haftet z. B. Dr. Huber.", "Nach Nr. 5 haftet z. B. Dr. Huber [1]."),
+        (
+            "The contract ends on 15 May 2026, says Mr. Smith of Acme Inc. in Leeds.\n",
+            "When does the contract end?",
+            "The contract ends on 15 May 2026, says Mr. Smith of Acme Inc. in Leeds.",
+            "The contract ends on 15 May 2026, says Mr. Smith of Acme Inc. in Leeds [1].",
+        ),
+        (
+            "The rent is 500 EUR p.a. without heating.\n\nThe default is 10. You can raise the default.\n",
+            "What are the rent and the default?",
+            "The rent is 500 EUR p.a. without heating. The default is 10. You can raise the default.",
+            "The rent is 500 EUR p.a. without heating [1]. The default is 10 [2]. You can raise the default [2].",
+        ),
+        (
+            "Pets are not allowed. The rent is 950 EUR.\n",
+            "Are pets allowed?",
+            "No. They are not.",
+            "No [1]. They are not [1].",
+        ),
+    ],
+)
+def test_a_sentence_is_judged_as_one(text: str, question: str, written: str, wanted: str, piece: int):
+    assert shown(text, question, written, piece) == wanted
+
+
+@pytest.mark.parametrize("piece", [1, 10**6])
+def test_the_number_of_an_item_is_no_part_of_its_statement(piece: int):
+    lines = [f"{number}. {line[2:]}" for number, line in enumerate(STEPS.splitlines(), 1)]
+    answer = shown(STEPS, "Which steps has the tool with the server?", "\n".join(lines), piece)
+    assert answer == "\n".join(f"{line[:-1]} [{number}]." for number, line in enumerate(lines, 1))
+
+
+def test_a_date_at_the_beginning_of_a_line_is_no_item():
+    written = "Termine:\n1. März 2024 Beginn\n30. Mai 2026 Ende\n"
+    assert "30. Mai" not in shown(LEASE, "Wann beginnt und endet der Vertrag?", written)
