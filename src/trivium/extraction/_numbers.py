@@ -15,10 +15,19 @@ NUMBER_WORDS: Mapping[str, int] = {
 }  # fmt: skip
 
 _MAGNITUDES: Mapping[str, int] = {
-    "thousand": 3, "tausend": 3, "million": 6, "millions": 6, "millionen": 6, "millones": 6, "mio": 6,
-    "mln": 6, "billion": 9, "billions": 9, "milliarde": 9, "milliarden": 9, "milliard": 9, "milliards": 9,
-    "mrd": 9, "mld": 9, "trillion": 12,
-}  # fmt: skip
+    word: power
+    for power, words in (
+        (3, "thousand tausend tsd duizend tusen tys тыс"),
+        (5, "lakh lakhs"),
+        (6, "million millions millionen millones millón milhão milhões milione milioni miljoen miljoenen miljon"),
+        (6, "miljoner millioner milion miliony milionów milionů mio mln млн"),
+        (7, "crore crores"),
+        (9, "billion billions milliarde milliarden milliard milliards milliarder miliardo miliardi miljard miljarden"),
+        (9, "miljarder miliard miliardy miliardów mrd mld bn млрд"),
+        (12, "trillion"),
+    )
+    for word in words.split()
+}
 
 _SPACE = " \u00a0\u2007\u2009\u202f"
 _LONGEST = 40
