@@ -387,3 +387,21 @@ def test_a_mark_that_may_be_a_minus_turns_nothing_negative_in_a_sentence(
     found = find_evidence(parse_fields(f"a: {type_}")[0], proposed, SourceText(text))
     assert isinstance(found, Evidence)
     assert (found.value["amount"] if type_ == "money" else found.value) == value
+
+
+@pytest.mark.parametrize("dash", ["-", "−", "–", "—", "‐", "‑", "﹣", "－"])
+@pytest.mark.parametrize("form", ["{}50,00 €", "{}€50,00", "€ {}50,00", "EUR {}50,00", "{}50,00"])
+def test_a_dash_that_touches_an_amount_is_a_minus_if_the_model_copies_it(form: str, dash: str) -> None:
+    amount = form.format(dash)
+    for text in ("Rabatt: # Skonto", "Rabatt # auf alles", "Rabatt\t#\nSumme 5,00 €", "| Rabatt | # |"):
+        source = SourceText(text.replace("#", amount))
+        for proposed in (amount, "-50,00", -50):
+            assert ask("discount: money", proposed, source).value["amount"] == -50
+    assert ask("temperature: number", f"{dash}5", SourceText(f"Temp. {dash}5 °C")).value == -5
+
+
+@pytest.mark.parametrize("dash", ["-", "−", "–", "—", "‐", "‑", "－"])
+def test_a_dash_between_words_or_numbers_is_no_minus(dash: str) -> None:
+    for text in (f"20,00{dash}50,00 €", f"20,00 € {dash} 50,00 €", f"Rabatt{dash}50,00 €", f"{dash} 50,00 €"):
+        assert ask("price: money", "50,00 €", SourceText(text)).value["amount"] == 50
+        assert isinstance(ask("price: money", "-50,00 €", SourceText(text)), Refusal)

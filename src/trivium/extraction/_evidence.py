@@ -13,7 +13,7 @@ from trivium.extraction._fields import MAX_ITEMS, Field, Kind
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, GroupEvidence, ListEvidence, Refusal
 from trivium.extraction._money import Money, proposed_money
 from trivium.extraction._normal_form import Span, display, normalise
-from trivium.extraction._numbers import NUMBER_WORDS, begins_cell, plain_number, proposed_numbers
+from trivium.extraction._numbers import DASHES, NUMBER_WORDS, begins_cell, plain_number, proposed_numbers
 from trivium.extraction._shapes import (
     STOP_WORDS,
     asks_currency,
@@ -45,6 +45,7 @@ _MANY = 200
 _HEADS = re.compile(r"[ \t]*:[ \t]*(?:\n|\Z)")
 """What stands behind a label whose value is on the lines below it."""
 
+_DASH_BEFORE = re.compile(rf"[^\d{DASHES}]*[{DASHES}][^\d{DASHES}]*\d")
 _WRAPPING = " \t\r\n\"'`*<>()[]{}.,;:“”„‘’«»…"
 _PAIRS = frozenset(['""', "''", "``", "<>", "“”", "„“", "‘’", "«»"])
 _YES = "true yes ja oui si sí sì sim tak ano igen da wahr vrai vero"
@@ -122,8 +123,12 @@ class _Search:
         return min(free or spans, key=lambda span: self.source.gap(anchor, span))
 
     def has_no_minus(self, span: Span, positive: Collection[Span]) -> bool:
-        """Tell whether a mark beside an amount is none of a minus: it may be another one, and a word stands before."""
-        return span in positive and not begins_cell(self.source.text, *span)
+        """Tell whether a mark beside an amount is none of a minus: it may be another one, and a word stands before.
+
+        A dash that touches the amount, or its currency, is within the span.
+        """
+        text = self.source.text
+        return span in positive and not begins_cell(text, *span) and not _DASH_BEFORE.match(text, *span)
 
     def find(self, proposed: str) -> Span | None:
         """Find a text as it is proposed, or without the quotes, brackets and stops around it."""

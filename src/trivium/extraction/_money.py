@@ -11,6 +11,8 @@ from trivium.extraction._currencies import all_units, currencies_of, unit_patter
 from trivium.extraction._normal_form import LINE_BREAK
 from trivium.extraction._numbers import (
     CENTS,
+    DASHES,
+    HYPHENS,
     MARKED,
     NumberSpan,
     number_spans,
@@ -31,7 +33,7 @@ _SCALE = "|".join(sorted(_SCALES, key=len, reverse=True))
 _SCALED = r"(?<![^\W\d_])(?P<prefix>[kKTM])(?P<code>€|£|\$|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK)(?![^\W\d_]))"
 """A unit with its factor, as in "TEUR" and "k€"."""
 
-_BEFORE = re.compile(rf"(?P<sign>[-−]?)(?:{_SCALED}|(?P<unit>{_CURRENCY}))(?P<gap>\s?)(?P<inner>[-−]?)\Z")
+_BEFORE = re.compile(rf"(?P<sign>[-−–—]?)(?:{_SCALED}|(?P<unit>{_CURRENCY}))(?P<gap>\s?)(?P<inner>[-−–—]?)\Z")
 _OF_NEXT = rf"{_CURRENCY}(?:{_SPACE}?[-−–+(]?{_SPACE}?\d|-\w|[^\n:]{{0,40}}:)"
 """A currency at the beginning of a line that is of what follows: another amount, or a label."""
 
@@ -49,7 +51,7 @@ _DIGIT = re.compile(rf"{_SPACE}?\d")
 _SPACES = " \t\u00a0"
 _ENDS_AMOUNT = re.compile(rf"(?:\d[^\s:]*|{_CURRENCY})\s*\Z")
 _HUNDREDTHS = re.compile(r"\s?(?:¢|(?:cents?|centimes?|céntimos?|centesimi|pence|penny)(?![^\W\d_]))", re.IGNORECASE)
-_TAILS = frozenset("-−" + "".join({unit[-1] for unit in all_units()})) | {"."}
+_TAILS = frozenset(f"-−{DASHES}" + "".join({unit[-1] for unit in all_units()})) | {"."}
 """The last characters of currencies: testing one character saves the search for most numbers."""
 
 
@@ -113,6 +115,7 @@ def money_spans(text: str) -> Iterator[MoneySpan]:
 
 def _spans(text: str) -> Iterator[MoneySpan]:
     """Find every number as `money_spans` does, also those whose amount is not known."""
+    text = text.translate(HYPHENS)
     reached = 0
     for number in number_spans(text):
         if number.end <= reached:  # a part of an amount that was read already
@@ -144,7 +147,8 @@ def money_at(text: str, number: NumberSpan) -> MoneySpan:
         if start > 0 and text[start - 1].isalnum():  # a hyphen between a word and the currency is not a minus sign
             start += text[start] == unit.sign
         elif not text[max(0, start - 2) : start].rstrip()[-1:].isdigit():  # else a range, "5 EUR-7 EUR"
-            values = tuple(-abs(value) for value in values)
+            negative = tuple(-abs(value) for value in values)
+            values = values + negative if unit.sign in DASHES else negative
     elif min(values) >= 0 and (unit.text or CENTS.search(text, start, end)) and _has_minus_apart(text, start):
         values += tuple(-value for value in values)
     codes = currencies_of(unit.text)

@@ -60,9 +60,16 @@ CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 """An amount that is written with cents."""
 
 _ANY_CURRENCY = re.compile(_CURRENCY)
-_CELL = re.compile(rf"(?:(?P<line>\A)|[:|\t]|\s\s)[ \t\u00a0]*(?:[-−(]\s?)?(?:{_CURRENCY}\s?)?(?:[-−(]\s?)?\Z")
+_CELL = re.compile(rf"(?:(?P<line>\A)|[:|\t]|\s\s)[ \t\u00a0]*(?:[-−–—(]\s?)?(?:{_CURRENCY}\s?)?(?:[-−–—(]\s?)?\Z")
 _GOES_ON = re.compile(rf"[-−)]?(?:\s?{_CURRENCY})?[-−)]? ?[^\W\d_]")
-_SIGNS = ("-", "−", "–", "+")
+_SIGNS = ("-", "−", "–", "—", "+")
+HYPHENS = str.maketrans("‐‑﹣－", "----")
+"""Characters that are a hyphen or a minus, as the one of the keyboard is."""
+
+DASHES = "–—"
+"""Dashes that may be meant as a minus."""
+
+_ANY_MINUS = HYPHENS | str.maketrans(f"−{DASHES}", "---")
 _DIGITS = str.maketrans({space: " " for space in _SPACE} | {"’": "'"})
 
 
@@ -141,10 +148,10 @@ def sign_mark(proposed: str) -> SignMark:
 SignMark(is_alone=True, is_behind=True))
     """
     bare = _ANY_CURRENCY.sub("", proposed)
-    before, number, behind = _RUN.sub("#", bare, count=1).replace("−", "-").partition("#")
+    before, number, behind = _RUN.sub("#", bare, count=1).translate(_ANY_MINUS).partition("#")
     shape = "".join(f"{before}{number}{behind}".split())
     is_money = bare != proposed or CENTS.search(proposed) is not None
-    return SignMark(is_money and shape in ("(#)", "-#", "#-"), "-" in behind and "-" not in before)
+    return SignMark(shape == "-#" or (is_money and shape in ("(#)", "#-")), "-" in behind and "-" not in before)
 
 
 def begins_cell(text: str, start: int, end: int) -> bool:
@@ -175,6 +182,7 @@ def number_spans(text: str) -> Iterator[NumberSpan]:
     >>> [span.readings for span in number_spans("from 10 to 1.5 million")]
     [(Decimal('10'),), (Decimal('1500000.0'),)]
     """
+    text = text.translate(HYPHENS)
     for run in _RUN.finditer(text):
         start, end = run.span()
         before = text[start - 1 : start]
@@ -221,9 +229,9 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
     is_minus = before in _SIGNS
     head, tail = text[max(0, start - 20) : start], text[end : end + 20]  # a look is quicker than a search
     # After a letter, digit or closing sign a hyphen joins words or ends a range: it is not a minus sign.
-    if is_minus and not (further.isalnum() or further in ("-", ".", ")", "]", "_", "/", "+")):
+    if is_minus and not (further.isalnum() or further in ("-", "–", "—", ".", ")", "]", "_", "/", "+")):
         start -= 1
-        values = {"+": values, "–": values + negative}.get(before, negative)  # an en dash may be a dash or a minus
+        values = values if before == "+" else values + negative if before in DASHES else negative
     elif is_minus and before != "+" and not further.isdecimal() and _CURRENCY_BEFORE.search(head[:-1]):
         values += negative
     elif "(" in head and ")" in tail and _CLOSES.match(tail) and _OPENS.search(head):
