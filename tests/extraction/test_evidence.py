@@ -405,3 +405,16 @@ def test_a_dash_between_words_or_numbers_is_no_minus(dash: str) -> None:
     for text in (f"20,00{dash}50,00 €", f"20,00 € {dash} 50,00 €", f"Rabatt{dash}50,00 €", f"{dash} 50,00 €"):
         assert ask("price: money", "50,00 €", SourceText(text)).value["amount"] == 50
         assert isinstance(ask("price: money", "-50,00 €", SourceText(text)), Refusal)
+
+
+def test_equal_amounts_of_a_list_stay_as_often_as_the_text_has_them() -> None:
+    source = SourceText("Raten: 50,00 € am 1.2., 50,00 am 1.3. und 75,00 € am 1.4.2024. Zimmer: 2, 3, 2; drei Häuser")
+    found = ask("rates: list of money", ["50,00 €", "50,00 €", "75,00 €", "50,00", "75"], source)
+    assert [(each.value["amount"], each.start) for each in found.items] == [(50, 7), (50, 24), (75, 42)]
+    assert not found.refusals
+    assert ask("rooms: list of integer", [2, 3, 2, 2, 3], source).value == [2, 3, 2]
+    assert ask("currencies: list of money", ["5", "5"], SourceText("5 € or 5 $")).value == [
+        {"amount": 5, "currency": "EUR"},
+        {"amount": 5, "currency": "USD"},
+    ]
+    assert ask("names: list", ["Ada", "Ada"], SourceText("Ada met Bob. Ada left.")).value == ["Ada"]

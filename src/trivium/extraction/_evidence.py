@@ -116,11 +116,17 @@ class _Search:
     def nearest(self, spans: Sequence[Span]) -> Span:
         """Choose the span that is nearest to the anchor, or else to the words of the field."""
         self.places = max(self.places, spans, key=len)
+        free = self.free(spans)
         if self.anchor is None:
-            return self.source.nearest(spans, distinguishing_words(self.field))
+            return self.source.nearest(free, distinguishing_words(self.field))
         anchor = self.anchor.span
-        free = [span for span in spans if not any(span[0] < end and start < span[1] for start, end in self.used)]
-        return min(free or spans, key=lambda span: self.source.gap(anchor, span))
+        return min(free, key=lambda span: self.source.gap(anchor, span))
+
+    def free(self, spans: Sequence[Span]) -> Sequence[Span]:
+        """Return the spans that are not used; all of them if there is none."""
+        return [
+            span for span in spans if not any(span[0] < end and start < span[1] for start, end in self.used)
+        ] or spans
 
     def has_no_minus(self, span: Span, positive: Collection[Span]) -> bool:
         """Tell whether a mark beside an amount is none of a minus: it may be another one, and a word stands before.
@@ -272,7 +278,8 @@ def verify_money(search: _Search, proposed: object) -> Finding:
         }
         if agreed:
             # A bare number is weaker evidence than the same amount with its currency.
-            span = search.nearest([span for span in agreed if found[span]] or list(agreed))
+            free = agreed if search.anchor else search.free(list(agreed))
+            span = search.nearest([span for span in free if found[span]] or list(free))
             others = source.money.get(-amount, ()) if amount < 0 and -amount in amounts else ()
             if search.has_no_minus(span, dict(others)):
                 continue
@@ -338,7 +345,7 @@ def verify_group(search: _Search, proposed: object) -> Finding:
     parts: dict[str, Evidence | Refusal] = {part.name: Refusal(NOT_STATED) for part in search.field.parts}
     used: list[Span] = []
     for part in sorted(search.field.parts, key=lambda part: search.anchor is None or part.name != search.anchor.part):
-        found = _Search(part, search.source, search.anchor, used).verify(values.get(part.name))
+        found = _Search(part, search.source, search.anchor, used if search.anchor else ()).verify(values.get(part.name))
         assert isinstance(found, Evidence | Refusal), "Field() refuses lists and groups in a group"
         parts[part.name] = found
         used += [(found.start, found.end)] if isinstance(found, Evidence) else []
@@ -366,16 +373,23 @@ def verify_list(search: _Search, proposed: object) -> Finding:
 def _found_items(
     item: Field, proposals: Sequence[object], source: SourceText
 ) -> tuple[list[Evidence | GroupEvidence], list[Refusal]]:
-    """Find each value of a list once."""
-    items: dict[str, Evidence | GroupEvidence] = {}
+    """Find each value of a list once; equal amounts and numbers as often as they stand at different places."""
+    items: list[Evidence | GroupEvidence] = []
     refusals: list[Refusal] = []
+    taken: dict[str, list[Span]] = {}
     for each in proposals:
         found = find_evidence(item, each, source)
         if isinstance(found, Evidence):
-            items.setdefault(normalise(str(found.value)), found)
+            used = taken.setdefault(normalise(str(found.value)), [])
+            if used:
+                repeats = item.kind in ("money", "number", "integer")  # a model repeats names and days as well
+                found = _Search(item, source, used=used).verify(each) if repeats else None
+            if isinstance(found, Evidence) and (found.start, found.end) not in used:
+                used.append((found.start, found.end))
+                items.append(found)
         elif isinstance(found, Refusal) and found.reason != NOT_STATED:
             refusals.append(found)
-    return list(items.values()), refusals
+    return items, refusals
 
 
 def _found_rows(
