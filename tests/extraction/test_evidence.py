@@ -407,6 +407,17 @@ def test_a_dash_between_words_or_numbers_is_no_minus(dash: str) -> None:
         assert isinstance(ask("price: money", "-50,00 €", SourceText(text)), Refusal)
 
 
+def test_a_dollar_sign_is_the_only_dollar_that_the_text_names() -> None:
+    aud = SourceText("All prices in AUD.\nTotal $110.00, EUR 5.00")
+    for proposed in ("$110.00", "AUD 110.00", 110, {"amount": 110, "currency": "AUD"}):
+        assert ask("total: money", proposed, aud).value == {"amount": 110, "currency": "AUD"}
+    assert ask("total: money", "110 USD", aud) == Refusal('"110 USD": the text has "$110.00"')
+    assert ask("currency", "$", aud).value == "AUD"
+    for text in ("$110.00", "$110.00 (USD; in AUD 165.00)", "CAD and AUD: $110.00", "US$ 5, AUD 7, $110.00"):
+        assert ask("total: money", "$110.00", SourceText(text)).value == {"amount": 110, "currency": "USD"}
+    assert ask("total: money", "$1,500.00", SourceText("Total $1,500.00 MXN")).value["currency"] == "MXN"
+
+
 def test_equal_amounts_of_a_list_stay_as_often_as_the_text_has_them() -> None:
     source = SourceText("Raten: 50,00 € am 1.2., 50,00 am 1.3. und 75,00 € am 1.4.2024. Zimmer: 2, 3, 2; drei Häuser")
     found = ask("rates: list of money", ["50,00 €", "50,00 €", "75,00 €", "50,00", "75"], source)

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from trivium.extraction._borders import begins_word, ends_word, is_in_compound
-from trivium.extraction._currencies import currencies_of, unit_pattern
+from trivium.extraction._currencies import DOLLARS, currencies_of, unit_pattern
 from trivium.extraction._dates import date_spans
 from trivium.extraction._money import money_spans
 from trivium.extraction._normal_form import LINE_BREAK, NormalForm, Span, normalise
@@ -168,7 +168,8 @@ class SourceText:
         for start, end, readings in money_spans(self.text):
             bare = not any(reading.currencies for reading in readings)
             for reading in () if bare and self._is_in_date((start, end)) else readings:
-                index.setdefault(reading.amount, []).append(((start, end), reading.currencies))
+                codes = self._dollars if reading.currencies == DOLLARS else reading.currencies
+                index.setdefault(reading.amount, []).append(((start, end), codes))
         return index
 
     @property
@@ -198,7 +199,7 @@ class SourceText:
     def currencies_equal(self, code: str) -> list[Span]:
         """Return all spans of a currency, written by its code, or by a sign or word that first means it."""
         units = re.finditer(unit_pattern(), self.text)
-        return [unit.span() for unit in units if code in currencies_of(unit[0])[:1]]
+        return [unit.span() for unit in units if code in self.codes_of(unit[0])[:1]]
 
     def words_equal(self, word: str) -> list[Span]:
         """Return all spans of a word in exactly these letters, so that the country IT is not the word "it"."""
@@ -207,7 +208,27 @@ class SourceText:
     @cached_property
     def currencies(self) -> set[str]:
         """The codes of all currencies in the text, written by code, or by a sign or word that first means them."""
-        return {code for unit in set(re.findall(unit_pattern(), self.text)) for code in currencies_of(unit)[:1]}
+        return {code for unit in self._units for code in self.codes_of(unit)[:1]}
+
+    def codes_of(self, unit: str) -> tuple[str, ...]:
+        """Return the codes that a sign, code or word means here: "$" the only dollar that the text names.
+
+        >>> SourceText("All prices in AUD. Total $110.00").codes_of("$")
+        ('AUD',)
+        """
+        codes = currencies_of(unit)
+        return self._dollars if codes == DOLLARS else codes
+
+    @cached_property
+    def _dollars(self) -> tuple[str, ...]:
+        """The codes that "$" may mean: the likeliest is USD, unless the text names one other dollar, and not this."""
+        named = {codes for unit in self._units if len(codes := currencies_of(unit)) == 1 and codes[0] in DOLLARS}
+        return DOLLARS if len(named) != 1 or ("USD",) in named else named.pop()
+
+    @cached_property
+    def _units(self) -> set[str]:
+        """Every sign, code or word of a currency in the text."""
+        return set(re.findall(unit_pattern(), self.text))
 
     @cached_property
     def writes_currencies(self) -> bool:
