@@ -207,7 +207,7 @@ def _by_meaning(search: _Search, words: str) -> Evidence | None:
     """Return evidence of a code by a sign or a name of the same, and of a name by one in another language."""
     field, source, code = search.field, search.source, words.strip().upper()
     if asks_currency(field) and code not in CURRENCY_CODES:  # a sign, such as "€"
-        code = next(iter(source.codes_of(words)), "") or code
+        code = next(iter(source.meant(currencies_of(words))), "") or code
     names = names_asked(field, words)
     is_code = code in names[:1] or (code in CURRENCY_CODES and asks_currency(field))
     if not is_code and (not names or search.find(words)):

@@ -168,8 +168,7 @@ class SourceText:
         for start, end, readings in money_spans(self.text):
             bare = not any(reading.currencies for reading in readings)
             for reading in () if bare and self._is_in_date((start, end)) else readings:
-                codes = self._dollars if reading.currencies == DOLLARS else reading.currencies
-                index.setdefault(reading.amount, []).append(((start, end), codes))
+                index.setdefault(reading.amount, []).append(((start, end), self.meant(reading.currencies)))
         return index
 
     @property
@@ -199,7 +198,7 @@ class SourceText:
     def currencies_equal(self, code: str) -> list[Span]:
         """Return all spans of a currency, written by its code, or by a sign or word that first means it."""
         units = re.finditer(unit_pattern(), self.text)
-        return [unit.span() for unit in units if code in self.codes_of(unit[0])[:1]]
+        return [unit.span() for unit in units if code in self.meant(currencies_of(unit[0]))[:1]]
 
     def words_equal(self, word: str) -> list[Span]:
         """Return all spans of a word in exactly these letters, so that the country IT is not the word "it"."""
@@ -208,15 +207,14 @@ class SourceText:
     @cached_property
     def currencies(self) -> set[str]:
         """The codes of all currencies in the text, written by code, or by a sign or word that first means them."""
-        return {code for unit in self._units for code in self.codes_of(unit)[:1]}
+        return {code for unit in self._units for code in self.meant(currencies_of(unit))[:1]}
 
-    def codes_of(self, unit: str) -> tuple[str, ...]:
-        """Return the codes that a sign, code or word means here: "$" the only dollar that the text names.
+    def meant(self, codes: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the codes of a currency as they are meant here: of "$" the only dollar that the text names.
 
-        >>> SourceText("All prices in AUD. Total $110.00").codes_of("$")
-        ('AUD',)
+        >>> SourceText("All prices in AUD. Total $110.00").meant(("USD",)), SourceText("$1 AUD").meant(DOLLARS)
+        (('USD',), ('AUD',))
         """
-        codes = currencies_of(unit)
         return self._dollars if codes == DOLLARS else codes
 
     @cached_property
