@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trivium.extraction._alternatives import alternatives
 from trivium.extraction._evidence import NOT_STATED, Evidence, ListEvidence, Refusal, find_evidence
 from trivium.extraction._fields import Field, parse_fields
 from trivium.extraction._source import SourceText
@@ -407,6 +408,26 @@ def test_a_dash_between_words_or_numbers_is_no_minus(dash: str) -> None:
         assert isinstance(ask("price: money", "-50,00 €", SourceText(text)), Refusal)
 
 
+def test_a_day_in_the_known_order_of_the_document_has_no_other_reading() -> None:
+    for text, right, wrong in [
+        ("Invoice Date 04/03/2024. Due 05/31/2024", "2024-04-03", "2024-03-04"),
+        ("Invoice Date 04/03/2024. Due 31/05/2024", "2024-03-04", "2024-04-03"),
+    ]:
+        for proposed in (right, "04/03/2024"):
+            assert ask("dated: date", proposed, SourceText(text)).value == right
+        assert ask("dated: date", wrong, SourceText(text)) == Refusal(f'"{wrong}" is not in the text')
+    for more in ("", "Due 05/31/2024 or 31/05/2024", "Due 31.05.2024"):  # not settled
+        for day in ("2024-03-04", "2024-04-03"):
+            assert ask("dated: date", day, SourceText(f"Dated 04/03/2024. {more}")).value == day
+
+
+def test_a_year_of_two_digits_far_in_the_future_is_of_the_century_before() -> None:
+    assert ask("born: date", "05.06.55", SourceText("Geboren am 05.06.55. Berlin, den 1.3.2024")).value == "1955-06-05"
+    assert ask("born: date", "2055-06-05", SourceText("Fällig am 05.06.55")).value == "2055-06-05"
+    assert ask("due: date", "05.06.55", SourceText("Fällig am 05.06.55, Beginn 1.3.2044")).value == "2055-06-05"
+    assert ask("due: date", "05.06.26", SourceText("Founded in 1890. Due 05.06.26")).value == "2026-06-05"
+
+
 def test_a_dollar_sign_is_the_only_dollar_that_the_text_names() -> None:
     aud = SourceText("All prices in AUD.\nTotal $110.00, EUR 5.00")
     for proposed in ("$110.00", "AUD 110.00", 110, {"amount": 110, "currency": "AUD"}):
@@ -429,3 +450,9 @@ def test_equal_amounts_of_a_list_stay_as_often_as_the_text_has_them() -> None:
         {"amount": 5, "currency": "USD"},
     ]
     assert ask("names: list", ["Ada", "Ada"], SourceText("Ada met Bob. Ada left.")).value == ["Ada"]
+
+
+def test_an_alternative_is_the_likeliest_reading_of_its_place() -> None:
+    source = SourceText("Miete 1.234 €, Beginn 05.06.24")
+    assert [each.value for each in alternatives(parse_fields("starts: date")[0], source)] == ["2024-06-05"]
+    assert alternatives(parse_fields("rent: money")[0], source)[0].value == {"amount": 1234, "currency": "EUR"}

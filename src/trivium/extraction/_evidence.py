@@ -245,6 +245,7 @@ def verify_number(search: _Search, proposed: object) -> Finding:
 def verify_date(search: _Search, proposed: object) -> Finding:
     """Verify a day, however it is written; the value is in ISO 8601."""
     days = parse_dates(proposed, search.source.month_first) if isinstance(proposed, str) else ()
+    days = sorted(days, key=lambda day: day.year > search.source.latest_year)  # "55" may be of two centuries
     if not days:
         return Refusal(f"{_quote(proposed)} is not a date with day, month and year")
     for day in days:

@@ -176,6 +176,12 @@ class SourceText:
         """The spans of each day that the text may mean, in the order of the text."""
         return self._dates.spans
 
+    @cached_property
+    def latest_year(self) -> int:
+        """The year up to which one of two digits is of this century: twenty years after the last one, or today."""
+        years = re.findall(r"(?<!\d)(?:19|20)\d\d(?![.,]?\d)", self.text)
+        return max([date.today().year, *map(int, years)]) + 20
+
     @property
     def month_first(self) -> bool:
         """True if the month comes first in all dates that settle the order, as in 12/25/2023."""
@@ -185,6 +191,9 @@ class SourceText:
     def _dates(self) -> _Dates:
         index: dict[date, list[Span]] = {}
         found = sorted(date_spans(self.text))
+        settled = {span.order for span in found if span.order and "." not in self.text[span.start : span.end]}
+        if len(settled) == 1:
+            found = sorted(date_spans(self.text, order=settled.pop()))
         for span in found:
             for reading in span.readings:
                 index.setdefault(reading, []).append((span.start, span.end))
