@@ -428,6 +428,25 @@ def test_a_year_of_two_digits_far_in_the_future_is_of_the_century_before() -> No
     assert ask("due: date", "05.06.26", SourceText("Founded in 1890. Due 05.06.26")).value == "2026-06-05"
 
 
+@pytest.mark.parametrize(
+    ("text", "proposed", "value"),
+    [
+        ("IBAN: DE89 3704 0044 0532 0130 00, BIC", "DE89370400440532013000", "DE89 3704 0044 0532 0130 00"),
+        ("IBAN: DE89370400440532013000", "DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
+        ("Card 4111\u00a01111 1111 1111", "4111111111111111", "4111 1111 1111 1111"),
+        ("London SW1A 1AA", "sw1a1aa.", "SW1A 1AA"),
+        ("IBAN: DE89 3704 0044", "DE89 37040044", None),  # grouped otherwise: not one token
+        ("IBAN: DE89 3704 0044 05", "E8937040044", None),
+        ("Summe 12 345 678,50", "12345678", None),
+        ("Tisch 2 150", "2150", None),
+        ("Nr. DE89 3704\n0044", "DE8937040044", None),
+    ],
+)
+def test_spaces_in_an_identifier_make_no_difference(text: str, proposed: str, value: str | None) -> None:
+    found = ask("account", proposed, SourceText(text))
+    assert (found.value if isinstance(found, Evidence) else None) == value
+
+
 def test_a_dollar_sign_is_the_only_dollar_that_the_text_names() -> None:
     aud = SourceText("All prices in AUD.\nTotal $110.00, EUR 5.00")
     for proposed in ("$110.00", "AUD 110.00", 110, {"amount": 110, "currency": "AUD"}):

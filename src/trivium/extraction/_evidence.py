@@ -137,7 +137,7 @@ class _Search:
         return span in positive and not begins_cell(text, *span) and not _DASH_BEFORE.match(text, *span)
 
     def find(self, proposed: str) -> Span | None:
-        """Find a text as it is proposed, or without the quotes, brackets and stops around it."""
+        """Find a text as it is proposed, or without the quotes, brackets and stops around it, or spaces in a code."""
         proposed = proposed.strip()
         while len(proposed) > 2 and proposed[0] + proposed[-1] in _PAIRS:
             proposed = proposed[1:-1].strip()
@@ -145,6 +145,7 @@ class _Search:
         spans = self.source.find_all(proposed)
         if not spans and bare not in ("", proposed):
             spans = self.source.find_all(bare)
+        spans = spans or self.source.find_grouped(bare)
         return self.nearest(spans) if spans else None
 
     def evidence(self, value: object, *spans: Span) -> Evidence:

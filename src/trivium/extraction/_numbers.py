@@ -29,11 +29,11 @@ _MAGNITUDES: Mapping[str, int] = {
     for word in words.split()
 }
 
-_SPACE = " \u00a0\u2007\u2009\u202f"
+SPACE = " \u00a0\u2007\u2009\u202f"
 _LONGEST = 40
 """Characters of the longest number that is read: longer ones are not meant as numbers, and slow to compute with."""
 
-_RUN = re.compile(rf"\d(?:\d|[.,'’](?=\d)|[{_SPACE}](?=\d{{3}}(?!\d)))*(?:[eE][+-]?\d{{1,3}}(?!\w))?")
+_RUN = re.compile(rf"\d(?:\d|[.,'’](?=\d)|[{SPACE}](?=\d{{3}}(?!\d)))*(?:[eE][+-]?\d{{1,3}}(?!\w))?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?P<mark>[ '.,])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d+)?")
 _LAKHS = re.compile(r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _DECIMAL = re.compile(r"\d*[.,]\d+")
@@ -43,7 +43,7 @@ MARKED = re.compile(r"\d[.,'’]\d")
 """A number with cents, or whose thousands are marked: amounts are written so, and hardly the number of an item."""
 
 _UNIT = re.compile(
-    rf"[.,][-–—]{{1,2}}(?![\w])|[{_SPACE}]?(?:[%‰]|(?P<magnitude>{'|'.join(_MAGNITUDES)})(?![^\W\d_])\.?)",
+    rf"[.,][-–—]{{1,2}}(?![\w])|[{SPACE}]?(?:[%‰]|(?P<magnitude>{'|'.join(_MAGNITUDES)})(?![^\W\d_])\.?)",
     re.IGNORECASE,
 )
 _CURRENCY = unit_pattern()
@@ -51,7 +51,7 @@ _CURRENCY_BEFORE = re.compile(_CURRENCY + r"\Z")
 _OPENS = re.compile(rf"\((?:{_CURRENCY}\s?)?\Z")
 _CLOSES = re.compile(rf"(?:\s?{_CURRENCY})?\)")
 _MINUS_BEHIND = re.compile(
-    rf"(?P<unit>\s?{_CURRENCY})?(?P<minus>[-−])(?:(?P<sure>(?P<behind> {_CURRENCY}(?![{_SPACE}]?[-−(]?\d))|"
+    rf"(?P<unit>\s?{_CURRENCY})?(?P<minus>[-−])(?:(?P<sure>(?P<behind> {_CURRENCY}(?![{SPACE}]?[-−(]?\d))|"
     rf"(?=[ \t]{{0,99}}(?:\Z|\n(?!\s{{0,99}}(?:\w|{_CURRENCY})))|(?:[ \t]{{2}}|\t)(?![ \t]{{0,99}}\n)| ?[).|](?!\d)))|"
     rf"(?=\s|[,;](?!\d)))"
 )
@@ -70,7 +70,7 @@ DASHES = "–—"
 """Dashes that may be meant as a minus."""
 
 _ANY_MINUS = HYPHENS | str.maketrans(f"−{DASHES}", "---")
-_DIGITS = str.maketrans({space: " " for space in _SPACE} | {"’": "'"})
+_DIGITS = str.maketrans({space: " " for space in SPACE} | {"’": "'"})
 
 
 class SignMark(NamedTuple):
@@ -202,7 +202,7 @@ def number_spans(text: str) -> Iterator[NumberSpan]:
 def _pieces(text: str, start: int, end: int) -> Iterator[NumberSpan]:
     """Read a run again in pieces: numbers in a row, set apart by spaces, or by commas as in "1,2,3"."""
     run = text[start:end]
-    separator = rf"[{_SPACE}]" if any(space in run for space in _SPACE) else ","
+    separator = rf"[{SPACE}]" if any(space in run for space in SPACE) else ","
     position = start
     for piece in re.split(separator, run):
         if len(piece) < len(run) and (span := _span(text, position, position + len(piece))):

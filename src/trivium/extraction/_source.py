@@ -16,10 +16,13 @@ from trivium.extraction._currencies import DOLLARS, currencies_of, unit_pattern
 from trivium.extraction._dates import date_spans
 from trivium.extraction._money import money_spans
 from trivium.extraction._normal_form import LINE_BREAK, NormalForm, Span, normalise
-from trivium.extraction._numbers import number_spans
+from trivium.extraction._numbers import SPACE, number_spans
 
 _HYPHEN_IN_WORD = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _CENTS = re.compile(r"\d[.,]\d\d\Z")
+_LONG_NUMBER, _LONG_CODE = 8, 6
+"""Characters of an identifier; shorter ones may be several numbers or words."""
+
 _ENOUGH = 10_000
 """Occurrences of one value, or of one word of a name, that are compared; the rest are ignored."""
 
@@ -86,6 +89,20 @@ class SourceText:
         needle = normalise(text)
         # Where a line of the document broke at a hyphen, its normal form has none.
         return self._occurrences(needle) or self._occurrences(_HYPHEN_IN_WORD.sub("", needle))
+
+    def find_grouped(self, text: str) -> list[Span]:
+        """Find an identifier of letters and digits that is grouped by spaces in the text, or only in the argument.
+
+        >>> SourceText("IBAN DE89 3704 0044").find_grouped("DE8937040044")
+        [(5, 19)]
+        """
+        groups = text.split()
+        token = "".join(groups)
+        if not token.isalnum() or len(token) < (_LONG_NUMBER if token.isdecimal() else _LONG_CODE):
+            return []
+        pattern = rf"(?<!\w)(?<!\d[.,]){f'[{SPACE}]?'.join(token)}(?![.,]?\w)"
+        found = re.finditer(pattern, self.text, re.IGNORECASE) if any(map(str.isdecimal, token)) else ()
+        return [each.span() for each in found if len(groups) == 1 or not re.search(r"\s", each[0])]
 
     def find_words(self, words: Sequence[str], near: Sequence[str] = (), within: int = 200) -> Span | None:
         """Find all of several words close together, in any order: "full-time" in "full or part time".
