@@ -224,7 +224,7 @@ def _by_meaning(search: _Search, words: str) -> Evidence | None:
 
 def verify_number(search: _Search, proposed: object) -> Finding:
     """Verify a number, however it is written; one to twelve also as a word."""
-    values = proposed_numbers(proposed)
+    values = search.source.by_marks(proposed, proposed_numbers(proposed))
     if not values:
         return Refusal(f"{_quote(proposed)} is not one number")
     if search.field.kind == "integer":
@@ -265,8 +265,8 @@ def verify_money(search: _Search, proposed: object) -> Finding:
     candidates = proposed_money(proposed)
     if not candidates:
         return Refusal(f"{_quote(proposed)} is not one amount of money")
-    amounts = {candidate.amount for candidate in candidates}
-    for amount, codes in candidates:
+    codes, amounts = candidates[0].currencies, source.by_marks(proposed, tuple(each.amount for each in candidates))
+    for amount in amounts:
         # A sign of many currencies, such as "$", is written by habit where the document has none of them.
         wanted = codes if len(codes) < 2 or source.currencies.intersection(codes) else ()
         found = dict(source.money.get(amount, ()))

@@ -20,6 +20,12 @@ from trivium.extraction._numbers import SPACE, number_spans
 
 _HYPHEN_IN_WORD = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _CENTS = re.compile(r"\d[.,]\d\d\Z")
+_EITHER = re.compile(r"(?<![\d.,])\d{1,3}([.,])\d{3}(?![.,]?\d)")
+"""A number whose mark may be of thousands or of decimals."""
+
+_CLEAR_CENTS = re.compile(r"\d(?P<mark>[.,])\d\d(?![.,]?\d)")
+_BOTH_MARKS = re.compile(r"\d(?P<other>[.,])\d{3}(?!(?P=other))(?P<mark>[.,])\d\d(?!\d)")
+
 _LONG_NUMBER, _LONG_CODE = 8, 6
 """Characters of an identifier; shorter ones may be several numbers or words."""
 
@@ -187,6 +193,24 @@ class SourceText:
             for reading in () if bare and self._is_in_date((start, end)) else readings:
                 index.setdefault(reading.amount, []).append(((start, end), self.meant(reading.currencies)))
         return index
+
+    def by_marks(self, proposed: object, values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
+        """Return the readings of a number such as "1.849" in the order that the amounts of the text tell.
+
+        >>> SourceText("£1.849 per litre, total £74.19").by_marks("1.849", (Decimal(1849), Decimal("1.849")))
+        (Decimal('1.849'), Decimal('1849'))
+        """
+        mark = _EITHER.search(proposed) if isinstance(proposed, str) and len(set(map(abs, values))) == 2 else None
+        if not mark or len(self._decimal_marks) != 1:
+            return values
+        return tuple(sorted(values, key=abs, reverse=mark[1] not in self._decimal_marks))
+
+    @cached_property
+    def _decimal_marks(self) -> set[str]:
+        """The decimal marks of the amounts that have a currency and cents, or both marks."""
+        places = [(self.text[slice(*span)], codes) for found in self.money.values() for span, codes in found]
+        clear = [(_CLEAR_CENTS if codes else _BOTH_MARKS).search(quote) for quote, codes in places]
+        return {each["mark"] for each in clear if each}
 
     @property
     def dates(self) -> dict[date, list[Span]]:
