@@ -95,6 +95,26 @@ def test_a_number_is_read_with_the_marks_of_clear_amounts_too() -> None:
     assert ask("weight: number", "12,345", SourceText("Weight 12,345 kg, sum 1,234.56")).value == 12345
 
 
+@pytest.mark.parametrize(
+    ("text", "is_two"),
+    [
+        ("Tisch 2 150,00 EUR\nSumme 300,00 EUR", True),
+        ("Tisch 2 150,00 | 300,00\nAlles in EUR", True),
+        ("Tisch 2 150,00 EUR\nGesamt 1.234,56 EUR", True),
+        ("Tisch 2 150,00 EUR\nGesamt 1 234,56 EUR", False),
+        ("Tisch EUR 2 150,00\nSumme 300,00 EUR", False),
+        ("Tisch 3 2 150,00 EUR\nSumme 300,00 EUR", False),
+    ],
+)
+def test_a_quantity_before_a_price_is_no_part_of_it_where_the_document_shows_it(text: str, is_two: bool) -> None:
+    source = SourceText(text)
+    price = ask("price: money", "150,00", source)
+    assert isinstance(price, Evidence) == is_two
+    assert not is_two or price.value == {"amount": 150, "currency": "EUR"}
+    assert ask("price: money", "2 150,00 EUR", source).value["amount"] == 2150
+    assert not is_two or ask("quantity: number", 2, source).quote == "2"
+
+
 def test_a_dollar_sign_is_the_only_dollar_that_the_text_names() -> None:
     aud = SourceText("All prices in AUD.\nTotal $110.00, EUR 5.00")
     for proposed in ("$110.00", "AUD 110.00", 110, {"amount": 110, "currency": "AUD"}):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from trivium.extraction._borders import begins_word, ends_word, is_in_compound
 from trivium.extraction._currencies import DOLLARS, currencies_of, unit_pattern
 from trivium.extraction._dates import date_spans
-from trivium.extraction._money import money_spans
+from trivium.extraction._money import MoneySpan, money_spans
 from trivium.extraction._normal_form import LINE_BREAK, NormalForm, Span, normalise
 from trivium.extraction._numbers import SPACE, number_spans
 
@@ -25,6 +25,10 @@ _EITHER = re.compile(r"(?<![\d.,])\d{1,3}([.,])\d{3}(?![.,]?\d)")
 
 _CLEAR_CENTS = re.compile(r"\d(?P<mark>[.,])\d\d(?![.,]?\d)")
 _BOTH_MARKS = re.compile(r"\d(?P<other>[.,])\d{3}(?!(?P=other))(?P<mark>[.,])\d\d(?!\d)")
+
+_COUNTED = re.compile(r"(?<![\w.,'’-])(?<!\d )(?P<count>[1-9]\d{0,2}) (?P<price>[1-9]\d\d[.,]\d\d)(?![.,]?\d)")
+_UNIT_BEFORE = re.compile(unit_pattern() + r"\s?\Z")
+_THOUSANDS = re.compile(r"\d(?:[.,'’]\d{3}|\d{3})[.,]\d\d(?!\d)")
 
 _LONG_NUMBER, _LONG_CODE = 8, 6
 """Characters of an identifier; shorter ones may be several numbers or words."""
@@ -182,17 +186,46 @@ class SourceText:
         for start, end, readings in number_spans(self.text):
             for reading in readings:
                 index.setdefault(reading, []).append((start, end))
+        for span, price in self._counted:
+            index.setdefault(Decimal(self.text[slice(*span)]), []).append(span)
+            index.setdefault(price.readings[0].amount, []).append((price.start, price.end))
         return index
 
     @cached_property
     def money(self) -> dict[Decimal, list[tuple[Span, tuple[str, ...]]]]:
         """The spans of each amount, with the currencies that it may be in; a part of a date is not an amount."""
         index: dict[Decimal, list[tuple[Span, tuple[str, ...]]]] = {}
-        for start, end, readings in money_spans(self.text):
+        for start, end, readings in [*self._stated, *(price for _, price in self._counted)]:
             bare = not any(reading.currencies for reading in readings)
             for reading in () if bare and self._is_in_date((start, end)) else readings:
                 index.setdefault(reading.amount, []).append(((start, end), self.meant(reading.currencies)))
         return index
+
+    @cached_property
+    def _stated(self) -> list[MoneySpan]:
+        return list(money_spans(self.text))
+
+    @cached_property
+    def _counted(self) -> list[tuple[Span, MoneySpan]]:
+        """Each quantity with a price behind it that looks like one number, "2 150,00".
+
+        It is two where their product is an amount of the text, or where this writes thousands without spaces.
+        """
+        places = list(_COUNTED.finditer(self.text))
+        if not places:
+            return []
+        amounts = {reading.amount for span in self._stated for reading in span.readings}
+        whole = {span.start for span in self._stated if span.readings[0].amount >= 1000}
+        is_unspaced = any(_THOUSANDS.search(self.text, span.start, span.end) for span in self._stated)
+        found: list[tuple[Span, MoneySpan]] = []
+        for each in places:
+            start, end = each.span("price")
+            price = next(money_spans(self.text[start : end + 20]))
+            if each.start() not in whole or _UNIT_BEFORE.search(self.text[max(0, each.start() - 20) : each.start()]):
+                continue
+            if is_unspaced or Decimal(each["count"]) * price.readings[0].amount in amounts:
+                found.append((each.span("count"), price._replace(start=start + price.start, end=start + price.end)))
+        return found
 
     def by_marks(self, proposed: object, values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
         """Return the readings of a number such as "1.849" in the order that the amounts of the text tell.
