@@ -115,6 +115,16 @@ def test_a_quantity_before_a_price_is_no_part_of_it_where_the_document_shows_it(
     assert not is_two or ask("quantity: number", 2, source).quote == "2"
 
 
+@pytest.mark.parametrize("label", ["Betrag in USD:", "Total (USD)", "Total [USD]: "])
+def test_the_currency_of_an_amount_may_be_in_its_label(label: str) -> None:
+    source = SourceText(f"{label} 50,00\nEUR 46,00\nNetto 40,00")
+    for proposed in ("50,00 USD", "50,00", {"amount": 50, "currency": "$"}):
+        assert ask("total: money", proposed, source).value == {"amount": 50, "currency": "USD"}
+    assert isinstance(ask("total: money", "50,00 EUR", source), Refusal)
+    assert ask("total: money", "40,00", source).value == {"amount": 40, "currency": None}
+    assert isinstance(ask("total: money", "19 EUR", SourceText("Netto (100,00 EUR) 19 %, 5 USD")), Refusal)
+
+
 def test_a_dollar_sign_is_the_only_dollar_that_the_text_names() -> None:
     aud = SourceText("All prices in AUD.\nTotal $110.00, EUR 5.00")
     for proposed in ("$110.00", "AUD 110.00", 110, {"amount": 110, "currency": "AUD"}):

@@ -27,6 +27,9 @@ _CLEAR_CENTS = re.compile(r"\d(?P<mark>[.,])\d\d(?![.,]?\d)")
 _BOTH_MARKS = re.compile(r"\d(?P<other>[.,])\d{3}(?!(?P=other))(?P<mark>[.,])\d\d(?!\d)")
 
 _COUNTED = re.compile(r"(?<![\w.,'’-])(?<!\d )(?P<count>[1-9]\d{0,2}) (?P<price>[1-9]\d\d[.,]\d\d)(?![.,]?\d)")
+_LABEL = re.compile(rf"(?<!\d)(?<!\d )(?P<unit>{unit_pattern()})(?:[)\]][ \t]*:?|[ \t]*:)[ \t]*\Z")
+"""A currency at the end of the label before an amount, as in "Total (USD): 50.00", but not in "(5 EUR) 19 %"."""
+
 _UNIT_BEFORE = re.compile(unit_pattern() + r"\s?\Z")
 _THOUSANDS = re.compile(r"\d(?:[.,'’]\d{3}|\d{3})[.,]\d\d(?!\d)")
 
@@ -318,7 +321,7 @@ class SourceText:
         return any(not LINE_BREAK.search(self.text, *span) for span in stated)
 
     def implied_currencies(self, span: Span) -> tuple[str, ...]:
-        """Return the currency of an amount that has none beside it: the only one of the text.
+        """Return the currency of an amount that has none beside it: that of its label, or the only one of the text.
 
         Where other amounts have theirs beside them, a number is an amount only if it is written with cents.
 
@@ -326,6 +329,8 @@ class SourceText:
         >>> source.implied_currencies((24, 29)), source.implied_currencies((18, 19))
         (('EUR',), ())
         """
+        if label := _LABEL.search(self.text, max(0, span[0] - 30), span[0]):
+            return self.meant(currencies_of(label["unit"]))
         if len(self.currencies) != 1 or (self.writes_currencies and not _CENTS.search(self.text[slice(*span)])):
             return ()
         return tuple(self.currencies)
