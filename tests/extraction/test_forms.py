@@ -191,7 +191,8 @@ def test_money_in_any_form_is_read(text: str, amount: float, currency: str | Non
         ("1.2 bn USD", 1.2e9, "USD"), ("95 m USD", 95e6, "USD"), ("12,4 M€", 12.4e6, "EUR"), ("850 k€", 850e3, "EUR"),
         ("€ 1,2 miljoen", 1.2e6, "EUR"), ("€2 bn", 2e9, "EUR"), ("€2bn", 2e9, "EUR"), ("1.2 mn EUR", 1.2e6, "EUR"),
         ("€ 3 miljard", 3e9, "EUR"), ("€ 1,2 milioni", 1.2e6, "EUR"), ("5 Tsd. €", 5000, "EUR"), ("€ 5 mn", 5e6, "EUR"),
-        ("250 T€", 250e3, "EUR"), ("250 TEUR", 250e3, "EUR"), ("TEUR 250", 250e3, "EUR"), ("T€ 250", 250e3, "EUR"),
+        ("250 T€", 250e3, "EUR"), ("250 TEUR", 250e3, "EUR"), ("TEUR 250", 250e3, "EUR"), ("9 TUSD", 9e3, "USD"),
+        ("T€ 250", 250e3, "EUR"),
         ("3 MEUR", 3e6, "EUR"), ("3 kEUR", 3000, "EUR"), ("1,2 Md€", 1.2e9, "EUR"), ("3 Mds €", 3e9, "EUR"),
         ("5 Mill. €", 5e6, "EUR"), ("5 Mio. €", 5e6, "EUR"), ("5 Mia. CHF", 5e9, "CHF"), ("5 lakh INR", 5e5, "INR"),
         ("3 mila euro", 3000, "EUR"), ("$1.5M", 1.5e6, "USD"), ("-850 k€", -850e3, "EUR"), ("USD 95 m", 95e6, "USD"),
@@ -202,7 +203,9 @@ def test_thousands_and_millions_count(text: str, amount: float, currency: str | 
     assert parse_money(text)[0].normal_form() == {"amount": amount, "currency": currency}
 
 
-@pytest.mark.parametrize("text", ["12 mil euros", "$12 mil", "5 milj. EUR", "2 B USD", "$5T", "12 mil euros (2024)"])
+@pytest.mark.parametrize(
+    "text", ["12 mil euros", "$12 mil", "5 milj. EUR", "2 B USD", "$5T", "5 T USD", "5T$", "12 mil euros (2024)"]
+)
 def test_an_amount_beside_an_unknown_word_for_thousands_or_millions_is_none(text: str) -> None:
     assert parse_money(text) == ()
     assert Decimal(text.strip("$").split()[0].strip("T")) not in SourceText(f"Turnover {text}.").money

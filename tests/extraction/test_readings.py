@@ -131,7 +131,22 @@ def test_a_dollar_sign_is_the_only_dollar_that_the_text_names() -> None:
         assert ask("total: money", proposed, aud).value == {"amount": 110, "currency": "AUD"}
     assert ask("total: money", "110 USD", aud) == Refusal('"110 USD": the text has "$110.00"')
     assert ask("currency", "$", aud).value == "AUD"
-    for text in ("$110.00", "$110.00 (USD; in AUD 165.00)", "CAD and AUD: $110.00", "US$ 5, AUD 7, $110.00"):
+    for text in (
+        "Currency: CAD\n$110.00",
+        "Montants en CAD. $110.00",
+        "Total (CAD): $110.00",
+        "C$ 5, $110.00",
+        "CAD5.00, $110.00",
+    ):
+        assert ask("total: money", "$110.00", SourceText(text)).value == {"amount": 110, "currency": "CAD"}
+    for text in (
+        "CAD drawings $110.00",
+        "COP26 report, $110.00",
+        "$110.00",
+        "$110.00 (USD; in AUD 165.00)",
+        "CAD and AUD: $110.00",
+        "US$ 5, AUD 7, $110.00",
+    ):
         assert ask("total: money", "$110.00", SourceText(text)).value == {"amount": 110, "currency": "USD"}
     assert ask("total: money", "$1,500.00", SourceText("Total $1,500.00 MXN")).value["currency"] == "MXN"
 

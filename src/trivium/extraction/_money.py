@@ -194,7 +194,12 @@ def _unit_at(text: str, first: int, last: int) -> _Unit:
             () if is_unknown else powers,
         )
     if behind:
-        return _Unit(behind, first, after.end(), powers=() if is_apart and scale == "B" else (power,))
+        is_trillion = (
+            scale == "T"
+            and currencies_of(behind)[0] not in ("EUR", "CHF")
+            and not (after["prefix"] and behind.isalpha())
+        )
+        return _Unit(behind, first, after.end(), powers=() if is_trillion or (is_apart and scale == "B") else (power,))
     return _Unit("", first, last, powers=() if _UNKNOWN_BETWEEN.match(text, last) else (0,))
 
 

@@ -33,6 +33,12 @@ _LABEL = re.compile(rf"(?<!\d)(?<!\d )(?P<unit>{unit_pattern()})(?:[)\]][ \t]*:?
 _UNIT_BEFORE = re.compile(unit_pattern() + r"\s?\Z")
 _THOUSANDS = re.compile(r"\d(?:[.,'’]\d{3}|\d{3})[.,]\d\d(?!\d)")
 
+_DOLLAR = "|".join(DOLLARS)
+_NAMED_DOLLAR = re.compile(
+    rf"(?:\d\s?[(\[]?|\b(?i:in|en|currency|währung|devise|moneda|moeda|valuta)\b(?:\s(?:is|of))?[^\w\n]{{0,3}})"
+    rf"(?P<code>{_DOLLAR})\b|\b(?P<next>{_DOLLAR})(?:[)\]]?:?\s?\$|[)\]]?:?\s\d|\d[\d.,]*[.,]\d\d\b)"
+)
+
 _LONG_NUMBER, _LONG_CODE = 8, 6
 """Characters of an identifier; shorter ones may be several numbers or words."""
 
@@ -305,9 +311,14 @@ class SourceText:
 
     @cached_property
     def _dollars(self) -> tuple[str, ...]:
-        """The codes that "$" may mean: the likeliest is USD, unless the text names one other dollar, and not this."""
-        named = {codes for unit in self._units if len(codes := currencies_of(unit)) == 1 and codes[0] in DOLLARS}
-        return DOLLARS if len(named) != 1 or ("USD",) in named else named.pop()
+        """The codes that "$" may mean: the likeliest is USD, unless the text names one other dollar, and not this.
+
+        A code counts as a name beside an amount, or behind such a word as "in" only: CAD is not always a currency.
+        """
+        written = {codes[0] for unit in self._units if len(codes := currencies_of(unit)) == 1 and codes[0] in DOLLARS}
+        named = {found["code"] or found["next"] for found in _NAMED_DOLLAR.finditer(self.text)}
+        signs = {codes[0] for unit in self._units if "$" in unit and len(codes := currencies_of(unit)) == 1}
+        return tuple(written) if len(written) == 1 and written != {"USD"} and written <= named | signs else DOLLARS
 
     @cached_property
     def _units(self) -> set[str]:
