@@ -113,7 +113,7 @@ def test_what_is_not_one_full_date_is_not_read(text: str) -> None:
     [("3. April 24", "2024-04-03"), ("05 JAN 24", "2024-01-05"), ("Jan 15, 24", "2024-01-15"),
      ("paid 3 April 24.", "2024-04-03"), ("05 JAN 24 CARD 12.50", "2024-01-05"), ("3. April 24  50,00", "2024-04-03"),
      ("on 3 May 24 hours", None), ("15 Jan, 24 Feb", None), ("1 March 10:00", None), ("April 14, 15, 16", None),
-     ("05JAN24", "2024-01-05"), ("JAN 24 12", None), ("Jan 15,\n24", None)],
+     ("05JAN24", "2024-01-05"), ("JAN 24 12", None), ("18 Jul 10  2008", "2008-07-10"), ("Jan 15,\n24", None)],
 )  # fmt: skip
 def test_a_year_of_two_digits_ends_a_date_with_a_name(text: str, expected: str | None) -> None:
     found = {day.isoformat() for span in date_spans(text) for day in span.readings if day.year > 1999}

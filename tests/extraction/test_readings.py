@@ -142,6 +142,7 @@ def test_a_dollar_sign_is_the_only_dollar_that_the_text_names() -> None:
     for text in (
         "CAD drawings $110.00",
         "COP26 report, $110.00",
+        "pass$1, $110.00",
         "$110.00",
         "$110.00 (USD; in AUD 165.00)",
         "CAD and AUD: $110.00",

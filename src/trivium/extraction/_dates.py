@@ -14,7 +14,7 @@ _NAME = r"(?P<name>(?:[^\W\d_]|[\u0300-\u036f]){3,16}\.?)"
 _START = r"(?<![^\W\d_])"
 _ORDINAL = r"(?:st|nd|rd|th|er|ère|re|ste|de|e|:[ae]|ης|η)?[.ºª°]?"
 _YEAR = r"(?P<year>\d{4}|['’]\d{2}|(?<=[-/])\d{2})(?!\d)"
-_SHORT_YEAR = r"(?P<year>\d{2})(?=[^\S\n]*(?:\Z|\n)|[.;)|\]](?!\d)|[^\S\n]{2}|\t)"
+_SHORT_YEAR = r"(?P<year>\d{2})(?=[^\S\n]*(?:\Z|\n)|[.;)|\]](?!\d)|(?:[^\S\n]{2}|\t)(?!\s*\d{4}))"
 """A year of two digits, where nothing goes on: in "3 May 24 hours" it is none."""
 
 _TIME = r"(?:\d{1,2}:\d{2}(?::\d{2})?\s{1,3}(?:[A-Z]{2,5}\s{1,3})?)?"
@@ -48,7 +48,7 @@ _FORMS = (
         rf"(?<!\w)(?<!\d[.,:/-])(?P<day>\d{{1,2}})(?:\.|st|nd|rd|th)?[^\S\n]?{_NAME}[^\S\n]?{_SHORT_YEAR}",
         re.IGNORECASE,
     ),
-    re.compile(r"(?<![^\n])(?P<day>\d{2})[^\S\n]?(?P<name>[^\W\d_]{3,4}\.?)[^\S\n]?(?P<year>\d{2})(?!\S)"),
+    re.compile(r"(?<![^\n])(?P<day>\d{2})[^\S\n]?(?P<name>[^\W\d_]{3,4}\.?)[^\S\n]?(?P<year>\d{2})(?!\S)(?!\s+\d{4})"),
     re.compile(
         rf"{_START}{_NAME}[^\S\n]?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,[^\S\n]?{_SHORT_YEAR}",
         re.IGNORECASE,

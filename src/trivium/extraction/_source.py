@@ -36,7 +36,7 @@ _THOUSANDS = re.compile(r"\d(?:[.,'’]\d{3}|\d{3})[.,]\d\d(?!\d)")
 _DOLLAR = "|".join(DOLLARS)
 _NAMED_DOLLAR = re.compile(
     rf"(?:\d\s?[(\[]?|\b(?i:in|en|currency|währung|devise|moneda|moeda|valuta)\b(?:\s(?:is|of))?[^\w\n]{{0,3}})"
-    rf"(?P<code>{_DOLLAR})\b|\b(?P<next>{_DOLLAR})(?:[)\]]?:?\s?\$|[)\]]?:?\s\d|\d[\d.,]*[.,]\d\d\b)"
+    rf"(?P<code>{_DOLLAR})\b|(?<![\w$])(?P<sign>[A-Z]{{1,3}}\$)\s?\d|\b(?P<next>{_DOLLAR})(?:[)\]]?:?\s?\$|[)\]]?:?\s\d|\d[\d.,]*[.,]\d\d\b)"
 )
 
 _LONG_NUMBER, _LONG_CODE = 8, 6
@@ -316,9 +316,9 @@ class SourceText:
         A code counts as a name beside an amount, or behind such a word as "in" only: CAD is not always a currency.
         """
         written = {codes[0] for unit in self._units if len(codes := currencies_of(unit)) == 1 and codes[0] in DOLLARS}
-        named = {found["code"] or found["next"] for found in _NAMED_DOLLAR.finditer(self.text)}
-        signs = {codes[0] for unit in self._units if "$" in unit and len(codes := currencies_of(unit)) == 1}
-        return tuple(written) if len(written) == 1 and written != {"USD"} and written <= named | signs else DOLLARS
+        places = _NAMED_DOLLAR.finditer(self.text)
+        named = {code for found in places for code in currencies_of(found["code"] or found["next"] or found["sign"])}
+        return tuple(written) if len(written) == 1 and written != {"USD"} and written <= named else DOLLARS
 
     @cached_property
     def _units(self) -> set[str]:
