@@ -105,6 +105,8 @@ DEPOSIT = (
 RUNNING = "Grundpreis 20,00\nUSt 19 % 3,80\nGesamt 23,80\nBisher bezahlt 95,20\nNeuer Stand 119,00"
 LATE = "Netto 500,00\nMwSt 95,00\nBrutto 595,00\nMahngebühr 40,00\nSumme 635,00"
 THREE_RATES = "Net 100.00 tax 19.00 sum 119.00\n200.00 10.00 210.00\n50.00 4.00 54.00\nTotal 350.00 33.00 383.00"
+NO_SUM_OF_7 = "Net 100.00 tax 19.00 gross 119.00\nNet 200.00 tax 14.00\nTotal 300.00 33.00 333.00"
+SHIPPING = "Goods 100.00 VAT 20.00 sum 120.00\nShipping 5.00\nNet 105.00 VAT 21.00 total 126.00"
 NO_TAX_ROW = "Net 100.00 tax 19.00 gross 119.00\nStamps free of tax 40.00\nTotal 140.00 19.00 159.00"
 
 
@@ -117,6 +119,9 @@ NO_TAX_ROW = "Net 100.00 tax 19.00 gross 119.00\nStamps free of tax 40.00\nTotal
         (LATE, "595,00", "95,00", (595, 95)),
         (THREE_RATES, "119.00", "19.00", (383, 33)),
         (NO_TAX_ROW, "119.00", "19.00", (159, 19)),
+        (NO_SUM_OF_7, "119.00", "19.00", (333, 33)),
+        (SHIPPING + "\nDiscount 0.00", "126.00", "21.00", (126, 21)),
+        (SHIPPING, "120.00", "20.00", (126, 21)),
     ],
 )
 def test_a_total_and_a_tax_that_fit_stay_unless_their_sum_is_a_part_of_the_largest(

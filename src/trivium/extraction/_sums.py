@@ -93,7 +93,7 @@ def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source
         return {}  # a document without tax has other sums, as of net amount and shipping
     own = [each for each in stated if each.total == given and each.tax == taken]
     own = own or [each for each in stated if each.total == given and not taken and _is_named(each.tax, _TAX, source)]
-    if own and not any(_completes(_difference(largest, each), stated, source) for each in own):
+    if own and not any(_is_part(each, largest, stated, source) for each in own):
         largest = own[0]
     found = {} if given == largest.total else {total.name: str(largest.total)}
     if tax is not None and tax.name in findings:
@@ -114,16 +114,15 @@ def _is_in(code: str | None, stated: Sum, source: SourceText) -> bool:
     return code is None or all(any(not codes or code in codes for _, codes in each) for each in places)
 
 
-def _difference(whole: Sum, part: Sum) -> Sum:
-    return Sum(*(one - other for one, other in zip(whole, part, strict=True)))
-
-
-def _completes(rest: Sum, stated: Collection[Sum], source: SourceText, most: int = 2) -> bool:
-    """Tell whether the rest of a sum is stated too: as an amount without tax, or as so many other sums at most."""
-    if rest in stated or (not rest.tax and rest.total in source.money):
-        return True
+def _is_part(part: Sum, whole: Sum, stated: Collection[Sum], source: SourceText, most: int = 2) -> bool:
+    """Tell whether the rest of a sum is stated too, with a tax of its own, at the same rate or without, or in parts."""
+    rest = Sum(*(one - other for one, other in zip(whole, part, strict=True)))
+    if rest.net and rest.net in source.money:
+        is_taxed = rest.tax in source.money and _LEAST_RATE <= rest.tax / rest.net <= _MOST_RATE
+        if not rest.tax or is_taxed or abs(whole.tax - part.tax / part.net * whole.net) < Decimal("0.01"):
+            return True
     smaller = [each for each in stated if abs(each.total) < abs(rest.total)] if most > 1 else []
-    return any(_completes(_difference(rest, each), stated, source, most - 1) for each in smaller)
+    return any(_is_part(each, rest, stated, source, most - 1) for each in smaller)
 
 
 def _is_named(amount: Decimal, names: re.Pattern[str], source: SourceText) -> bool:
