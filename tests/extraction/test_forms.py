@@ -108,6 +108,18 @@ def test_what_is_not_one_full_date_is_not_read(text: str) -> None:
     assert parse_dates(text) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("3. April 24", "2024-04-03"), ("05 JAN 24", "2024-01-05"), ("Jan 15, 24", "2024-01-15"),
+     ("paid 3 April 24.", "2024-04-03"), ("05 JAN 24 CARD 12.50", "2024-01-05"), ("3. April 24  50,00", "2024-04-03"),
+     ("on 3 May 24 hours", None), ("15 Jan, 24 Feb", None), ("1 March 10:00", None), ("April 14, 15, 16", None),
+     ("05JAN24", "2024-01-05"), ("JAN 24 12", None), ("18 Jul 10  2008", "2008-07-10"), ("Jan 15,\n24", None)],
+)  # fmt: skip
+def test_a_year_of_two_digits_ends_a_date_with_a_name(text: str, expected: str | None) -> None:
+    found = {day.isoformat() for span in date_spans(text) for day in span.readings if day.year > 1999}
+    assert found == ({expected} if expected else set())
+
+
 def test_a_month_may_come_first() -> None:
     assert parse_dates("03/01/2024") == (date(2024, 1, 3), date(2024, 3, 1))
     assert parse_dates("03/01/2024", month_first=True) == (date(2024, 3, 1), date(2024, 1, 3))
@@ -171,6 +183,53 @@ def test_a_date_written_in_any_locale_is_read_back(day: date) -> None:
 )  # fmt: skip
 def test_money_in_any_form_is_read(text: str, amount: float, currency: str | None) -> None:
     assert parse_money(text)[0].normal_form() == {"amount": amount, "currency": currency}
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "currency"),
+    [
+        ("1.2 bn USD", 1.2e9, "USD"), ("95 m USD", 95e6, "USD"), ("12,4 M€", 12.4e6, "EUR"), ("850 k€", 850e3, "EUR"),
+        ("€ 1,2 miljoen", 1.2e6, "EUR"), ("€2 bn", 2e9, "EUR"), ("€2bn", 2e9, "EUR"), ("1.2 mn EUR", 1.2e6, "EUR"),
+        ("€ 3 miljard", 3e9, "EUR"), ("€ 1,2 milioni", 1.2e6, "EUR"), ("5 Tsd. €", 5000, "EUR"), ("€ 5 mn", 5e6, "EUR"),
+        ("250 T€", 250e3, "EUR"), ("250 TEUR", 250e3, "EUR"), ("TEUR 250", 250e3, "EUR"), ("9 TUSD", 9e3, "USD"),
+        ("T€ 250", 250e3, "EUR"),
+        ("3 MEUR", 3e6, "EUR"), ("3 kEUR", 3000, "EUR"), ("1,2 Md€", 1.2e9, "EUR"), ("3 Mds €", 3e9, "EUR"),
+        ("5 Mill. €", 5e6, "EUR"), ("5 Mio. €", 5e6, "EUR"), ("5 Mia. CHF", 5e9, "CHF"), ("5 lakh INR", 5e5, "INR"),
+        ("3 mila euro", 3000, "EUR"), ("$1.5M", 1.5e6, "USD"), ("-850 k€", -850e3, "EUR"), ("USD 95 m", 95e6, "USD"),
+        ("5 m", 5, None), ("3 T", 3, None), ("€5m2", 5, "EUR"), ("EUR 2,50 B", 2.5, "EUR"), ("€ 12,50 m²", 12.5, "EUR"),
+    ],
+)  # fmt: skip
+def test_thousands_and_millions_count(text: str, amount: float, currency: str | None) -> None:
+    assert parse_money(text)[0].normal_form() == {"amount": amount, "currency": currency}
+
+
+@pytest.mark.parametrize(
+    "text", ["12 mil euros", "$12 mil", "5 milj. EUR", "2 B USD", "$5T", "5 T USD", "5T$", "12 mil euros (2024)"]
+)
+def test_an_amount_beside_an_unknown_word_for_thousands_or_millions_is_none(text: str) -> None:
+    assert parse_money(text) == ()
+    assert Decimal(text.strip("$").split()[0].strip("T")) not in SourceText(f"Turnover {text}.").money
+
+
+def test_a_letter_before_another_amount_and_a_word_are_no_thousands() -> None:
+    assert amounts_in("Kabel 5 m EUR 3,00") == [["5"], ["3.00"]]
+    assert "500" in amounts_in("Rent £500 Mill House")[0]
+    assert amounts_in("1,20 netto EUR") == [["1.20"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        ("Gesamtbetrag: 110.00\nEUR-Konto: DE89", None, None), ("Total 110.00\nEUR account: DE89", None, None),
+        ("Betrag in USD: 50,00\nEUR 46,00", None, "EUR"), ("Balance: 500.00\n$20.00 fee", None, "USD"),
+        ("Total CHF\n110.00\nEUR 100.00", "CHF", "EUR"), ("Betrag USD\n50,00 EUR", "EUR", None),
+        ("Summe EUR\n1.234,56", "EUR", None), ("110.00\nEUR\n46.00\nEUR", "EUR", "EUR"),
+        ("eine Miete von 1.200\nEuro im Monat", "EUR", None),
+    ],
+)  # fmt: skip
+def test_a_currency_in_the_next_line_is_of_what_follows_it(text: str, first: str | None, second: str | None) -> None:
+    found = [span.readings[0].currency for span in money_spans(text)]
+    assert (found[0], found[1] if second else None) == (first, second)
 
 
 def test_a_piece_of_an_amount_is_no_amount() -> None:

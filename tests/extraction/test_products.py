@@ -96,3 +96,9 @@ def test_what_is_asked_otherwise_is_left_as_it_is() -> None:
     total = "items: list of {description, quantity: number, price: money (total of the line)}"
     year = "items: list of {description, position: number, price: money}"
     assert items(TABLE, row, fields=total) == items(TABLE, row, fields=year) == [("Pfand", 4, 46.5)]
+
+
+def test_the_dollar_of_a_price_is_the_one_that_the_document_names() -> None:
+    case = Case(Document(content="All in AUD\nPen   2 pcs   $1.50   $3.00"), parse_fields(FIELDS))
+    case.check({"items": [{"description": "Pen", "quantity": 2, "price": "$1.50"}]})
+    assert case.result()["fields"]["items"]["value"][0]["price"] == {"amount": 1.5, "currency": "AUD"}

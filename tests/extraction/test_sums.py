@@ -96,3 +96,47 @@ def test_a_sum_in_parentheses_has_the_sign_that_was_found() -> None:
     assert found(text, "total: money, tax: money", total="119,00", tax="19,00") == {"total": 119, "tax": 19}
     assert found(text, "total: money, tax: money", total="(119,00)", tax="(19,00)") == {"total": -119, "tax": -19}
     assert found(text, "total: money, tax: money", total="-100,00", tax="-19,00")["total"] == -119
+
+
+DEPOSIT = (
+    "Verwaltergebühr netto 100,00 EUR\nMwSt. 19 % 19,00 EUR\nGesamtbetrag 119,00 EUR\n"
+    "Zur Information: Kautionskonto Stand 01.01. 1.000,00 EUR, Zinsen 50,00 EUR, Stand 31.03. 1.050,00 EUR."
+)
+RUNNING = "Grundpreis 20,00\nUSt 19 % 3,80\nGesamt 23,80\nBisher bezahlt 95,20\nNeuer Stand 119,00"
+LATE = "Netto 500,00\nMwSt 95,00\nBrutto 595,00\nMahngebühr 40,00\nSumme 635,00"
+THREE_RATES = "Net 100.00 tax 19.00 sum 119.00\n200.00 10.00 210.00\n50.00 4.00 54.00\nTotal 350.00 33.00 383.00"
+NO_SUM_OF_7 = "Net 100.00 tax 19.00 gross 119.00\nNet 200.00 tax 14.00\nTotal 300.00 33.00 333.00"
+SHIPPING = "Goods 100.00 VAT 20.00 sum 120.00\nShipping 5.00\nNet 105.00 VAT 21.00 total 126.00"
+NO_TAX_ROW = "Net 100.00 tax 19.00 gross 119.00\nStamps free of tax 40.00\nTotal 140.00 19.00 159.00"
+
+
+@pytest.mark.parametrize(
+    ("text", "total", "tax", "right"),
+    [
+        (DEPOSIT, "119,00 EUR", "19,00 EUR", (119, 19)),
+        (DEPOSIT, "119,00 EUR", None, (119, 19)),  # the tax is named in its line
+        (RUNNING, "23,80", "3,80", (23.8, 3.8)),
+        (LATE, "595,00", "95,00", (595, 95)),
+        (THREE_RATES, "119.00", "19.00", (383, 33)),
+        (NO_TAX_ROW, "119.00", "19.00", (159, 19)),
+        (NO_SUM_OF_7, "119.00", "19.00", (333, 33)),
+        (SHIPPING + "\nDiscount 0.00", "126.00", "21.00", (126, 21)),
+        (SHIPPING, "120.00", "20.00", (126, 21)),
+    ],
+)
+def test_a_total_and_a_tax_that_fit_stay_unless_their_sum_is_a_part_of_the_largest(
+    text: str, total: str, tax: str | None, right: tuple[float | None, ...]
+) -> None:
+    assert tuple(found(text, total=total, tax=tax).values()) == right
+
+
+def test_a_sum_never_changes_the_currency() -> None:
+    text = "Net 100.00 USD, VAT 20.00 USD, total 120.00 USD (net 110.00 EUR, VAT 22.00 EUR, total 132.00 EUR)"
+    for total, tax in (("100.00 USD", "20.00 USD"), ("100.00 USD", None)):
+        case = Case(Document(content=text), parse_fields("total: money, tax: money"))
+        case.check({"total": total, "tax": tax})
+        assert case.result()["fields"]["total"]["value"] == {"amount": 120, "currency": "USD"}
+    bare = "Fee 100.00 USD\nVAT 20.00\nTotal 120.00\n(1 USD = 0.9 EUR)"
+    case = Case(Document(content=bare), parse_fields("total: money, tax: money"))
+    case.check({"total": "100.00 USD", "tax": "20.00"})
+    assert case.result()["fields"]["total"]["value"] == {"amount": 120, "currency": "USD"}

@@ -37,14 +37,15 @@ def alternatives(field: Field, source: SourceText, most: int = 3) -> list[Eviden
 
 
 def _places(field: Field, source: SourceText) -> dict[Span, Any]:
+    """Return the value at each place; of several readings the first, so it is set last."""
     if field.kind == "date":
-        return {span: day.isoformat() for day, spans in source.dates.items() for span in spans}
+        return {span: day.isoformat() for day, spans in reversed(source.dates.items()) for span in spans}
     if field.kind in ("number", "integer"):
         whole = field.kind == "integer"
-        values = [value for value in source.numbers if not whole or value == value.to_integral_value()]
+        values = [value for value in reversed(source.numbers) if not whole or value == value.to_integral_value()]
         return {span: plain_number(value) for value in values for span in source.numbers_equal(value)}
     if field.kind == "money":
-        amounts = source.money.items()
+        amounts = reversed(source.money.items())
         return {
             span: Money(amount, codes or source.implied_currencies(span)).normal_form()
             for amount, found in amounts

@@ -22,7 +22,7 @@ from trivium.extraction._findings import (
 from trivium.extraction._products import checked_rows
 from trivium.extraction._shapes import asks_currency
 from trivium.extraction._source import SourceText
-from trivium.extraction._sums import corrections
+from trivium.extraction._sums import corrections, currency_of
 from trivium.llms import TokenLogprob
 from trivium.parsing import Locator, PagedDocument, PassageIndex, split
 from trivium.parsing.lowlevel import CURRENCY_CODES
@@ -184,8 +184,11 @@ class Case:
                 self._findings[field.name] = checked_rows(field, rows, self._source)
         for name, amount in corrections(self.fields, self._findings, self._source).items():
             field = next(field for field in self.fields if field.name == name)
-            found = find_evidence(field, amount, self._source)
-            if isinstance(found, Evidence):
+            code = currency_of(self._findings[name]) or ""
+            found = find_evidence(field, f"{amount} {code}", self._source)
+            if isinstance(found, Refusal):  # it has no currency in the document, but the amount that it replaces has
+                found = find_evidence(field, amount, self._source).in_currency(code)
+            if isinstance(found, Evidence) and code in ("", currency_of(found)):
                 self._findings[name] = found
                 self._certain.pop(name, None)
         asked = [field.name for field in self.fields if field.kind == "text" and asks_currency(field)]

@@ -20,10 +20,12 @@ SIGNS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _SMALL = ("eur", "usd", "gbp", "chf")
-_DOLLAR = SIGNS["$"]
+DOLLARS = SIGNS["$"]
+"""The codes that the sign alone may mean."""
+
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "euro": ("EUR",), "euros": ("EUR",), "us dollars": ("USD",), "us-dollar": ("USD",),
-    "dollar": _DOLLAR, "dollars": _DOLLAR, "pounds": ("GBP",), "pounds sterling": ("GBP",),
+    "dollar": DOLLARS, "dollars": DOLLARS, "pounds": ("GBP",), "pounds sterling": ("GBP",),
     "sterling": ("GBP",), "yen": ("JPY",),
     "złoty": ("PLN",), "złotych": ("PLN",), "zloty": ("PLN",), "swiss francs": ("CHF",), "franken": ("CHF",),
     "kronor": ("SEK", "ISK"), "kroner": ("", "NOK", "DKK"), "korun": ("CZK",), "rupees": ("INR", "PKR"),

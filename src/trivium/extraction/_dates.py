@@ -14,6 +14,9 @@ _NAME = r"(?P<name>(?:[^\W\d_]|[\u0300-\u036f]){3,16}\.?)"
 _START = r"(?<![^\W\d_])"
 _ORDINAL = r"(?:st|nd|rd|th|er|ère|re|ste|de|e|:[ae]|ης|η)?[.ºª°]?"
 _YEAR = r"(?P<year>\d{4}|['’]\d{2}|(?<=[-/])\d{2})(?!\d)"
+_SHORT_YEAR = r"(?P<year>\d{2})(?=[^\S\n]*(?:\Z|\n)|[.;)|\]](?!\d)|(?:[^\S\n]{2}|\t)(?!\s*\d{4}))"
+"""A year of two digits, where nothing goes on: in "3 May 24 hours" it is none."""
+
 _TIME = r"(?:\d{1,2}:\d{2}(?::\d{2})?\s{1,3}(?:[A-Z]{2,5}\s{1,3})?)?"
 
 _FORMS = (
@@ -40,6 +43,15 @@ _FORMS = (
     re.compile(rf"(?<!\d)(?P<year>\d{{4}})\.?\s?gada\s{{1,5}}(?P<day>\d{{1,2}})\.?\s{{1,5}}{_NAME}"),
     re.compile(
         r"(?<!\d)(?<!\d[./])(?P<day>\d{1,2})(?:[./-]\s?|\s)(?P<name>[IVX]{1,4})(?:[./-]\s?|\s)(?P<year>\d{4})(?!\d)"
+    ),
+    re.compile(
+        rf"(?<!\w)(?<!\d[.,:/-])(?P<day>\d{{1,2}})(?:\.|st|nd|rd|th)?[^\S\n]?{_NAME}[^\S\n]?{_SHORT_YEAR}",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(?<![^\n])(?P<day>\d{2})[^\S\n]?(?P<name>[^\W\d_]{3,4}\.?)[^\S\n]?(?P<year>\d{2})(?!\S)(?!\s+\d{4})"),
+    re.compile(
+        rf"{_START}{_NAME}[^\S\n]?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,[^\S\n]?{_SHORT_YEAR}",
+        re.IGNORECASE,
     ),
 )
 """Each form of a date has a year, and: month and day; first and second, in either order; or name and day."""
@@ -76,12 +88,13 @@ def parse_dates(text: str, month_first: bool = False) -> tuple[date, ...]:
     return spans[0].readings if len({span.readings for span in spans}) == 1 else ()
 
 
-def date_spans(text: str, month_first: bool = False) -> Iterator[DateSpan]:
+def date_spans(text: str, month_first: bool = False, order: str = "") -> Iterator[DateSpan]:
     """Find every full date of a text; each form in turn, so not in the order of the text.
 
     Args:
         text: any text.
         month_first: as for `parse_dates`.
+        order: the known order of a date like 03/01/2024, "day" or "month"; it has no other reading.
 
     >>> list(date_spans("due 25/12/2023"))
     [DateSpan(start=4, end=14, readings=(datetime.date(2023, 12, 25),), order='day')]
@@ -89,7 +102,7 @@ def date_spans(text: str, month_first: bool = False) -> Iterator[DateSpan]:
     for form in _FORMS:
         position = 0
         while found := form.search(text, position):
-            span = read_date(found, month_first)
+            span = read_date(found, month_first, order)
             position = found.end()
             if span.readings:
                 yield span
@@ -98,7 +111,7 @@ def date_spans(text: str, month_first: bool = False) -> Iterator[DateSpan]:
                 position = min(found.start("day"), found.start("name")) + 1
 
 
-def read_date(found: re.Match[str], month_first: bool = False) -> DateSpan:
+def read_date(found: re.Match[str], month_first: bool = False, known: str = "") -> DateSpan:
     """Read a match of a date's form; without readings if there is no such day in the calendar."""
     parts = found.groupdict()
     if "name" in parts:
@@ -111,6 +124,8 @@ def read_date(found: re.Match[str], month_first: bool = False) -> DateSpan:
     with_day_first = _days(found["year"], second, first)
     with_month_first = () if found["mark"].startswith(".") else _days(found["year"], first, second)
     order = "" if bool(with_day_first) == bool(with_month_first) else "day" if with_day_first else "month"
+    if known and not order:
+        with_day_first, with_month_first = (with_day_first, ()) if known == "day" else ((), with_month_first)
     days = (*with_month_first, *with_day_first) if month_first else (*with_day_first, *with_month_first)
     return DateSpan(*found.span(), tuple(dict.fromkeys(days)), order)
 

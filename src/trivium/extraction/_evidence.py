@@ -13,7 +13,7 @@ from trivium.extraction._fields import MAX_ITEMS, Field, Kind
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, GroupEvidence, ListEvidence, Refusal
 from trivium.extraction._money import Money, proposed_money
 from trivium.extraction._normal_form import Span, display, normalise
-from trivium.extraction._numbers import NUMBER_WORDS, begins_cell, plain_number, proposed_numbers
+from trivium.extraction._numbers import DASHES, NUMBER_WORDS, begins_cell, plain_number, proposed_numbers
 from trivium.extraction._shapes import (
     STOP_WORDS,
     asks_currency,
@@ -45,6 +45,7 @@ _MANY = 200
 _HEADS = re.compile(r"[ \t]*:[ \t]*(?:\n|\Z)")
 """What stands behind a label whose value is on the lines below it."""
 
+_DASH_BEFORE = re.compile(rf"[^\d{DASHES}]*[{DASHES}][^\d{DASHES}]*\d")
 _WRAPPING = " \t\r\n\"'`*<>()[]{}.,;:“”„‘’«»…"
 _PAIRS = frozenset(['""', "''", "``", "<>", "“”", "„“", "‘’", "«»"])
 _YES = "true yes ja oui si sí sì sim tak ano igen da wahr vrai vero"
@@ -115,18 +116,28 @@ class _Search:
     def nearest(self, spans: Sequence[Span]) -> Span:
         """Choose the span that is nearest to the anchor, or else to the words of the field."""
         self.places = max(self.places, spans, key=len)
+        free = self.free(spans)
         if self.anchor is None:
-            return self.source.nearest(spans, distinguishing_words(self.field))
+            return self.source.nearest(free, distinguishing_words(self.field))
         anchor = self.anchor.span
-        free = [span for span in spans if not any(span[0] < end and start < span[1] for start, end in self.used)]
-        return min(free or spans, key=lambda span: self.source.gap(anchor, span))
+        return min(free, key=lambda span: self.source.gap(anchor, span))
+
+    def free(self, spans: Sequence[Span]) -> Sequence[Span]:
+        """Return the spans that are not used; all of them if there is none."""
+        return [
+            span for span in spans if not any(span[0] < end and start < span[1] for start, end in self.used)
+        ] or spans
 
     def has_no_minus(self, span: Span, positive: Collection[Span]) -> bool:
-        """Tell whether a mark beside an amount is none of a minus: it may be another one, and a word stands before."""
-        return span in positive and not begins_cell(self.source.text, *span)
+        """Tell whether a mark beside an amount is none of a minus: it may be another one, and a word stands before.
+
+        A dash that touches the amount, or its currency, is within the span.
+        """
+        text = self.source.text
+        return span in positive and not begins_cell(text, *span) and not _DASH_BEFORE.match(text, *span)
 
     def find(self, proposed: str) -> Span | None:
-        """Find a text as it is proposed, or without the quotes, brackets and stops around it."""
+        """Find a text as it is proposed, or without the quotes, brackets and stops around it, or spaces in a code."""
         proposed = proposed.strip()
         while len(proposed) > 2 and proposed[0] + proposed[-1] in _PAIRS:
             proposed = proposed[1:-1].strip()
@@ -134,6 +145,7 @@ class _Search:
         spans = self.source.find_all(proposed)
         if not spans and bare not in ("", proposed):
             spans = self.source.find_all(bare)
+        spans = spans or self.source.find_grouped(bare)
         return self.nearest(spans) if spans else None
 
     def evidence(self, value: object, *spans: Span) -> Evidence:
@@ -196,7 +208,7 @@ def _by_meaning(search: _Search, words: str) -> Evidence | None:
     """Return evidence of a code by a sign or a name of the same, and of a name by one in another language."""
     field, source, code = search.field, search.source, words.strip().upper()
     if asks_currency(field) and code not in CURRENCY_CODES:  # a sign, such as "€"
-        code = next(iter(currencies_of(words)), "") or code
+        code = next(iter(source.meant(currencies_of(words))), "") or code
     names = names_asked(field, words)
     is_code = code in names[:1] or (code in CURRENCY_CODES and asks_currency(field))
     if not is_code and (not names or search.find(words)):
@@ -212,7 +224,7 @@ def _by_meaning(search: _Search, words: str) -> Evidence | None:
 
 def verify_number(search: _Search, proposed: object) -> Finding:
     """Verify a number, however it is written; one to twelve also as a word."""
-    values = proposed_numbers(proposed)
+    values = search.source.by_marks(proposed, proposed_numbers(proposed))
     if not values:
         return Refusal(f"{_quote(proposed)} is not one number")
     if search.field.kind == "integer":
@@ -234,6 +246,7 @@ def verify_number(search: _Search, proposed: object) -> Finding:
 def verify_date(search: _Search, proposed: object) -> Finding:
     """Verify a day, however it is written; the value is in ISO 8601."""
     days = parse_dates(proposed, search.source.month_first) if isinstance(proposed, str) else ()
+    days = sorted(days, key=lambda day: day.year > search.source.latest_year)  # "55" may be of two centuries
     if not days:
         return Refusal(f"{_quote(proposed)} is not a date with day, month and year")
     for day in days:
@@ -252,8 +265,8 @@ def verify_money(search: _Search, proposed: object) -> Finding:
     candidates = proposed_money(proposed)
     if not candidates:
         return Refusal(f"{_quote(proposed)} is not one amount of money")
-    amounts = {candidate.amount for candidate in candidates}
-    for amount, codes in candidates:
+    codes, amounts = candidates[0].currencies, source.by_marks(proposed, tuple(each.amount for each in candidates))
+    for amount in amounts:
         # A sign of many currencies, such as "$", is written by habit where the document has none of them.
         wanted = codes if len(codes) < 2 or source.currencies.intersection(codes) else ()
         found = dict(source.money.get(amount, ()))
@@ -267,7 +280,8 @@ def verify_money(search: _Search, proposed: object) -> Finding:
         }
         if agreed:
             # A bare number is weaker evidence than the same amount with its currency.
-            span = search.nearest([span for span in agreed if found[span]] or list(agreed))
+            free = agreed if search.anchor else search.free(list(agreed))
+            span = search.nearest([span for span in free if found[span]] or list(free))
             others = source.money.get(-amount, ()) if amount < 0 and -amount in amounts else ()
             if search.has_no_minus(span, dict(others)):
                 continue
@@ -333,7 +347,7 @@ def verify_group(search: _Search, proposed: object) -> Finding:
     parts: dict[str, Evidence | Refusal] = {part.name: Refusal(NOT_STATED) for part in search.field.parts}
     used: list[Span] = []
     for part in sorted(search.field.parts, key=lambda part: search.anchor is None or part.name != search.anchor.part):
-        found = _Search(part, search.source, search.anchor, used).verify(values.get(part.name))
+        found = _Search(part, search.source, search.anchor, used if search.anchor else ()).verify(values.get(part.name))
         assert isinstance(found, Evidence | Refusal), "Field() refuses lists and groups in a group"
         parts[part.name] = found
         used += [(found.start, found.end)] if isinstance(found, Evidence) else []
@@ -361,16 +375,23 @@ def verify_list(search: _Search, proposed: object) -> Finding:
 def _found_items(
     item: Field, proposals: Sequence[object], source: SourceText
 ) -> tuple[list[Evidence | GroupEvidence], list[Refusal]]:
-    """Find each value of a list once."""
-    items: dict[str, Evidence | GroupEvidence] = {}
+    """Find each value of a list once; equal amounts and numbers as often as they stand at different places."""
+    items: list[Evidence | GroupEvidence] = []
     refusals: list[Refusal] = []
+    taken: dict[str, list[Span]] = {}
     for each in proposals:
         found = find_evidence(item, each, source)
         if isinstance(found, Evidence):
-            items.setdefault(normalise(str(found.value)), found)
+            used = taken.setdefault(normalise(str(found.value)), [])
+            if used:
+                repeats = item.kind in ("money", "number", "integer")  # a model repeats names and days as well
+                found = _Search(item, source, used=used).verify(each) if repeats else None
+            if isinstance(found, Evidence) and (found.start, found.end) not in used:
+                used.append((found.start, found.end))
+                items.append(found)
         elif isinstance(found, Refusal) and found.reason != NOT_STATED:
             refusals.append(found)
-    return list(items.values()), refusals
+    return items, refusals
 
 
 def _found_rows(

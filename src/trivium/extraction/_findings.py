@@ -72,7 +72,7 @@ class ListEvidence:
     """A list with at least one item in the source; the others are left out, each with a refusal.
 
     Args:
-        items: the items that are in the source, without repetition, in the proposed order.
+        items: the items that are in the source, each place once, in the proposed order.
         refusals: one for each item, or value of an item, that was left out, and one if the list was full, so that
             more may be missing.
     """

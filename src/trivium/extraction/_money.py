@@ -8,8 +8,11 @@ from decimal import Decimal
 from typing import Any, NamedTuple, cast
 
 from trivium.extraction._currencies import all_units, currencies_of, unit_pattern
+from trivium.extraction._normal_form import LINE_BREAK
 from trivium.extraction._numbers import (
     CENTS,
+    DASHES,
+    HYPHENS,
     MARKED,
     NumberSpan,
     number_spans,
@@ -19,16 +22,39 @@ from trivium.extraction._numbers import (
 )
 
 _CURRENCY = unit_pattern()
-_BEFORE = re.compile(rf"(?P<sign>[-−]?)(?P<unit>{_CURRENCY})(?P<gap>\s?)(?P<inner>[-−]?)\Z")
-_AFTER = re.compile(rf"(?P<letter>(?:k|K|m|M|mn|bn|B)(?![^\W\d_]))?(?:(?P<gap>\s?)(?P<unit>{_CURRENCY}))?")
-_FOOTNOTE = re.compile(rf"\^\d\)?(?=\s?{_CURRENCY})")
+_SPACE = r"[^\S\n\r\v\f\x85\u2028\u2029]"
+_SCALES: Mapping[str, int] = {
+    "k": 3, "K": 3, "T": 3, "tis": 3, "mila": 3, "mille": 3, "m": 6, "M": 6, "mn": 6, "Mill": 6, "mill": 6,
+    "B": 9, "Md": 9, "Mds": 9, "Mia": 9, "mia": 9, "trn": 12,
+}  # fmt: skip
+"""Abbreviations and words that multiply an amount beside a currency only: elsewhere "5 m" are metres."""
+
+_SCALE = "|".join(sorted(_SCALES, key=len, reverse=True))
+_SCALED = r"(?<![^\W\d_])(?P<prefix>[kKTM])(?P<code>€|£|\$|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK)(?![^\W\d_]))"
+"""A unit with its factor, as in "TEUR" and "k€"."""
+
+_BEFORE = re.compile(rf"(?P<sign>[-−–—]?)(?:{_SCALED}|(?P<unit>{_CURRENCY}))(?P<gap>\s?)(?P<inner>[-−–—]?)\Z")
+_OF_NEXT = rf"{_CURRENCY}(?:{_SPACE}?[-−–+(]?{_SPACE}?\d|-\w|[^\n:]{{0,40}}:)"
+"""A currency at the beginning of a line that is of what follows: another amount, or a label."""
+
+_AFTER = re.compile(
+    rf"{_SPACE}?{_SCALED}|(?:(?P<apart>{_SPACE}?)(?P<scale>{_SCALE})(?!\w))?"
+    rf"(?:(?(scale)\.?)(?P<gap>{_SPACE}|\s(?!{_OF_NEXT}))?(?P<unit>{_CURRENCY}))?"
+)
+_UNKNOWN_BEHIND = re.compile(rf"{_SPACE}?mil(?!\w)")
+_UNKNOWN_BETWEEN = re.compile(
+    rf"{_SPACE}?(?i:mil|mld|mrd|bil|tril|tho|ths|tis|tys|lak|cr)[^\W\d_]*\.?{_SPACE}?{_CURRENCY}(?!{_SPACE}?\d)"
+)
+"""What looks like a factor, but may be one of several, or is not known: "12 mil euros" are thousands or millions."""
+
+_DIGIT = re.compile(rf"{_SPACE}?\d")
+_FOOTNOTE = re.compile(rf"\^\d\)?(?={_SPACE}?{_CURRENCY})")
 """The raised number of a footnote, as in "1.250^1 €"; behind a plain number it may be a power."""
 _SPACES = " \t\u00a0"
 _ENDS_AMOUNT = re.compile(rf"(?:\d[^\s:]*|{_CURRENCY})\s*\Z")
 _HUNDREDTHS = re.compile(r"\s?(?:¢|(?:cents?|centimes?|céntimos?|centesimi|pence|penny)(?![^\W\d_]))", re.IGNORECASE)
-_TAILS = frozenset("-−" + "".join({unit[-1] for unit in all_units()})) | {"."}
+_TAILS = frozenset(f"-−{DASHES}" + "".join({unit[-1] for unit in all_units()})) | {"."}
 """The last characters of currencies: testing one character saves the search for most numbers."""
-_LETTERS: Mapping[str, int] = {"k": 3, "K": 3, "m": 6, "M": 6, "mn": 6, "bn": 9, "B": 9}
 
 
 class Money(NamedTuple):
@@ -69,7 +95,7 @@ def parse_money(text: str) -> tuple[Money, ...]:
     >>> parse_money("1.200,- €")[0].normal_form()
     {'amount': 1200, 'currency': 'EUR'}
     """
-    spans = list(money_spans(f":{text}"))  # at its beginning, "- 5,00" is no item of a list
+    spans = list(_spans(f":{text}"))  # at its beginning, "- 5,00" is no item of a list
     whole = [span for span in spans if span.start <= spans[0].start and span.end >= spans[-1].end]
     found, mark = whole[0].readings if whole else (), sign_mark(text)
     if mark.is_behind:  # in the document it may be a hyphen
@@ -86,52 +112,99 @@ def money_spans(text: str) -> Iterator[MoneySpan]:
     >>> [span.readings[0].amount for span in money_spans("US$ 1,450.00 for 12 months")]
     [Decimal('1450.00'), Decimal('12')]
     """
+    return (span for span in _spans(text) if span.readings)
+
+
+def _spans(text: str) -> Iterator[MoneySpan]:
+    """Find every number as `money_spans` does, also those whose amount is not known."""
+    text = text.translate(HYPHENS)
     reached = 0
     for number in number_spans(text):
         if number.end <= reached:  # a part of an amount that was read already
             continue
         span = money_at(text, number)
         yield span
-        if span.readings[0].currencies:
-            reached = span.end
+        if not span.readings or span.readings[0].currencies:
+            reached = max(number.end, span.end)
 
 
 def money_at(text: str, number: NumberSpan) -> MoneySpan:
     """Read a number of a text as an amount of money: with its sign and magnitude, and the currency beside it.
 
-    Of a currency on each side, the one without a gap counts.
+    There are no readings where the word that multiplies it is not known.
     """
     start, end, values = number
     is_enclosed = text[start - 1 : start] == "(" and text[end : end + 1] == ")" and MARKED.search(text, start, end)
     first, last = (start - 1, end + 1) if is_enclosed else (start, end)  # "(1,234.56) USD"
     if MARKED.search(text, start, end) and (note := _FOOTNOTE.match(text, last)):
         last = note.end()
+    unit = _unit_at(text, first, last)
+    if unit.text:
+        start, end = unit.start, unit.end
+        values = tuple(value * 10**power for power in unit.powers for value in values)
+    elif hundredths := _HUNDREDTHS.match(text, end):
+        end = hundredths.end()
+        values = tuple(value / 100 for value in values)
+    if not values or not unit.powers:
+        return MoneySpan(start, end, ())
+    if unit.sign:
+        if start > 0 and text[start - 1].isalnum():  # a hyphen between a word and the currency is not a minus sign
+            start += text[start] == unit.sign
+        elif not text[max(0, start - 2) : start].rstrip()[-1:].isdigit():  # else a range, "5 EUR-7 EUR"
+            negative = tuple(-abs(value) for value in values)
+            values = values + negative if unit.sign in DASHES else negative
+    elif min(values) >= 0 and (unit.text or CENTS.search(text, start, end)) and _has_minus_apart(text, start):
+        values += tuple(-value for value in values)
+    codes = currencies_of(unit.text)
+    amounts = sorted(dict.fromkeys(values), key=abs, reverse=True)  # 1.234 is a thousand here: cents have two digits
+    return MoneySpan(start, end, tuple(Money(each, codes) for each in amounts))
+
+
+class _Unit(NamedTuple):
+    """The currency of an amount, where both begin and end, a sign, and the powers of ten that may multiply it."""
+
+    text: str
+    start: int
+    end: int
+    sign: str = ""
+    powers: tuple[int, ...] = (0,)
+
+
+def _unit_at(text: str, first: int, last: int) -> _Unit:
+    """Find the currency beside a number: of one on each side that without a gap, or the one in its line."""
     offset = max(0, first - 20)
     before = _BEFORE.search(text[offset:first]) if text[offset:first].rstrip()[-1:] in _TAILS else None
     after = _AFTER.match(text, last)
     assert after is not None, "all of it is optional"
-    unit, sign = "", ""
-    if before and not (after["unit"] and before["gap"] and not after["gap"]):
-        unit, start, end = before["unit"], offset + before.start(), last
-        sign = before["sign"] or before["inner"]
-    elif after["unit"]:
-        unit, start, end = after["unit"], first, after.end()
-    elif hundredths := _HUNDREDTHS.match(text, end):
-        end = hundredths.end()
-        values = tuple(value / 100 for value in values)
-    if unit and after["letter"]:
-        end = max(end, after.end("letter"))
-        values = tuple(value * 10 ** _LETTERS[after["letter"]] for value in values)
-    if before and sign:
-        if start > 0 and text[start - 1].isalnum():  # a hyphen between a word and the currency is not a minus sign
-            start += len(before["sign"])
-        elif not text[max(0, start - 2) : start].rstrip()[-1:].isdigit():  # else a range, "5 EUR-7 EUR"
-            values = tuple(-abs(value) for value in values)
-    elif min(values) >= 0 and (unit or CENTS.search(text, start, end)) and _has_minus_apart(text, start):
-        values += tuple(-value for value in values)
-    codes = currencies_of(unit)
-    amounts = sorted(dict.fromkeys(values), key=abs, reverse=True)  # 1.234 is a thousand here: cents have two digits
-    return MoneySpan(start, end, tuple(Money(each, codes) for each in amounts))
+    scale, behind = after["prefix"] or after["scale"] or "", after["code"] or after["unit"] or ""
+    is_apart, is_letter = bool(after["apart"]), len(scale) == 1
+    if behind and is_apart and is_letter and after["gap"] and _DIGIT.match(text, after.end()):
+        behind = ""  # "5 m EUR 3,00" are metres
+    if before and behind and before["gap"]:
+        is_nearer = LINE_BREAK.match(before["gap"]) and not LINE_BREAK.match(after["gap"] or "")
+        before = None if is_nearer or not after["gap"] else before
+    power = _SCALES.get(scale, 0)
+    if before:
+        is_sure = not is_apart or scale in ("mn", "Md", "Mds", "trn")  # "£500 Mill House" is another word
+        end = after.end("scale") if after["scale"] and is_sure else last
+        powers = (power,) if is_sure else (0,) if scale in "TB" else (0, power)
+        powers = (_SCALES[before["prefix"]],) if before["prefix"] else powers
+        is_unknown = _UNKNOWN_BEHIND.match(text, last) or (scale == "T" and not is_apart)  # in "$5T" it is a trillion
+        return _Unit(
+            before["code"] or before["unit"],
+            offset + before.start(),
+            end,
+            before["sign"] or before["inner"],
+            () if is_unknown else powers,
+        )
+    if behind:
+        is_trillion = (
+            scale == "T"
+            and currencies_of(behind)[0] not in ("EUR", "CHF")
+            and not (after["prefix"] and behind.isalpha())
+        )
+        return _Unit(behind, first, after.end(), powers=() if is_trillion or (is_apart and scale == "B") else (power,))
+    return _Unit("", first, last, powers=() if _UNKNOWN_BETWEEN.match(text, last) else (0,))
 
 
 def _has_minus_apart(text: str, start: int) -> bool:

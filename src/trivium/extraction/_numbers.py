@@ -15,16 +15,25 @@ NUMBER_WORDS: Mapping[str, int] = {
 }  # fmt: skip
 
 _MAGNITUDES: Mapping[str, int] = {
-    "thousand": 3, "tausend": 3, "million": 6, "millions": 6, "millionen": 6, "millones": 6, "mio": 6,
-    "mln": 6, "billion": 9, "billions": 9, "milliarde": 9, "milliarden": 9, "milliard": 9, "milliards": 9,
-    "mrd": 9, "mld": 9, "trillion": 12,
-}  # fmt: skip
+    word: power
+    for power, words in (
+        (3, "thousand tausend tsd duizend tusen tys тыс"),
+        (5, "lakh lakhs"),
+        (6, "million millions millionen millones millón milhão milhões milione milioni miljoen miljoenen miljon"),
+        (6, "miljoner millioner milion miliony milionów milionů mio mln млн"),
+        (7, "crore crores"),
+        (9, "billion billions milliarde milliarden milliard milliards milliarder miliardo miliardi miljard miljarden"),
+        (9, "miljarder miliard miliardy miliardów mrd mld bn млрд"),
+        (12, "trillion"),
+    )
+    for word in words.split()
+}
 
-_SPACE = " \u00a0\u2007\u2009\u202f"
+SPACE = " \u00a0\u2007\u2009\u202f"
 _LONGEST = 40
 """Characters of the longest number that is read: longer ones are not meant as numbers, and slow to compute with."""
 
-_RUN = re.compile(rf"\d(?:\d|[.,'’](?=\d)|[{_SPACE}](?=\d{{3}}(?!\d)))*(?:[eE][+-]?\d{{1,3}}(?!\w))?")
+_RUN = re.compile(rf"\d(?:\d|[.,'’](?=\d)|[{SPACE}](?=\d{{3}}(?!\d)))*(?:[eE][+-]?\d{{1,3}}(?!\w))?")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?P<mark>[ '.,])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d+)?")
 _LAKHS = re.compile(r"[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _DECIMAL = re.compile(r"\d*[.,]\d+")
@@ -34,7 +43,7 @@ MARKED = re.compile(r"\d[.,'’]\d")
 """A number with cents, or whose thousands are marked: amounts are written so, and hardly the number of an item."""
 
 _UNIT = re.compile(
-    rf"[.,][-–—]{{1,2}}(?![\w])|[{_SPACE}]?(?:[%‰]|(?P<magnitude>{'|'.join(_MAGNITUDES)})(?![^\W\d_])\.?)",
+    rf"[.,][-–—]{{1,2}}(?![\w])|[{SPACE}]?(?:[%‰]|(?P<magnitude>{'|'.join(_MAGNITUDES)})(?![^\W\d_])\.?)",
     re.IGNORECASE,
 )
 _CURRENCY = unit_pattern()
@@ -42,7 +51,7 @@ _CURRENCY_BEFORE = re.compile(_CURRENCY + r"\Z")
 _OPENS = re.compile(rf"\((?:{_CURRENCY}\s?)?\Z")
 _CLOSES = re.compile(rf"(?:\s?{_CURRENCY})?\)")
 _MINUS_BEHIND = re.compile(
-    rf"(?P<unit>\s?{_CURRENCY})?(?P<minus>[-−])(?:(?P<sure>(?P<behind> {_CURRENCY}(?![{_SPACE}]?[-−(]?\d))|"
+    rf"(?P<unit>\s?{_CURRENCY})?(?P<minus>[-−])(?:(?P<sure>(?P<behind> {_CURRENCY}(?![{SPACE}]?[-−(]?\d))|"
     rf"(?=[ \t]{{0,99}}(?:\Z|\n(?!\s{{0,99}}(?:\w|{_CURRENCY})))|(?:[ \t]{{2}}|\t)(?![ \t]{{0,99}}\n)| ?[).|](?!\d)))|"
     rf"(?=\s|[,;](?!\d)))"
 )
@@ -51,10 +60,17 @@ CENTS = re.compile(r"\d[.,]\d\d(?!\d)")
 """An amount that is written with cents."""
 
 _ANY_CURRENCY = re.compile(_CURRENCY)
-_CELL = re.compile(rf"(?:(?P<line>\A)|[:|\t]|\s\s)[ \t\u00a0]*(?:[-−(]\s?)?(?:{_CURRENCY}\s?)?(?:[-−(]\s?)?\Z")
+_CELL = re.compile(rf"(?:(?P<line>\A)|[:|\t]|\s\s)[ \t\u00a0]*(?:[-−–—(]\s?)?(?:{_CURRENCY}\s?)?(?:[-−–—(]\s?)?\Z")
 _GOES_ON = re.compile(rf"[-−)]?(?:\s?{_CURRENCY})?[-−)]? ?[^\W\d_]")
-_SIGNS = ("-", "−", "–", "+")
-_DIGITS = str.maketrans({space: " " for space in _SPACE} | {"’": "'"})
+_SIGNS = ("-", "−", "–", "—", "+")
+HYPHENS = str.maketrans("‐‑﹣－", "----")
+"""Characters that are a hyphen or a minus, as the one of the keyboard is."""
+
+DASHES = "–—"
+"""Dashes that may be meant as a minus."""
+
+_ANY_MINUS = HYPHENS | str.maketrans(f"−{DASHES}", "---")
+_DIGITS = str.maketrans({space: " " for space in SPACE} | {"’": "'"})
 
 
 class SignMark(NamedTuple):
@@ -132,10 +148,10 @@ def sign_mark(proposed: str) -> SignMark:
 SignMark(is_alone=True, is_behind=True))
     """
     bare = _ANY_CURRENCY.sub("", proposed)
-    before, number, behind = _RUN.sub("#", bare, count=1).replace("−", "-").partition("#")
+    before, number, behind = _RUN.sub("#", bare, count=1).translate(_ANY_MINUS).partition("#")
     shape = "".join(f"{before}{number}{behind}".split())
     is_money = bare != proposed or CENTS.search(proposed) is not None
-    return SignMark(is_money and shape in ("(#)", "-#", "#-"), "-" in behind and "-" not in before)
+    return SignMark(shape == "-#" or (is_money and shape in ("(#)", "#-")), "-" in behind and "-" not in before)
 
 
 def begins_cell(text: str, start: int, end: int) -> bool:
@@ -166,6 +182,7 @@ def number_spans(text: str) -> Iterator[NumberSpan]:
     >>> [span.readings for span in number_spans("from 10 to 1.5 million")]
     [(Decimal('10'),), (Decimal('1500000.0'),)]
     """
+    text = text.translate(HYPHENS)
     for run in _RUN.finditer(text):
         start, end = run.span()
         before = text[start - 1 : start]
@@ -186,7 +203,7 @@ def number_spans(text: str) -> Iterator[NumberSpan]:
 def _pieces(text: str, start: int, end: int) -> Iterator[NumberSpan]:
     """Read a run again in pieces: numbers in a row, set apart by spaces, or by commas as in "1,2,3"."""
     run = text[start:end]
-    separator = rf"[{_SPACE}]" if any(space in run for space in _SPACE) else ","
+    separator = rf"[{SPACE}]" if any(space in run for space in SPACE) else ","
     position = start
     for piece in re.split(separator, run):
         if len(piece) < len(run) and (span := _span(text, position, position + len(piece))):
@@ -213,9 +230,9 @@ def _span(text: str, start: int, end: int) -> NumberSpan | None:
     is_minus = before in _SIGNS
     head, tail = text[max(0, start - 20) : start], text[end : end + 20]  # a look is quicker than a search
     # After a letter, digit or closing sign a hyphen joins words or ends a range: it is not a minus sign.
-    if is_minus and not (further.isalnum() or further in ("-", ".", ")", "]", "_", "/", "+")):
+    if is_minus and not (further.isalnum() or further in ("-", "–", "—", ".", ")", "]", "_", "/", "+")):
         start -= 1
-        values = {"+": values, "–": values + negative}.get(before, negative)  # an en dash may be a dash or a minus
+        values = values if before == "+" else values + negative if before in DASHES else negative
     elif is_minus and before != "+" and not further.isdecimal() and _CURRENCY_BEFORE.search(head[:-1]):
         values += negative
     elif "(" in head and ")" in tail and _CLOSES.match(tail) and _OPENS.search(head):

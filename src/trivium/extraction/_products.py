@@ -183,7 +183,7 @@ class _Rows:
         at, product = free[0]
         self._taken[product.price_at] = product
         self.sum += round(product.quantity * product.price.amount, 2)
-        codes = product.price.currencies or source.implied_currencies(product.price_at)
+        codes = source.meant(product.price.currencies) or source.implied_currencies(product.price_at)
         if not codes and isinstance(old, Evidence) and old.value["currency"]:
             codes = (old.value["currency"],)
         values = {

@@ -12,14 +12,36 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from trivium.extraction._borders import begins_word, ends_word, is_in_compound
-from trivium.extraction._currencies import currencies_of, unit_pattern
+from trivium.extraction._currencies import DOLLARS, currencies_of, unit_pattern
 from trivium.extraction._dates import date_spans
-from trivium.extraction._money import money_spans
+from trivium.extraction._money import MoneySpan, money_spans
 from trivium.extraction._normal_form import LINE_BREAK, NormalForm, Span, normalise
-from trivium.extraction._numbers import number_spans
+from trivium.extraction._numbers import SPACE, number_spans
 
 _HYPHEN_IN_WORD = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _CENTS = re.compile(r"\d[.,]\d\d\Z")
+_EITHER = re.compile(r"(?<![\d.,])\d{1,3}([.,])\d{3}(?![.,]?\d)")
+"""A number whose mark may be of thousands or of decimals."""
+
+_CLEAR_CENTS = re.compile(r"\d(?P<mark>[.,])\d\d(?![.,]?\d)")
+_BOTH_MARKS = re.compile(r"\d(?P<other>[.,])\d{3}(?!(?P=other))(?P<mark>[.,])\d\d(?!\d)")
+
+_COUNTED = re.compile(r"(?<![\w.,'’-])(?<!\d )(?P<count>[1-9]\d{0,2}) (?P<price>[1-9]\d\d[.,]\d\d)(?![.,]?\d)")
+_LABEL = re.compile(rf"(?<!\d)(?<!\d )(?P<unit>{unit_pattern()})(?:[)\]][ \t]*:?|[ \t]*:)[ \t]*\Z")
+"""A currency at the end of the label before an amount, as in "Total (USD): 50.00", but not in "(5 EUR) 19 %"."""
+
+_UNIT_BEFORE = re.compile(unit_pattern() + r"\s?\Z")
+_THOUSANDS = re.compile(r"\d(?:[.,'’]\d{3}|\d{3})[.,]\d\d(?!\d)")
+
+_DOLLAR = "|".join(DOLLARS)
+_NAMED_DOLLAR = re.compile(
+    rf"(?:\d\s?[(\[]?|\b(?i:in|en|currency|währung|devise|moneda|moeda|valuta)\b(?:\s(?:is|of))?[^\w\n]{{0,3}})"
+    rf"(?P<code>{_DOLLAR})\b|(?<![\w$])(?P<sign>[A-Z]{{1,3}}\$)\s?\d|\b(?P<next>{_DOLLAR})(?:[)\]]?:?\s?\$|[)\]]?:?\s\d|\d[\d.,]*[.,]\d\d\b)"
+)
+
+_LONG_NUMBER, _LONG_CODE = 8, 6
+"""Characters of an identifier; shorter ones may be several numbers or words."""
+
 _ENOUGH = 10_000
 """Occurrences of one value, or of one word of a name, that are compared; the rest are ignored."""
 
@@ -86,6 +108,20 @@ class SourceText:
         needle = normalise(text)
         # Where a line of the document broke at a hyphen, its normal form has none.
         return self._occurrences(needle) or self._occurrences(_HYPHEN_IN_WORD.sub("", needle))
+
+    def find_grouped(self, text: str) -> list[Span]:
+        """Find an identifier of letters and digits that is grouped by spaces in the text, or only in the argument.
+
+        >>> SourceText("IBAN DE89 3704 0044").find_grouped("DE8937040044")
+        [(5, 19)]
+        """
+        groups = text.split()
+        token = "".join(groups)
+        if not token.isalnum() or len(token) < (_LONG_NUMBER if token.isdecimal() else _LONG_CODE):
+            return []
+        pattern = rf"(?<!\w)(?<!\d[.,]){f'[{SPACE}]?'.join(token)}(?![.,]?\w)"
+        found = re.finditer(pattern, self.text, re.IGNORECASE) if any(map(str.isdecimal, token)) else ()
+        return [each.span() for each in found if len(groups) == 1 or not re.search(r"\s", each[0])]
 
     def find_words(self, words: Sequence[str], near: Sequence[str] = (), within: int = 200) -> Span | None:
         """Find all of several words close together, in any order: "full-time" in "full or part time".
@@ -159,22 +195,75 @@ class SourceText:
         for start, end, readings in number_spans(self.text):
             for reading in readings:
                 index.setdefault(reading, []).append((start, end))
+        for span, price in self._counted:
+            index.setdefault(Decimal(self.text[slice(*span)]), []).append(span)
+            index.setdefault(price.readings[0].amount, []).append((price.start, price.end))
         return index
 
     @cached_property
     def money(self) -> dict[Decimal, list[tuple[Span, tuple[str, ...]]]]:
         """The spans of each amount, with the currencies that it may be in; a part of a date is not an amount."""
         index: dict[Decimal, list[tuple[Span, tuple[str, ...]]]] = {}
-        for start, end, readings in money_spans(self.text):
+        for start, end, readings in [*self._stated, *(price for _, price in self._counted)]:
             bare = not any(reading.currencies for reading in readings)
             for reading in () if bare and self._is_in_date((start, end)) else readings:
-                index.setdefault(reading.amount, []).append(((start, end), reading.currencies))
+                index.setdefault(reading.amount, []).append(((start, end), self.meant(reading.currencies)))
         return index
+
+    @cached_property
+    def _stated(self) -> list[MoneySpan]:
+        return list(money_spans(self.text))
+
+    @cached_property
+    def _counted(self) -> list[tuple[Span, MoneySpan]]:
+        """Each quantity with a price behind it that looks like one number, "2 150,00".
+
+        It is two where their product is an amount of the text, or where this writes thousands without spaces.
+        """
+        places = list(_COUNTED.finditer(self.text))
+        if not places:
+            return []
+        amounts = {reading.amount for span in self._stated for reading in span.readings}
+        whole = {span.start for span in self._stated if span.readings[0].amount >= 1000}
+        is_unspaced = any(_THOUSANDS.search(self.text, span.start, span.end) for span in self._stated)
+        found: list[tuple[Span, MoneySpan]] = []
+        for each in places:
+            start, end = each.span("price")
+            price = next(money_spans(self.text[start : end + 20]))
+            if each.start() not in whole or _UNIT_BEFORE.search(self.text[max(0, each.start() - 20) : each.start()]):
+                continue
+            if is_unspaced or Decimal(each["count"]) * price.readings[0].amount in amounts:
+                found.append((each.span("count"), price._replace(start=start + price.start, end=start + price.end)))
+        return found
+
+    def by_marks(self, proposed: object, values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
+        """Return the readings of a number such as "1.849" in the order that the amounts of the text tell.
+
+        >>> SourceText("£1.849 per litre, total £74.19").by_marks("1.849", (Decimal(1849), Decimal("1.849")))
+        (Decimal('1.849'), Decimal('1849'))
+        """
+        mark = _EITHER.search(proposed) if isinstance(proposed, str) and len(set(map(abs, values))) == 2 else None
+        if not mark or len(self._decimal_marks) != 1:
+            return values
+        return tuple(sorted(values, key=abs, reverse=mark[1] not in self._decimal_marks))
+
+    @cached_property
+    def _decimal_marks(self) -> set[str]:
+        """The decimal marks of the amounts that have a currency and cents, or both marks."""
+        places = [(self.text[slice(*span)], codes) for found in self.money.values() for span, codes in found]
+        clear = [(_CLEAR_CENTS if codes else _BOTH_MARKS).search(quote) for quote, codes in places]
+        return {each["mark"] for each in clear if each}
 
     @property
     def dates(self) -> dict[date, list[Span]]:
         """The spans of each day that the text may mean, in the order of the text."""
         return self._dates.spans
+
+    @cached_property
+    def latest_year(self) -> int:
+        """The year up to which one of two digits is of this century: twenty years after the last one, or today."""
+        years = re.findall(r"(?<!\d)(?:19|20)\d\d(?![.,]?\d)", self.text)
+        return max([date.today().year, *map(int, years)]) + 20
 
     @property
     def month_first(self) -> bool:
@@ -185,6 +274,9 @@ class SourceText:
     def _dates(self) -> _Dates:
         index: dict[date, list[Span]] = {}
         found = sorted(date_spans(self.text))
+        settled = {span.order for span in found if span.order and "." not in self.text[span.start : span.end]}
+        if len(settled) == 1:
+            found = sorted(date_spans(self.text, order=settled.pop()))
         for span in found:
             for reading in span.readings:
                 index.setdefault(reading, []).append((span.start, span.end))
@@ -198,7 +290,7 @@ class SourceText:
     def currencies_equal(self, code: str) -> list[Span]:
         """Return all spans of a currency, written by its code, or by a sign or word that first means it."""
         units = re.finditer(unit_pattern(), self.text)
-        return [unit.span() for unit in units if code in currencies_of(unit[0])[:1]]
+        return [unit.span() for unit in units if code in self.meant(currencies_of(unit[0]))[:1]]
 
     def words_equal(self, word: str) -> list[Span]:
         """Return all spans of a word in exactly these letters, so that the country IT is not the word "it"."""
@@ -207,7 +299,31 @@ class SourceText:
     @cached_property
     def currencies(self) -> set[str]:
         """The codes of all currencies in the text, written by code, or by a sign or word that first means them."""
-        return {code for unit in set(re.findall(unit_pattern(), self.text)) for code in currencies_of(unit)[:1]}
+        return {code for unit in self._units for code in self.meant(currencies_of(unit))[:1]}
+
+    def meant(self, codes: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the codes of a currency as they are meant here: of "$" the only dollar that the text names.
+
+        >>> SourceText("All prices in AUD. Total $110.00").meant(("USD",)), SourceText("$1 AUD").meant(DOLLARS)
+        (('USD',), ('AUD',))
+        """
+        return self._dollars if codes == DOLLARS else codes
+
+    @cached_property
+    def _dollars(self) -> tuple[str, ...]:
+        """The codes that "$" may mean: the likeliest is USD, unless the text names one other dollar, and not this.
+
+        A code counts as a name beside an amount, or behind such a word as "in" only: CAD is not always a currency.
+        """
+        written = {codes[0] for unit in self._units if len(codes := currencies_of(unit)) == 1 and codes[0] in DOLLARS}
+        places = _NAMED_DOLLAR.finditer(self.text)
+        named = {code for found in places for code in currencies_of(found["code"] or found["next"] or found["sign"])}
+        return tuple(written) if len(written) == 1 and written != {"USD"} and written <= named else DOLLARS
+
+    @cached_property
+    def _units(self) -> set[str]:
+        """Every sign, code or word of a currency in the text."""
+        return set(re.findall(unit_pattern(), self.text))
 
     @cached_property
     def writes_currencies(self) -> bool:
@@ -216,7 +332,7 @@ class SourceText:
         return any(not LINE_BREAK.search(self.text, *span) for span in stated)
 
     def implied_currencies(self, span: Span) -> tuple[str, ...]:
-        """Return the currency of an amount that has none beside it: the only one of the text.
+        """Return the currency of an amount that has none beside it: that of its label, or the only one of the text.
 
         Where other amounts have theirs beside them, a number is an amount only if it is written with cents.
 
@@ -224,6 +340,8 @@ class SourceText:
         >>> source.implied_currencies((24, 29)), source.implied_currencies((18, 19))
         (('EUR',), ())
         """
+        if label := _LABEL.search(self.text, max(0, span[0] - 30), span[0]):
+            return self.meant(currencies_of(label["unit"]))
         if len(self.currencies) != 1 or (self.writes_currencies and not _CENTS.search(self.text[slice(*span)])):
             return ()
         return tuple(self.currencies)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -63,6 +63,7 @@ def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source
 
     A model takes a row of one tax rate for all of them, the rate for the tax, or the net amount for the total. One that
     it leaves out is stated all the same: a total, if no amount of the document is larger, and a tax that is named so.
+    Values that are of a sum stay, as the larger one may be of anything; unless it consists of theirs and others.
 
     Args:
         fields: the fields of the record; one of them asks for a total, and another one may ask for the tax.
@@ -73,7 +74,10 @@ def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source
         Amounts as texts, by field name; empty if all agrees, or nothing can be said.
     """
     total, tax = _only(fields, _TOTAL, _TAX), _only(fields, _TAX, None)
-    if total is None or total.name not in findings or not (stated := sums(source)):
+    if total is None or total.name not in findings:
+        return {}
+    code = currency_of(findings[total.name]) or currency_of(findings.get(tax.name) if tax else None)
+    if not (stated := [each for each in sums(source) if _is_in(code, each, source)]):
         return {}
     given, taken = _amount(findings, total), _amount(findings, tax)
     # In parentheses a sum is stated with both signs; what was found tells which one is meant.
@@ -87,12 +91,38 @@ def corrections(fields: Sequence[Field], findings: Mapping[str, Finding], source
         return {}
     if abs(given) > abs(largest.total) or (tax and taken == 0 and isinstance(findings[tax.name], Evidence)):
         return {}  # a document without tax has other sums, as of net amount and shipping
+    own = [each for each in stated if each.total == given and each.tax == taken]
+    own = own or [each for each in stated if each.total == given and not taken and _is_named(each.tax, _TAX, source)]
+    if own and not any(_is_part(each, largest, stated, source) for each in own):
+        largest = own[0]
     found = {} if given == largest.total else {total.name: str(largest.total)}
     if tax is not None and tax.name in findings:
         taxes = [each.tax for each in stated if each.total == largest.total]
         named = [each for each in taxes if taken is not None or _is_named(each, _TAX, source)]
         found |= {} if taken in taxes or not named else {tax.name: str(named[0])}
     return found
+
+
+def currency_of(finding: Finding | None) -> str | None:
+    """Return the currency of an amount of money that has one."""
+    return finding.value["currency"] if isinstance(finding, Evidence) else None
+
+
+def _is_in(code: str | None, stated: Sum, source: SourceText) -> bool:
+    """Tell whether each amount of a sum stands somewhere in a currency, or without any."""
+    places = [source.money[amount] for amount in stated]
+    return code is None or all(any(not codes or code in codes for _, codes in each) for each in places)
+
+
+def _is_part(part: Sum, whole: Sum, stated: Collection[Sum], source: SourceText, most: int = 2) -> bool:
+    """Tell whether the rest of a sum is stated too, with a tax of its own, at the same rate or without, or in parts."""
+    rest = Sum(*(one - other for one, other in zip(whole, part, strict=True)))
+    if rest.net and rest.net in source.money:
+        is_taxed = rest.tax in source.money and _LEAST_RATE <= rest.tax / rest.net <= _MOST_RATE
+        if not rest.tax or is_taxed or abs(whole.tax - part.tax / part.net * whole.net) < Decimal("0.01"):
+            return True
+    smaller = [each for each in stated if abs(each.total) < abs(rest.total)] if most > 1 else []
+    return any(_is_part(each, rest, stated, source, most - 1) for each in smaller)
 
 
 def _is_named(amount: Decimal, names: re.Pattern[str], source: SourceText) -> bool:
