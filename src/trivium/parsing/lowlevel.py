@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from trivium.parsing._statements import MAIL_HEADER, statements
     from trivium.parsing._typed_values import PrimitiveType, from_string, is_callable, is_instance_of, to_string
     from trivium.parsing._words import stems
-    from trivium.parsing.chunks._sentences import is_within_sentence
     from trivium.parsing.formats._apart import start_apart
     from trivium.parsing.formats._currency_codes import CURRENCY_CODES
     from trivium.parsing.formats._decoding import decode, tidy
@@ -46,7 +45,6 @@ __all__ = [
     "from_string",
     "is_callable",
     "is_instance_of",
-    "is_within_sentence",
     "opening_error",
     "page_pictures",
     "parse_original",
@@ -81,7 +79,6 @@ _HOMES = {
     "from_string": "_typed_values",
     "is_callable": "_typed_values",
     "is_instance_of": "_typed_values",
-    "is_within_sentence": "chunks._sentences",
     "opening_error": "formats._reading",
     "page_pictures": "formats._pictures",
     "parse_original": "formats._parsers",

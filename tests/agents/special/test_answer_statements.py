@@ -58,6 +58,28 @@ def test_a_sentence_is_judged_as_one(text: str, question: str, written: str, wan
     assert shown(text, question, written, piece) == wanted
 
 
+CLUB = "The annual fee is 50. Members get 3 books.\n\nDie Miete ist am 3. Werktag fällig. Der Zins beträgt 3 % p.a.\n"
+
+
+@pytest.mark.parametrize("piece", [1, 10**6])
+@pytest.mark.parametrize(
+    ("question", "written", "wanted"),
+    [
+        ("the fee", "The annual fee is 50. Members get 3 books.", "The annual fee is 50 [1]. Members get 3 books [1]."),
+        ("the fee", "The annual fee is 50. Children pay nothing.", "The annual fee is 50 [1]. Children pay nothing."),
+        ("the fee", "1. The annual fee is 50.", "1. The annual fee is 50 [1]."),
+        ("fällig", "Die Miete ist am 3. Werktag fällig.", "Die Miete ist am 3. Werktag fällig [1]."),
+        (
+            "der Zins",
+            "Der Zins beträgt 3 % p.a. Kinder zahlen nichts.",
+            "Der Zins beträgt 3 % p.a [1]. Kinder zahlen nichts.",
+        ),
+    ],
+)
+def test_a_number_or_an_abbreviation_may_end_a_sentence(question: str, written: str, wanted: str, piece: int):
+    assert shown(CLUB, question, written, piece) == wanted
+
+
 @pytest.mark.parametrize("piece", [1, 10**6])
 def test_the_number_of_an_item_is_no_part_of_its_statement(piece: int):
     lines = [f"{number}. {line[2:]}" for number, line in enumerate(STEPS.splitlines(), 1)]

@@ -13,19 +13,26 @@ from trivium.agents.special._reading import Reading, Span
 from trivium.commander import driver_neutral
 from trivium.llms import Delta, Logprobs, ModelProtocol, Reasoning, Request, TokenLogprob, ToolCallPart
 from trivium.llms.lowlevel import WrappedModel, deltas_of
-from trivium.parsing.lowlevel import is_within_sentence
 from trivium.schema import Usage
 
 _MARK: Final = re.compile(r"[ \t]*(?<!\w)\[\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\]")  # but not a[0]
 _END: Final = re.compile(  # of a sentence that another follows on its line, with the marks behind it; of a line
-    r"([.!?。！？]+[\"'”’)*_`]*)((?:[ \t]*\[\d[\d,; –-]*\])*)[ \t]+(?=[^\s\[](?s:.))|\n\s*"
+    r"([.!?。！？]+[\"'”’)*_`]*)((?:[ \t]*\[\d[\d,; –-]*\])*)[ \t]+(?=[^\s\[]\S*\s)|\n\s*"
 )
-# These words begin a sentence even after a number: "It is 10. You can change it", but "on 31. Mai".
-_BEGINNING: Final = re.compile(
-    r"(?:Th(?:e|is|at|ese|ose|ere|ey)|It|You|We|If|In|For|To|When|An?|See|Use|Der|Die|Das|Es|Er|Sie|Wenn|Les?|La|Il|El)"
-    r"(?=[\s,'’])"
+_BEFORE: Final = re.compile(r"(?:(\w+)\s+)?([\w.]+)\Z")  # a word, and the one that ends with a full stop
+_PREFIX: Final = re.compile(
+    r"approx|art|bspw|bzw|ca|dott|dr|e\.g|evtl|excl|exkl|fig|ggf|hr|i\.e|incl|inkl|kap|messrs|mlle|mme|mr|mrs|ms|nr|prof"
+    r"|sig|sog|sr|sra|st|vgl|vs|zzgl"
 )
-_ITEM: Final = re.compile(r"(?m)^[ \t]*(\d{1,2})[.)][ \t]+")  # the sign of an item of a numbered list
+"""Abbreviations that stand before what they belong to; others, such as "p.a." and "Inc.", may end a sentence."""
+_NUMBERED: Final = re.compile("abs|apr|aug|bd|dec|feb|jan|jul|jun|mar|nos?|nov|oct|pp?|s|sept?|vol")
+"""Abbreviations that stand before numbers."""
+_ORDINAL: Final = re.compile(r"(?:am|beim|das|de[mnrs]|die|im|jede[mnrs]?|vom|zum)\Z")
+"""Words of German behind which a number with a full stop is an ordinal."""
+_MONTH: Final = re.compile(
+    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|January|February|March"
+    r"|May|June|July|October|December|[Jj]anvier|[Ff]évrier|[Mm]ars|[Aa]vril|[Jj]uin|[Jj]uillet|[Aa]oût|[Dd]écembre)\b"
+)
 _LONGEST: Final = 4000  # characters without the end of a statement, which are then checked as one
 _ENDING: Final = re.compile(r"[.!?:。！？]?[\"'”’)*_`]*$")
 _FENCE: Final = "```"
@@ -78,7 +85,7 @@ class AnswerCheck:
         self._space = ""  # behind the last statement: it is shown when another follows
         self._withheld: list[str] = []
         self._is_code = False
-        self._begins_line, self._items = True, 0  # the number of the last item of a list
+        self._items, self._sign = 0, ""  # of a numbered list: the items, and the number before the next statement
         self._numbers: dict[Span, int] = {}  # the number of the citation for each span
 
     def feed(self, piece: str) -> str:
@@ -159,28 +166,12 @@ class AnswerCheck:
 
     def _statements(self, is_last: bool = False) -> Iterator[str]:
         """Take the complete statements from the rest, each with the space behind it."""
-        while (end := _end(self._rest)) and (is_last or not self._may_begin_list()):
+        while self._rest and (end := _end(f"{self._rest}\n" if is_last else self._rest)):
             statement, self._rest = self._rest[:end], self._rest[end:]
             yield statement
         if len(self._rest) > _LONGEST:
             statement, self._rest = self._rest, ""
             yield statement
-
-    def _may_begin_list(self) -> bool:
-        """Tell that the rest begins with a one which is the sign of an item if a two follows, and else a part of it."""
-        found = _ITEM.match(self._rest) if self._begins_line and not self._is_code else None
-        return found is not None and int(found[1]) == 1 and not self._has_list()
-
-    def _has_list(self) -> bool:
-        return any(int(found[1]) == 2 for found in _ITEM.finditer(self.written))
-
-    def _take_sign(self, text: str) -> str:
-        """Return the sign of the list's next item at the beginning of a statement; other numbers may be of dates."""
-        found = _ITEM.match(text) if self._begins_line else None
-        if found is None or int(found[1]) not in (1, self._items + 1) or not self._has_list():
-            return ""
-        self._items = int(found[1])
-        return found[0]
 
     def _check(self, part: str) -> str:
         """Return the text to show after one more statement; it is withheld until any is supported."""
@@ -188,13 +179,13 @@ class AnswerCheck:
         space = part[len(text) :]
         is_fence = text.lstrip().startswith(_FENCE)
         self._is_code ^= is_fence
-        sign = "" if self._is_code else self._take_sign(text)
-        checked = text if is_fence or self._is_code else self.mark(text.removeprefix(sign))
-        self._begins_line = "\n" in space
+        if text.strip() == f"{self._items + 1}.":
+            self._items, self._sign = self._items + 1, part
+            return ""
+        checked = text if is_fence or self._is_code else self.mark(text)
         if checked:
-            checked = sign + checked
-            self._withheld.append(self._space + checked)
-            self._space = space
+            self._withheld.append(self._space + self._sign + checked)
+            self._space, self._sign = space, ""
         elif self._space:  # behind a statement that is left out the paragraph still ends
             self._space = max(self._space, space, key=lambda each: each.count("\n"))
         if not self._numbers:
@@ -206,13 +197,21 @@ class AnswerCheck:
 
 def _end(text: str) -> int:
     """Return the offset behind the first statement of a text; 0 if none is complete."""
-    for found in _END.finditer(text):
-        if found[1] is None or found[2] or not is_within_sentence(text, found):
-            return found.end()
-        before = text[: found.start()].strip()
-        if before[-1:].isdigit() and not before.isdigit() and _BEGINNING.match(text, found.end()):
-            return found.end()
-    return 0
+    ends = (found.end() for found in _END.finditer(text) if found[1] != "." or found[2] or not _goes_on(text, found))
+    return next(ends, 0)
+
+
+def _goes_on(text: str, found: re.Match[str]) -> bool:
+    """Tell that a full stop ends no statement: what it ends belongs to what follows, as in "Dr. Bell" and "31. Mai"."""
+    following = text[found.end()]
+    before = _BEFORE.search(text, max(0, found.start() - 40), found.start())
+    if following.islower() or before is None:
+        return following.islower()
+    word = before[2].lower()
+    if word.isdigit() and len(word) <= 2:
+        return bool(_MONTH.match(text, found.end()) or (before[1] and _ORDINAL.match(before[1].lower())))
+    is_initial = len(word) == 1 and word.isalpha() and word != "i"
+    return bool(_PREFIX.fullmatch(word) or is_initial or (_NUMBERED.fullmatch(word) and following.isdigit()))
 
 
 def _numbers(text: str) -> list[int]:
