@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections import OrderedDict
 from contextlib import closing
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import get_ident
 from types import MappingProxyType
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -35,9 +37,9 @@ ATOMS = (
     | st.text(st.characters(codec="utf-8"))
     | st.binary()
     | st.dates()
-    | st.datetimes()
+    | st.datetimes().map(lambda value: value.replace(fold=0))
     | st.datetimes(timezones=st.just(UTC))
-    | st.times()
+    | st.times().map(lambda value: value.replace(fold=0))
     | st.timedeltas()
     | st.decimals(allow_nan=False)
     | st.uuids()
@@ -63,6 +65,23 @@ def test_what_is_written_is_read_again_as_it_was(value: Any):
     assert Codec().dump(Codec().load(text)) == text
     kept, load = Codec().keep(value)
     assert (kept, load()) == (text, value)
+
+
+class Decimal(BaseModel):
+    """A class of a user, with the name of one of Python's."""
+
+    text: str
+
+
+def test_times_that_their_texts_do_not_tell_and_odd_paths_are_texts_and_classes_may_have_their_names():
+    zone = datetime(2024, 3, 30, 12, tzinfo=ZoneInfo("Europe/Berlin"))
+    for value in (zone, zone.timetz(), datetime(2024, 1, 1, fold=1)):
+        assert isinstance(Codec().load(Codec().dump(value)), str)
+    assert Codec().load(Codec().dump(Path(os.fsdecode(b"/a\xff")))) == Path("/a?")
+    assert Codec(Decimal).load(Codec(Decimal).dump(Decimal(text="1"))) == Decimal(text="1")
+    for damaged in ('{"$":"py.Decimal","v":"abc"}', '{"$":"py.timedelta","v":"99999999999999999999999999"}'):
+        with pytest.raises(JournalDamagedError):
+            Codec().load(damaged)
 
 
 def test_a_step_returns_the_date_that_its_function_returned(tmp_path: Path):

@@ -266,3 +266,9 @@ def test_a_call_that_fails_leaves_no_span_behind(spans: Spans):
     with pytest.raises(ToolFailedError):
         agent("go", listeners=[spans.listener()])
     assert not get_current_span().get_span_context().is_valid
+
+
+def test_two_listeners_leave_no_span_behind(spans: Spans):
+    agent = Agent(ScriptedModel([call_tool("look", place="Oslo"), "end"]), tools=[look])
+    agent("go", listeners=[spans.listener(), spans.listener()])
+    assert not get_current_span().get_span_context().is_valid

@@ -195,7 +195,7 @@ def test_one_memory():
     memory = Memory(recent_n=2)
     for each in ("a", [AgentMessage(content="b"), AgentMessage(content="c")], None):
         memory.add(each)
-    with pytest.warns(UserWarning, match="leaves out 5"):
+    with pytest.warns(UserWarning, match="not int, which is left out"):
         memory.add(5)  # type: ignore[arg-type] # pyright: ignore
     assert [each.content for each in memory.get_memory()] == ["b", "c"]
     assert [each.content for each in memory.get_memory(recent_n=1)] == ["c"]

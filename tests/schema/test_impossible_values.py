@@ -197,6 +197,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
             ("approve", 3, "a function or None as approve, not int"),
             ("read_more", 3, "True or False as read_more, not int"),
             ("tols", 3, "Agent takes no tols: did you mean tools?"),
+            ("deps", 3, "takes no deps: it is called context here, and is given elsewhere"),
             ("instructions", "x", "takes no instructions: did you mean system_message?"),
             ("output_type", int, "takes no output_type: did you mean output_format?"),
         ]

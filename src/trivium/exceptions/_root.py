@@ -101,10 +101,12 @@ class ArgumentTypeError(ConfigurationError, TypeError):
         from difflib import get_close_matches
 
         known, last = list(known), name.rpartition("_")[2]  # as the "turns" of "max_turns"
-        near = [each for each in _OURS.get(name, ()) if each in known]
+        ours = _OURS.get(name, ())
+        near = [each for each in ours if each in known]
         near = near or get_close_matches(name, known, 1, 0.8) or [each for each in known if each == last]
-        near = near or get_close_matches(name, known, 1, 0.5)
+        near = near or ([] if ours else get_close_matches(name, known, 1, 0.5))
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}."
+        hint = f"it is called {ours[0]} here, and is given elsewhere." if ours and not near else hint
         return cls(f"{text} {name}: {hint} {advice}".rstrip(), name)
 
 

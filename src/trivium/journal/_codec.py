@@ -8,7 +8,7 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from functools import partial
@@ -50,12 +50,12 @@ _TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
     **dict.fromkeys((Decimal, UUID, PosixPath, WindowsPath), str),
     timedelta: lambda value: f"{value // timedelta(microseconds=1)}",
 }
-"""Python's own values that JSON has not, and how they are written."""
+"""Python's own values that JSON has not, and how they are written; each has a tag that is no class's name."""
 _KNOWN: Final[Mapping[str, type]] = {
     each.__name__: each
     for each in (
         ActionReturn, ActionStatusCode, ActionValidCode, AgentStatusCode, Entity, Message, ModelStatusCode, Origin,
-        Source, StatusCode, ToolCall, Usage, *_TEXTS,
+        Source, StatusCode, ToolCall, Usage,
     )
 }  # fmt: skip
 
@@ -163,8 +163,8 @@ class Codec:
             return {_TAG: kind.__name__, "v": sorted(parts, key=lambda each: json.dumps(each, sort_keys=True))}
         if kind is bytes:
             return {_TAG: "bytes", "v": b64encode(value).decode()}
-        if kind in _TEXTS:
-            return {_TAG: kind.__name__, "v": _TEXTS[kind](value)}
+        if kind in _TEXTS and not _loses_its_zone(value):
+            return {_TAG: f"py.{kind.__name__}", "v": _clean(_TEXTS[kind](value))}
         if kind is ShownText:
             return {_TAG: "shown", "v": [_clean(str(value)), _clean(value.shown)]}
         if kind is ShownSet:
@@ -239,10 +239,10 @@ _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "float": float,
     "int": lambda text: int(text, 16),
     "bytes": b64decode,
-    **{kind.__name__: kind.fromisoformat for kind in (date, datetime, time)},
-    **{kind.__name__: kind for kind in (Decimal, UUID)},
-    **dict.fromkeys(("PosixPath", "WindowsPath"), Path),
-    "timedelta": lambda text: timedelta(microseconds=int(text)),
+    **{f"py.{kind.__name__}": kind.fromisoformat for kind in (date, datetime, time)},
+    **{f"py.{kind.__name__}": kind for kind in (Decimal, UUID)},
+    **dict.fromkeys(("py.PosixPath", "py.WindowsPath"), Path),
+    "py.timedelta": lambda text: timedelta(microseconds=int(text)),
     "shown": lambda parts: ShownText(*parts),
     "shown set": lambda parts: ShownSet(*parts),
 }
@@ -253,11 +253,16 @@ def _readable(body: object) -> Generator[None]:
     """Raise what is wrong with a record as a `JournalDamagedError`."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, ArithmeticError) as error:
         raise JournalDamagedError(
             f"a record of the journal cannot be read ({type(error).__name__}: {error}): {body!r:.200}. It was changed, "
             "or a class of its values was: restore it from a copy, or start anew with another run id"
         ) from error
+
+
+def _loses_its_zone(value: Any) -> bool:
+    """Tell that a time is one of a zone by its name, or one of two with the same digits: its text has neither."""
+    return isinstance(value, datetime | time) and not (value.fold == 0 and isinstance(value.tzinfo, timezone | None))
 
 
 def _plain(value: object) -> Any:

@@ -149,8 +149,10 @@ class Memory:
                 if "files" in extra:
                     self.sources |= message.documents
             elif message is not None:
-                text = f"a memory keeps messages and texts, and leaves out {message!r:.100}: give Message(content=…, "
-                warnings.warn(f"{text}sender='user'), or the agent's name as sender", stacklevel=2)
+                text = (
+                    f"a memory keeps messages and texts, not {type(message).__name__}, which is left out: give Message("
+                )
+                warnings.warn(f"{text}content=…, sender='user'), or the agent's name as sender", stacklevel=3)
         if node is not None and scope_of(node).listeners:
             for message in kept[start:]:
                 emit(node, MessageEvent, message)

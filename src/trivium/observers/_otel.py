@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from secrets import randbits
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trivium.commander import CallNode, EndedEvent, Event, NodeState, StartedEvent, TaskNode
 from trivium.commander.lowlevel import scope_of
@@ -86,9 +86,18 @@ class _Open:
     above: _Open | None
     name: str
     operation: str = ""
-    outer: Context | None = None
-    """The context around the call's own code, where the span is the current one."""
     usage: Usage = field(default_factory=Usage)
+
+
+class _Around(NamedTuple):
+    """The call whose code runs, and the context that was current before."""
+
+    node: TaskNode
+    outer: Context
+    above: _Around | None
+
+
+_around: ContextVar[_Around | None] = ContextVar("trivium_call_around", default=None)
 
 
 class OpenTelemetryListener:
@@ -174,11 +183,12 @@ class OpenTelemetryListener:
                 context = self._trace.set_span_in_context(self._trace.NonRecordingSpan(root), context)
             span = self._given(root.trace_id, run_id, lambda: make(name, context, kind, told, links, began))
             span.set_attribute("trivium.run.id", run_id)
-        found = _Open(span, above, event.name, operation)
         if isinstance(event.node, CallNode):  # a call begins and ends in one context, in which its code runs
-            found.outer = self._context.get_current()
+            around = _around.get()
+            if around is None or around.node is not event.node:  # else another listener has the outer one
+                _around.set(_Around(event.node, self._context.get_current(), around))
             self._context.attach(self._trace.set_span_in_context(span))
-        return found
+        return _Open(span, above, event.name, operation)
 
     def _given(self, trace_id: int, key: str, make: Callable[[], Span]) -> Span:
         if self._ids is None:
@@ -231,8 +241,10 @@ class OpenTelemetryListener:
 
     def _end(self, event: EndedEvent, found: _Open) -> None:
         span, usage, error = found.span, found.usage, event.data
-        if found.outer is not None and self._trace.get_current_span() is span:
-            self._context.attach(found.outer)
+        around = _around.get()
+        if around is not None and around.node is event.node:
+            _around.set(around.above)
+            self._context.attach(around.outer)
         if found.operation in ("chat", "invoke_agent") and usage.total:
             span.set_attributes(_usage_attributes(usage))
         if found.operation == "chat":
