@@ -38,7 +38,7 @@ ATOMS = (
     | st.binary()
     | st.dates()
     | st.datetimes().map(lambda value: value.replace(fold=0))
-    | st.datetimes(timezones=st.just(UTC))
+    | st.datetimes(timezones=st.just(UTC)).map(lambda value: value.replace(fold=0))
     | st.times().map(lambda value: value.replace(fold=0))
     | st.timedeltas()
     | st.decimals(allow_nan=False)

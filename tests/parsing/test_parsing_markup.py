@@ -65,6 +65,8 @@ def test_visible_text(markup: str, text: str) -> None:
         ("5<sup>1</sup>/<sub>2</sub>, 24<sub>99</sub>, log<sub>2</sub>8", "5^1/2, 24_99, log2_ 8"),
         ("<s>24<sup>99</sup></s>, 24<sup><s>9</s></sup>, 24<sup> 99 ", "~~24^99~~, 24 ~~9~~, 24 99"),
         ("<table><tr><td>Price<td>249<sup>99</sup> €<tr><td>a<td>b</table>", "Price | 249^99 €\na | b"),
+        ("<p>Price<sup>1</p><p>249<sup>99</sup> €", "Price1\n\n249^99 €"),
+        ("10<sup>-3</sup>, 10<sup>−3</sup>", "10^-3, 10^−3"),
         ("5\ufdd26\ufdd3", "56"),
     ],
 )

@@ -64,8 +64,8 @@ class TableFile:
         with storage(self.path, {}):
             if self._shape == "xlsx" and self.path.exists() and self.path.stat().st_size and not _is_own(self.path):
                 raise ConfigurationError(
-                    f"{self.path} was saved by another program since, and would be written anew: rename it to keep its "
-                    "changes (the records are in the journal), or give --restart"
+                    f"{self.path} may have been changed by another program, and would be written anew: rename it to "
+                    "keep its changes (the records are in the journal), or give --restart"
                 )
 
     def append(self, record: Record) -> None:

@@ -41,11 +41,11 @@ def add_vectors(agent: DocChatAgent, places: Places, chunks: int, limits: tuple[
         chunks: the number of passages without vectors.
         limits: the largest size of a document, and the seconds for reading one.
     """
-    write_line(
-        f"searched by words alone; the vectors of {chunks:,} passages are computed now, for the next questions (Ctrl-C "
-        "leaves: complete documents are kept)"
-    )
     try:
+        write_line(
+            f"searched by words alone; the vectors of {chunks:,} passages are computed now, for the next questions "
+            "(Ctrl-C leaves: complete documents are kept)"
+        )
         ingest_places(agent, places, *limits, is_own=True, chunks=chunks, quiet=True)
     except KeyboardInterrupt:
         write_line("the next question goes on with the rest")

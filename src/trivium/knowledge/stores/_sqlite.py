@@ -111,10 +111,14 @@ class SQLiteStore(VectorStore):
             with self._database("IMMEDIATE") as database:
                 self._made(database, collection, identity)
         if is_worn:
-            with self._database("IMMEDIATE") as database:
-                tables = SQLiteTables.of(database, collection)
-                if tables is not None and tables.are_words_worn():
-                    tables.renew_words()
+            try:
+                with self._database("IMMEDIATE") as database:
+                    tables = SQLiteTables.of(database, collection)
+                    if tables is not None and tables.are_words_worn():
+                        tables.renew_words()
+            except StoreBusyError:  # whoever writes there renews it, at the latest when something is deleted
+                if tables is None or tables.are_words_unreadable():
+                    raise
 
     def _made(self, database: Connection, collection: str, identity: tuple[str, int]) -> SQLiteTables:
         """Return the tables of a collection for an embedding model; create them if there are none."""

@@ -44,7 +44,7 @@ _KEYS: Final = "SELECT json_group_array(key) FROM chunk_# WHERE WHICH"
 _ROWS: Final = "key IN (SELECT key FROM field_# WHERE name = ? AND @)"
 _NO_ROWS: Final = "key NOT IN (SELECT key FROM field_# WHERE name = ?)"
 _LEVELS: Final = 10  # the row of the index of words that lists its levels
-_WORN: Final = 1000  # bytes of this list; those of a rewriting are 4, and FTS5 reads 4000
+_WORN, _UNREADABLE = 1000, 3900  # bytes of this list; those of a rewriting are 4, and FTS5 reads 4000
 _LISTED: Final = "(SELECT value FROM json_each(?))"  # any number of texts is one parameter
 
 
@@ -110,8 +110,15 @@ class SQLiteTables(NamedTuple):
 
     def are_words_worn(self) -> bool:
         """Test whether the index of words has become, or will become, unreadable by many rewritings."""
+        return self._length_of_levels() > _WORN
+
+    def are_words_unreadable(self) -> bool:
+        """Test whether the index of words can be read no more."""
+        return self._length_of_levels() > _UNREADABLE
+
+    def _length_of_levels(self) -> int:
         found = self.run("SELECT length(block) FROM word_#_data WHERE id = ?", _LEVELS).fetchone()
-        return found is not None and found[0] > _WORN
+        return 0 if found is None else found[0]
 
     def renew_words(self) -> None:
         """Make the index of words anew, readable or not, from the words that it stores beside it."""

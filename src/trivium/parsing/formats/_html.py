@@ -142,6 +142,8 @@ class _Lines:
         self._breaks = max(self._breaks, breaks)
         self._space = False
         self._in_blocks = self._in_blocks or is_block
+        if is_block:  # a tag of raised or lowered text that is not closed ends there, too
+            self._parts += filter(None, (self._around[kind].close() for kind in (RAISED, LOWERED)))
 
     def mark(self, kind: str, *, is_end: bool) -> None:
         """Begin or end struck, raised or lowered text."""

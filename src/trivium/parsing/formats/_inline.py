@@ -42,10 +42,12 @@ class Around:
     def behind(self, *, is_end: bool) -> str:
         """Begin or end an element; return what stands behind the text that was written in it."""
         self._opened = max(0, self._opened + (-1 if is_end else 1))
-        if self._opened or not self._written:
-            return ""
-        self._written = 0
-        return self._behind
+        return "" if self._opened else self.close()
+
+    def close(self) -> str:
+        """End all elements of the kind, as the end of a paragraph does; return what stands behind their text."""
+        was_written, self._opened, self._written = self._written, 0, 0
+        return self._behind if was_written else ""
 
 
 def without_inline_marks(text: str) -> str:
@@ -82,7 +84,7 @@ def with_inline_signs(text: str) -> str:
         # A space before three digits may set thousands apart, and so would not keep two numbers apart. Two digits
         # behind a comma or point are the cents of a price.
         cents = rf"(?<=[.,]{before})(?={_MARKS}*+\d\d{behind})"
-        begins = rf"(?<=[\d{behind}])([.,'’]?| (?={before}{_MARKS}*+\d{{3}})){before}(?!{cents})(?={_MARKS}*+\d)"
+        begins = rf"(?<=[\d{behind}])([.,'’]?| (?={before}{_MARKS}*+\d{{3}})){before}(?!{cents})(?={_MARKS}*+[-−]?\d)"
         text = re.sub(begins, rf"\1{sign}", text)
         text = re.sub(rf"(?<=\d){behind}(?={_MARKS}*+\d)", f"{sign} ", text)
         text = re.sub(rf"(?<=\d){behind}(?= {_MARKS}*+\d{{3}})", sign if sign == "^" else "", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -38,6 +39,9 @@ def _table(folder: Path, text: str) -> tuple[list[Any], dict[str, str], dict[str
         ("A;B\n0.5;1.234\n2.25;2.500\n", [(0.5, 1.234), (2.25, 2.5)]),
         ("A,B\n1.234,x\n2.500,y\n", [(1.234, "x"), (2.5, "y")]),
         ("A;B\n" + "1;2\n" * 30_000 + "1.234,5;2.500\n", [(1.0, 2)] * 30_000 + [(1234.5, 2500)]),
+        ("A;B\n" + "1;2\n" * 30_000 + "0,5;12.500\n", [(1.0, 2)] * 30_000 + [(0.5, 12500)]),
+        ("A,B\nx,1\n" + "x,2\n" * 30_000 + "x,1.6\n", [("x", 1.0)] + [("x", 2.0)] * 30_000 + [("x", 1.6)]),
+        ("A;B;C\n1,5;nan;2.500\n2,5;nan;3.100\n", [(1.5, ANY, 2500), (2.5, ANY, 3100)]),
         ("A;B\n" + "1;2.500\n" * 30_000 + "0,5;1\n", [(1.0, 2500)] * 30_000 + [(0.5, 1)]),
     ],
 )  # fmt: skip
@@ -75,13 +79,19 @@ def test_the_comment_of_a_column_says_how_its_numbers_may_be_read(tmp_path: Path
 
 @pytest.mark.parametrize(
     "text",
-    ["Teil;N\n1.2.3;1\n1.10;2\n", "PLZ;N\n01067;1\n80331;2\n", "IP;N\n10.0.0.1;1\n", "Liste;N\n1,2,3;1\n4,5;2\n"],
+    [
+        "Teil;N\n1.2.3;1\n1.10;2\n",
+        "PLZ;N\n01067;1\n80331;2\n",
+        "IP;N\n10.0.0.1;1\n",
+        "Liste;N\n1,2,3;1\n4,5;2\n",
+        "Teil;N\n10.12.11;1\n11.10.12;2\n",
+    ],
 )
 def test_what_is_no_number_stays_text(tmp_path: Path, text: str) -> None:
     rows, kinds, comments = _table(tmp_path, text)
     assert next(iter(kinds.values())) == "VARCHAR"
     assert rows[0][0] == text.partition("\n")[2].partition(";")[0]
-    assert "unknown" not in "".join(comments.values())
+    assert "marks are unknown" not in "".join(comments.values())
 
 
 @pytest.mark.parametrize(

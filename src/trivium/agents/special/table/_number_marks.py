@@ -104,7 +104,7 @@ def unusual_numbers(
 def _numbers(execute: Execute, source: str, headers: Mapping[str, str], is_text: bool) -> list[NumberMarks]:
     """Return those of some columns whose values are numbers with marks; the first values tell of most."""
     first = _fitting(execute, f"(FROM {source} LIMIT {_FIRST})", headers, is_text)
-    told = [each for each in first if not is_text and "," not in each.decimal]
+    told = [each for each in first if not is_text and each.is_marked and "," not in each.decimal]
     waiting = {each.column: headers[each.column] for each in first if is_text or "," in each.decimal}
     return told + [each for each in _fitting(execute, source, waiting, is_text) if each.is_marked]
 

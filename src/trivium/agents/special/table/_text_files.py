@@ -23,6 +23,7 @@ _HEAD: Final = 1 << 16  # bytes of a file in which its layout is found
 _WINDOW: Final = 1 << 14  # bytes; longer lines are looked at one by one
 _EMPTY: Final = "(empty)"
 _WIDTH: Final = re.compile(r"CSV Error on Line: (\d+)(?s:.*)Expected Number of Columns: (\d+) Found: (\d+)")
+_LOOKED_AT: Final = 20_480  # rows from which DuckDB takes the types of columns
 _PARTS: Final = re.compile("%[dmyY]")
 _LINE_END: Final = re.compile(rb"[\r\n]")
 _COLUMN: Final = re.compile(r'when converting column "(.*)"\. Could not')
@@ -320,10 +321,11 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
             for column in set(columns) - {*unclear}:
                 if has_early_years(execute, name, column, _source(read, [*texts, headers[column]]), headers[column]):
                     unclear[column] = []
-    decimals = [header for column, header in headers.items() if kinds[column] == "DOUBLE"]
+    decimals, wholes = ([headers[each] for each in kinds if kinds[each] == kind] for kind in ("DOUBLE", "BIGINT"))
+    rounded = rounded_columns(execute, name, f"read_csv{_source(read, [*texts, *wholes])}", wholes)
     as_text = f"read_csv{_source(read, [*texts, *decimals])}"
     unusual = unusual_numbers(execute, name, kinds, as_text, headers, NumberSigns(delimiter, has_dots))
-    again = [headers[column] for column in (*unclear, *(each.column for each in unusual if not each.is_text))]
+    again = [headers[column] for column in (*unclear, *(each.column for each in unusual if not each.is_text))] + rounded
     if again:
         headers = create_typed(execute, name, read, delimiter, [*texts, *again])
     for column, forms in unclear.items():
@@ -336,6 +338,19 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
         else:
             comment_ways(execute, name, marks.column, "numbers whose marks", marks.ways)
     return headers
+
+
+def rounded_columns(execute: Execute, name: str, as_text: str, wholes: Sequence[str]) -> list[str]:
+    """Return the headers of whole numbers where a number with a mark stands behind the rows that DuckDB looked at.
+
+    DuckDB would round it, be it 1.6 or a German thousand.
+    """
+    ((rows,),) = execute(f"SELECT count(*) FROM {sql_name(name)}")  # noqa: S608 - quoted
+    if rows <= _LOOKED_AT or not wholes:
+        return []
+    tests = ", ".join(f"bool_or(regexp_matches({sql_name(each)}, '[.,]'))" for each in wholes)
+    (found,) = execute(f"SELECT {tests} FROM {as_text}")  # noqa: S608 - made above
+    return [header for header, has_marks in zip(wholes, found, strict=True) if has_marks]
 
 
 def comment_ways(execute: Execute, name: str, column: str, what: str, ways: Sequence[str]) -> None:
@@ -352,6 +367,8 @@ def with_day_first(execute: Execute, name: str, columns: Sequence[str], form: st
     dates = [f"try_strptime(strftime({sql_name(each)}, {sql_text(form)}), {sql_text(first)})" for each in columns]
     for column, date in zip(columns, dates, strict=True):
         test = f"count({sql_name(column)}) = count({date})"
+        if "%y" in first:  # "01.02.03" may be a version: a year of two digits is one that no day or month can be
+            test += f" AND min(year({date}) % 100) > 12"
         if not execute(f"SELECT {test} FROM {sql_name(name)}")[0][0]:  # noqa: S608 - quoted
             return form
     for column, date in zip(columns, dates, strict=True):
