@@ -20,7 +20,7 @@ PROVIDER_KEYS = frozenset(
 )  # fmt: skip
 
 # Settings of native libraries, which have no other interface: read, and set where the user has not.
-NATIVE_SETTINGS = frozenset({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "RAY_USAGE_STATS_ENABLED"})
+NATIVE_SETTINGS = frozenset({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "ORT_DISABLE_TELEMETRY", "RAY_USAGE_STATS_ENABLED"})
 
 # The one home of process-wide things: idle threads and background loops, which belong to no run.
 PROCESS_WIDE = "trivium/commander/_workers.py"
