@@ -169,3 +169,46 @@ def test_an_alternative_is_the_likeliest_reading_of_its_place() -> None:
     source = SourceText("Miete 1.234 €, Beginn 05.06.24")
     assert [each.value for each in alternatives(parse_fields("starts: date")[0], source)] == ["2024-06-05"]
     assert alternatives(parse_fields("rent: money")[0], source)[0].value == {"amount": 1234, "currency": "EUR"}
+
+
+@pytest.mark.parametrize(
+    ("text", "proposed", "amount", "currency"),
+    [
+        ("Opening balance 2,340.10 Cr GBP", "2340.10 GBP", 2340.1, "GBP"),
+        ("Balance: 2,300.00 credit €", "2300 EUR", 2300, "EUR"),
+        ("Deposit 300 EUR. The rent is 1,450\nEUR per month, due: the first.", "1450 EUR", 1450, "EUR"),
+        ("Kaution 300 EUR, Gesamt 1190\nEUR (19 % MwSt.)", "1190 EUR", 1190, "EUR"),
+        ("Deposit $300 and a fee of 500\nUSD 14 days after receipt", "500 USD", 500, "USD"),
+        ("MILK $2.99T\nTAX $0.20", "$2.99", 2.99, "USD"),
+        ("2.99 B €\n1.99 A €", "2.99", 2.99, "EUR"),
+        ("MILK 2,99T €", "2,99 €", 2.99, "EUR"),
+        ("Total: $250.00\nSGD 340.00 charged to your card", "$250.00", 250, "USD"),
+        ("Drawing in CAD format. Price $500.00", "$500.00", 500, "USD"),
+        ("$500 mil-spec cable", "$500", 500, "USD"),
+        ("size M$20.00", "$20.00", 20, "USD"),
+        ("Gold 14k£300", "£300", 300, "GBP"),
+    ],
+)
+def test_what_only_looks_like_a_factor_or_like_another_currency_is_none(
+    text: str, proposed: str, amount: float, currency: str
+) -> None:
+    found = ask("total: money", proposed, SourceText(text))
+    assert isinstance(found, Evidence), found
+    assert found.value == {"amount": amount, "currency": currency}
+
+
+@pytest.mark.parametrize("text", ["Saldo 1 234,50 Cr EUR", "2 150,00^12 €", "Prix 2 150,00_", "1 200,00 mil euros"])
+def test_a_number_that_is_no_price_behind_a_quantity_ends_nothing(text: str) -> None:
+    assert isinstance(ask("total: money", "5 EUR", SourceText(text)), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [
+        ("Items 12 34 56 78 90 sold", "12345678"),
+        ("Prices 1 200 300 400", "1200300400"),
+        ("in 2024 10 pieces", "in2024"),
+    ],
+)
+def test_a_row_of_numbers_is_no_identifier(text: str, token: str) -> None:
+    assert SourceText(text).find_grouped(token) == []

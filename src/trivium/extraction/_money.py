@@ -33,17 +33,18 @@ _SCALE = "|".join(sorted(_SCALES, key=len, reverse=True))
 _SCALED = r"(?<![^\W\d_])(?P<prefix>[kKTM])(?P<code>€|£|\$|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK)(?![^\W\d_]))"
 """A unit with its factor, as in "TEUR" and "k€"."""
 
-_BEFORE = re.compile(rf"(?P<sign>[-−–—]?)(?:{_SCALED}|(?P<unit>{_CURRENCY}))(?P<gap>\s?)(?P<inner>[-−–—]?)\Z")
-_OF_NEXT = rf"{_CURRENCY}(?:{_SPACE}?[-−–+(]?{_SPACE}?\d|-\w|[^\n:]{{0,40}}:)"
+_BEFORE = re.compile(rf"(?P<sign>[-−–—]?)(?:(?<!\d){_SCALED}|(?P<unit>{_CURRENCY}))(?P<gap>\s?)(?P<inner>[-−–—]?)\Z")
+_PLAIN_AMOUNT = rf"(?:\d[\d.,'’]*[.,]\d\d(?!\d)|\d{{1,3}}(?:[.,'’]\d{{3}})+(?!\d)|\d+(?={_SPACE}*(?:\n|\Z)))"
+_OF_NEXT = rf"{_CURRENCY}(?:{_SPACE}?[-−–+]?{_SPACE}?{_PLAIN_AMOUNT}|{_SPACE}?\(\d[\d.,]*\)|-\w|[^\n:.,;()]{{0,40}}:)"
 """A currency at the beginning of a line that is of what follows: another amount, or a label."""
 
 _AFTER = re.compile(
     rf"{_SPACE}?{_SCALED}|(?:(?P<apart>{_SPACE}?)(?P<scale>{_SCALE})(?!\w))?"
     rf"(?:(?(scale)\.?)(?P<gap>{_SPACE}|\s(?!{_OF_NEXT}))?(?P<unit>{_CURRENCY}))?"
 )
-_UNKNOWN_BEHIND = re.compile(rf"{_SPACE}?mil(?!\w)")
+_UNKNOWN_BEHIND = re.compile(rf"{_SPACE}?mil(?![\w-])")
 _UNKNOWN_BETWEEN = re.compile(
-    rf"{_SPACE}?(?i:mil|mld|mrd|bil|tril|tho|ths|tis|tys|lak|cr)[^\W\d_]*\.?{_SPACE}?{_CURRENCY}(?!{_SPACE}?\d)"
+    rf"{_SPACE}?(?i:milj?|mlds?|mrds?|bil|tril|tho|thous?|ths|tis|tys|lak)(?!\w)\.?{_SPACE}?{_CURRENCY}(?!{_SPACE}?\d)"
 )
 """What looks like a factor, but may be one of several, or is not known: "12 mil euros" are thousands or millions."""
 
@@ -183,13 +184,17 @@ def _unit_at(text: str, first: int, last: int) -> _Unit:
     if before and behind and before["gap"]:
         is_nearer = LINE_BREAK.match(before["gap"]) and not LINE_BREAK.match(after["gap"] or "")
         before = None if is_nearer or not after["gap"] else before
-    power = _SCALES.get(scale, 0)
+    power, has_cents = _SCALES.get(scale, 0), bool(CENTS.search(text, first, last))
+    is_class = has_cents and scale in ("T", "B", "K")  # of a tax, as receipts have it: "2.99 B"
     if before:
         is_sure = not is_apart or scale in ("mn", "Md", "Mds", "trn")  # "£500 Mill House" is another word
         end = after.end("scale") if after["scale"] and is_sure else last
         powers = (power,) if is_sure else (0,) if scale in "TB" else (0, power)
-        powers = (_SCALES[before["prefix"]],) if before["prefix"] else powers
-        is_unknown = _UNKNOWN_BEHIND.match(text, last) or (scale == "T" and not is_apart)  # in "$5T" it is a trillion
+        if before["prefix"]:  # "M$20.00" is a size, and a price
+            powers = (0,) if has_cents and not before["code"].isalpha() else (_SCALES[before["prefix"]],)
+        is_trillion = scale == "T" and not is_apart  # in "$5T"
+        powers = (0,) if is_class and is_trillion else powers
+        is_unknown = _UNKNOWN_BEHIND.match(text, last) or (is_trillion and not is_class)
         return _Unit(
             before["code"] or before["unit"],
             offset + before.start(),
@@ -203,8 +208,10 @@ def _unit_at(text: str, first: int, last: int) -> _Unit:
             and currencies_of(behind)[0] not in ("EUR", "CHF")
             and not (after["prefix"] and behind.isalpha())
         )
-        return _Unit(behind, first, after.end(), powers=() if is_trillion or (is_apart and scale == "B") else (power,))
-    return _Unit("", first, last, powers=() if _UNKNOWN_BETWEEN.match(text, last) else (0,))
+        is_unknown = is_trillion or (is_apart and scale == "B")
+        powers = (0,) if is_class and is_apart else (0, power) if is_class else () if is_unknown else (power,)
+        return _Unit(behind, first, after.end(), powers=powers)
+    return _Unit("", first, last, powers=() if not has_cents and _UNKNOWN_BETWEEN.match(text, last) else (0,))
 
 
 def _has_minus_apart(text: str, start: int) -> bool:

@@ -35,11 +35,15 @@ _THOUSANDS = re.compile(r"\d(?:[.,'’]\d{3}|\d{3})[.,]\d\d(?!\d)")
 
 _DOLLAR = "|".join(DOLLARS)
 _NAMED_DOLLAR = re.compile(
-    rf"(?:\d\s?[(\[]?|\b(?i:in|en|currency|währung|devise|moneda|moeda|valuta)\b(?:\s(?:is|of))?[^\w\n]{{0,3}})"
-    rf"(?P<code>{_DOLLAR})\b|(?<![\w$])(?P<sign>[A-Z]{{1,3}}\$)\s?\d|\b(?P<next>{_DOLLAR})(?:[)\]]?:?\s?\$|[)\]]?:?\s\d|\d[\d.,]*[.,]\d\d\b)"
+    rf"\d\s?[(\[]?(?P<code>{_DOLLAR})\b"
+    rf"|\b(?i:in|en|currency|währung|devise|moneda|moeda|valuta)\b(?:\s(?:is|of))?[^\w\n]{{0,3}}(?P<named>{_DOLLAR})\b"
+    rf"(?=\s*(?:[\n.,;:)\]\d]|\Z))"
+    rf"|(?<![\w$])(?P<sign>[A-Z]{{1,3}}\$)\s?\d|\b(?P<next>{_DOLLAR})(?:[)\]]?:?\s?\$|[)\]]?:?\s\d|\d[\d.,]*[.,]\d\d\b)"
 )
+_CONVERTED = re.compile(r"\d\s*(?:=|≈)|\b(?i:equals?|exchange|rate|charged|convert\w*|kurs|wechselkurs|umrechnung)\b")
+"""A text that converts amounts names the other currency of one of them."""
 
-_LONG_NUMBER, _LONG_CODE = 8, 6
+_LONG_NUMBER, _LONG_CODE, _LONGEST_CODE = 8, 6, 64
 """Characters of an identifier; shorter ones may be several numbers or words."""
 
 _ENOUGH = 10_000
@@ -50,6 +54,13 @@ _FAR = 300
 
 _LINE = 150
 """The characters as which a line end between two values of a row counts: other rows are farther than other columns."""
+
+
+def _is_identifier(groups: Sequence[str]) -> bool:
+    """Tell whether groups may be those of an identifier: several words and numbers have small letters, or one digit."""
+    return len(groups) == 1 or all(
+        each == each.upper() and not (len(each) == 1 and each.isdecimal()) for each in groups
+    )
 
 
 class _Dates(NamedTuple):
@@ -117,11 +128,14 @@ class SourceText:
         """
         groups = text.split()
         token = "".join(groups)
-        if not token.isalnum() or len(token) < (_LONG_NUMBER if token.isdecimal() else _LONG_CODE):
+        is_number = token.isdecimal()
+        if not token.isalnum() or not (_LONG_NUMBER if is_number else _LONG_CODE) <= len(token) <= _LONGEST_CODE:
             return []
         pattern = rf"(?<!\w)(?<!\d[.,]){f'[{SPACE}]?'.join(token)}(?![.,]?\w)"
+        pattern = rf"(?<!\d[{SPACE}]){pattern}(?![{SPACE}]\d)" if is_number else pattern  # else of a row of numbers
         found = re.finditer(pattern, self.text, re.IGNORECASE) if any(map(str.isdecimal, token)) else ()
-        return [each.span() for each in found if len(groups) == 1 or not re.search(r"\s", each[0])]
+        whole = [each for each in found if len(groups) == 1 or not re.search(r"\s", each[0])]
+        return [each.span() for each in whole if _is_identifier(each[0].split())]
 
     def find_words(self, words: Sequence[str], near: Sequence[str] = (), within: int = 200) -> Span | None:
         """Find all of several words close together, in any order: "full-time" in "full or part time".
@@ -229,8 +243,10 @@ class SourceText:
         found: list[tuple[Span, MoneySpan]] = []
         for each in places:
             start, end = each.span("price")
-            price = next(money_spans(self.text[start : end + 20]))
-            if each.start() not in whole or _UNIT_BEFORE.search(self.text[max(0, each.start() - 20) : each.start()]):
+            price = next(money_spans(self.text[start : end + 20]), None)
+            if price is None or price.start != 0 or each.start() not in whole:
+                continue
+            if _UNIT_BEFORE.search(self.text[max(0, each.start() - 20) : each.start()]):
                 continue
             if is_unspaced or Decimal(each["count"]) * price.readings[0].amount in amounts:
                 found.append((each.span("count"), price._replace(start=start + price.start, end=start + price.end)))
@@ -317,8 +333,10 @@ class SourceText:
         """
         written = {codes[0] for unit in self._units if len(codes := currencies_of(unit)) == 1 and codes[0] in DOLLARS}
         places = _NAMED_DOLLAR.finditer(self.text)
-        named = {code for found in places for code in currencies_of(found["code"] or found["next"] or found["sign"])}
-        return tuple(written) if len(written) == 1 and written != {"USD"} and written <= named else DOLLARS
+        names = (found["code"] or found["named"] or found["next"] or found["sign"] for found in places)
+        named = {code for name in names for code in currencies_of(name)}
+        is_one = len(written) == 1 and written != {"USD"} and written <= named and not _CONVERTED.search(self.text)
+        return tuple(written) if is_one else DOLLARS
 
     @cached_property
     def _units(self) -> set[str]:

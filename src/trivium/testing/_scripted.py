@@ -81,7 +81,7 @@ def _checked(answer: object) -> Answer:
         kind = type(cast("object", answer)).__name__
         raise ConfigurationError(f"a script's answer is a text, call_tool(…), a list of deltas or an error, not {kind}")
     deltas = cast("list[object]", answer) if isinstance(answer, list) else []
-    begun = Counter(each.index for each in deltas if isinstance(each, ToolCallPart) and each.name)
+    begun = Counter(each.index for each in deltas if isinstance(each, ToolCallPart) and each.name and each.arguments)
     if (twice := next((index for index, count in begun.items() if count > 1), None)) is not None:
         raise ConfigurationError(f"several calls of an answer have the index {twice}: give call_tool(name, 1, …)")
     return cast("Answer", answer)

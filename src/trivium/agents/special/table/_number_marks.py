@@ -13,6 +13,7 @@ _FORMS: Final = {
 }
 """Numbers by their decimal mark. One that begins with 0, such as 01067, is the code of something."""
 _FIRST: Final = 2048  # values that are looked at before all are
+_AT_ONCE: Final = 4  # columns that are looked at in one query: each takes the memory of several expressions
 _DIGITS: Final = 18  # that a BIGINT holds
 
 
@@ -103,14 +104,22 @@ def unusual_numbers(
 
 def _numbers(execute: Execute, source: str, headers: Mapping[str, str], is_text: bool) -> list[NumberMarks]:
     """Return those of some columns whose values are numbers with marks; the first values tell of most."""
-    first = _fitting(execute, f"(FROM {source} LIMIT {_FIRST})", headers, is_text)
+    first = _fitting(execute, source, headers, is_text, f" LIMIT {_FIRST}")
     told = [each for each in first if not is_text and each.is_marked and "," not in each.decimal]
     waiting = {each.column: headers[each.column] for each in first if is_text or "," in each.decimal}
     return told + [each for each in _fitting(execute, source, waiting, is_text) if each.is_marked]
 
 
-def _fitting(execute: Execute, source: str, headers: Mapping[str, str], is_text: bool) -> list[NumberMarks]:
-    """Return those of some columns whose values are all numbers."""
+def _fitting(
+    execute: Execute, source: str, headers: Mapping[str, str], is_text: bool, limit: str = ""
+) -> list[NumberMarks]:
+    """Return those of some columns whose values are all numbers; a few at a time, for the sake of memory."""
+    if len(headers) > _AT_ONCE:
+        columns = [*headers]
+        some = (
+            {each: headers[each] for each in columns[at : at + _AT_ONCE]} for at in range(0, len(columns), _AT_ONCE)
+        )
+        return [found for each in some for found in _fitting(execute, source, each, is_text, limit)]
     if not headers:
         return []
     parts = list[str]()
@@ -119,7 +128,8 @@ def _fitting(execute: Execute, source: str, headers: Mapping[str, str], is_text:
         tests = [f"regexp_full_match({value}, {sql_text(form)})" for form in _FORMS.values()]
         tests += [f"regexp_matches({value}, '[.,]')", f"({value} LIKE '%.%' AND {value} LIKE '%,%')"]
         parts += [f"count({value})", *(f"count(*) FILTER ({test})" for test in tests)]
-    (counts,) = execute(f"SELECT {', '.join(parts)} FROM {source}")  # noqa: S608 - quoted
+    few = f"SELECT {', '.join(map(sql_name, headers.values()))} FROM {source}{limit}"  # noqa: S608 - quoted
+    (counts,) = execute(f"SELECT {', '.join(parts)} FROM ({few})")  # noqa: S608 - quoted
     found = list[NumberMarks]()
     for at, column in enumerate(headers):
         total, comma, dot, marked, both = counts[5 * at : 5 * at + 5]
