@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, cast
 import pytest
 from pydantic import BaseModel, Field
 
+from _letters import Question, Refund
 from trivium import Agent, AsyncAgent, ChatAgent, ChatAgentConfig, Message, Task, ToolMessage
 from trivium.actions._strict import strict_schema
 from trivium.agents import ReAct, Sequential, StreamingAgent
@@ -41,16 +42,6 @@ CALL = call_tool("square", number=3)
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
-
-
-class Refund(BaseModel):
-    kind: Literal["refund"]
-    amount: float
-
-
-class Question(BaseModel):
-    kind: Literal["question"]
-    text: str
 
 
 class Tree(BaseModel):

@@ -13,11 +13,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+from _letters import Question, Refund
 from trivium import Agent
 from trivium.exceptions import (
     ArgumentTypeError,
@@ -236,16 +237,6 @@ def test_an_agent_answers_from_the_result_of_its_tool(small: LocalModel) -> None
 class Person(BaseModel):
     name: str
     age: int
-
-
-class Refund(BaseModel):
-    kind: Literal["refund"]
-    amount: float
-
-
-class Question(BaseModel):
-    kind: Literal["question"]
-    text: str
 
 
 @pytest.mark.model

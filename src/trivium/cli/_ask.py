@@ -80,8 +80,7 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
     store = choose_store(places, options.embedding, options.store, options.keep)
     limits, is_own = (options.max_megabytes << 20, options.max_seconds), options.store is None
     late = 0
-    config = DocChatAgentConfig(llm=model, references=False, no_answer=NOT_TOLD)
-    config.n_relevant_chunks = options.chunks
+    config = DocChatAgentConfig(llm=model, references=False, no_answer=NOT_TOLD, n_relevant_chunks=options.chunks)
 
     def make(store: SQLiteStoreConfig, most: int = options.context) -> DocChatAgent:
         return DocChatAgent(config.model_copy(update={"vecdb": store, "max_context": min(most, options.context)}))

