@@ -16,7 +16,7 @@ from collections.abc import (
     Sequence,
 )  # fmt: skip
 from contextlib import aclosing
-from functools import partial
+from functools import partial, wraps
 from itertools import count
 from logging import DEBUG
 from reprlib import recursive_repr
@@ -37,6 +37,7 @@ from trivium.commander.lowlevel import (
     drive,
     emit,
     is_in_trio,
+    is_plain_code,
     note_sources,
     pair_forms,
     parent_of,
@@ -119,6 +120,7 @@ class Module:
     _repeats: Sources = NOTHING  # the sources that its settings may repeat, such as a system message set within a run
     _hooks: dict[int, Hook] | None = None
     _keywords: ClassVar[frozenset[str] | None] = frozenset()  # those of its forward; None: any
+    _is_plain: ClassVar[bool] = True  # whether a call in plain code gives the answer, and no coroutine or generator
     _in_repr: ClassVar[bool] = True  # whether it is shown in the tree of the module that holds it
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -391,7 +393,7 @@ class Module:
         if missing := [key for key in memories if key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
         if extra := [key for key in state if key not in memories]:
-            warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=2)
+            warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=3)
         loaded = {key: Memory.read(state[key] or []) for key in memories}
         for key, manager in memories.items():
             if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
@@ -462,12 +464,24 @@ def call_node(
 
 
 def overridable(core: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
-    """Mark a core `forward` whose overrides may be plain, async or generators, with parameters of their own."""
-    return driver_neutral(core)
+    """Mark a core `forward` whose overrides may be plain, async or generators, with parameters of their own.
+
+    Where one calls `super().forward(…)`, plain code gets the answer, and async code a coroutine.
+    """
+
+    @wraps(core)
+    def forward(self: Module, /, *message: Any, **kwargs: Any) -> Any:
+        coroutine, is_plain = core(self, *message, **kwargs), self._is_plain  # pyright: ignore[reportPrivateUsage]
+        return drive(coroutine) if is_plain and is_plain_code() else coroutine
+
+    forward.__driver_neutral__ = driver_neutral(core)  # type: ignore[attr-defined] - a mark on the function
+    return forward
 
 
 class AsyncModule(Module):
     """The same class, called from async code: calling it gives a coroutine."""
+
+    _is_plain = False
 
     if TYPE_CHECKING:  # a checker would give the name the type that it has in `Module`
 

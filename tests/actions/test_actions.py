@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 from typing import Annotated, Any
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commander._helpers import Entry, every_entry
-from trivium import ActionExecutor, Agent, Message, Tool, this_call
+from trivium import ActionExecutor, Agent, ChatAgent, Message, Task, Tool, this_call
 from trivium.actions import (
+    AsyncActionExecutor,
     AsyncActionMixin,
     BaseAction,
     BaseParser,
@@ -335,6 +337,64 @@ def test_one_tool_of_a_kit_runs_like_any_other():
         return await run_tool(Library(2).tool("count"), "{}")
 
     assert asyncio.run(main()).format_result() == "2"
+
+
+# ---- the call of an action, and its copies
+class Audited(BaseAction):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def run(self, number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    def __call__(self, inputs: Any = "", name: str = "run") -> ActionReturn:
+        self.seen.append(inputs)
+        return super().__call__({"number": inputs["number"] + 1}, name)
+
+
+class AuditedAsync(AsyncActionMixin, BaseAction):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    async def run(self, number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    async def __call__(self, inputs: Any = "", name: str = "run") -> ActionReturn:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.seen.append(inputs)
+        return await super().__call__({"number": inputs["number"] + 1}, name)
+
+
+@pytest.mark.parametrize("kind", [Audited, AuditedAsync])
+def test_an_executor_calls_what_a_class_has_written(kind: type[Audited] | type[AuditedAsync]):
+    asked = Message(content={"name": kind.__name__, "parameters": {"number": 1}})
+    for make in (ActionExecutor, AsyncActionExecutor):
+        action, nodes = kind(), set[Any]()
+        answer = asyncio.run(make(action).acall(asked, listeners=[lambda event, nodes=nodes: nodes.add(event.node)]))
+        assert answer.content.format_result() == "4"
+        assert action.seen == [{"number": 1}]
+        assert sum(node.name == f"tool:{kind.__name__}" for node in nodes) == 1
+    bad = Message(content={"name": kind.__name__, "parameters": {"count": 1}})
+    assert ActionExecutor(kind())(bad).content.state is ActionStatusCode.ARGS_ERROR
+
+
+def test_a_call_by_hand_is_written_once():
+    action = Audited()
+    assert action({"number": 1}).format_result() == "4"
+    assert action.seen == [{"number": 1}]
+
+
+def test_what_holds_an_action_is_pickled():
+    asked = Message(content={"name": "Audited", "parameters": {"number": 1}})
+    executor = pickle.loads(pickle.dumps(ActionExecutor([Audited()])))
+    assert executor(asked).content.format_result() == "4"
+    agent: Agent = pickle.loads(pickle.dumps(Agent(ScriptedModel(["ok"]), tools=[Audited()])))
+    assert agent.executor.keys() == ["Audited"]
+    task = pickle.loads(pickle.dumps(Task(ChatAgent(ScriptedModel(["ok"]), tools=[Weather()]))))
+    assert task.agent.executor.keys() == ["Weather"]
 
 
 # ---- what stands for no call

@@ -18,6 +18,7 @@ import pytest
 
 from trivium import Agent, AsyncAgent
 from trivium.exceptions import (
+    ArgumentTypeError,
     ConfigurationError,
     MalformedAnswerError,
     ModelError,
@@ -391,3 +392,9 @@ def test_one_object_may_be_asked_from_many_threads(chat: ChatServer) -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask, range(16))) == ["a"] * 16
     assert Counter(keys_seen(chat)) == {"k1": 8, "k2": 8}
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("kye", "key"), ("api_bse", "api_base"), ("model", "model_type")])
+def test_a_mistyped_option_is_compared_with_all_options(wrong: str, right: str):
+    with pytest.raises(ArgumentTypeError, match=f"GPTAPI takes no {wrong}: did you mean {right}"):
+        GPTAPI("gpt-4o", key="k", **{wrong: "x"})  # pyright: ignore[reportArgumentType]

@@ -10,14 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MethodType
-from typing import Any, ClassVar, TypeVar, cast, overload
+from typing import Any, ClassVar, Final, TypeVar, cast, overload
 
-from trivium.actions._dual import is_core
+from trivium.actions._dual import AsyncActionMixin, is_core
 from trivium.actions._run import as_arguments, attempt_tool, call_function
 from trivium.actions._strict import JSONSchema
 from trivium.actions._texts import as_text
 from trivium.actions._tool import Arguments, Tool, mark_of, read_sections, set_options, spec_of
-from trivium.commander import driver_neutral, sync_method
+from trivium.commander import driver_neutral, invoke, sync_method
+from trivium.commander.lowlevel import is_within
 from trivium.events import MAX_NESTING, is_deeper
 from trivium.exceptions import (
     ConfigurationError,
@@ -239,23 +240,14 @@ class BaseAction:
 
     def tool(self, api: str = "run") -> Tool:
         """Return one of its methods as a tool."""
-        function, parser = self.method(api), self._parser_class(self)
-        tool = Tool.of(function)
-
-        @driver_neutral
-        async def call(**values: object) -> ActionReturn:
-            out = await call_function(function, **values)
-            return out if isinstance(out, ActionReturn) else ActionReturn(result=parser.parse_outputs(out))
-
-        def parse(arguments: object) -> Arguments:
-            return tool.validate(parser.parse_inputs(arguments, api))
-
+        tool = (of := _Api(self, api)).tool
         given = self._given or {}
         described = given.get("api_list", ()) if self.is_toolkit else [{**given, "name": "run"}]
         text = tool.spec.description or ("" if self.is_toolkit else self._class_text())
         text = next((each.get("description", text) for each in described if each["name"] == api), text)
         name = self.name if api == "run" else f"{self.name}.{api}"
-        return tool.replace(name=name, description=text, call=call, validate=parse)
+        call = of.call_object if self._is_called else of.call
+        return tool.replace(name=name, description=text, call=call, validate=of.parse)
 
     @driver_neutral
     async def acall(self, inputs: Any = "", name: str = "run") -> ActionReturn:
@@ -267,12 +259,53 @@ class BaseAction:
         """
         if name not in self._apis:
             return invalid_api(self.name, name, inputs)
-        return await attempt_tool(self.tool(name), inputs, called=(self.name, name))
+        tool = self.tool(name)
+        if self._is_called:  # by an override, within the node of the tool or not
+            of = _Api(self, name)
+            if is_within(f"tool:{tool.name}"):
+                return await of.call(**of.parse(inputs))
+            tool = tool.replace(call=of.call)
+        return await attempt_tool(tool, inputs, called=(self.name, name))
+
+    @property
+    def _is_called(self) -> bool:
+        """Whether the class has written its call: then executors call the object, and not its method."""
+        return type(self).acall is not BaseAction.acall or type(self).__call__ not in _CALLS
 
     __call__ = sync_method(acall)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r})"
+
+
+_CALLS: Final = (BaseAction.__call__, AsyncActionMixin.__call__)
+
+
+class _Api:
+    """The functions of the tool of one method. It is pickled as its action, which copies of the tool share."""
+
+    def __init__(self, action: BaseAction, name: str) -> None:
+        self._action, self._name = action, name
+        self._parser = action._parser_class(action)  # pyright: ignore[reportPrivateUsage] - it is a part of it
+        self.tool = Tool.of(action.method(name))
+
+    @driver_neutral
+    async def call(self, /, **values: object) -> ActionReturn:
+        out = await call_function(self._action.method(self._name), **values)
+        return out if isinstance(out, ActionReturn) else ActionReturn(result=self._parser.parse_outputs(out))
+
+    @driver_neutral
+    async def call_object(self, /, **values: object) -> ActionReturn:
+        return await invoke(self._action, values, self._name)
+
+    def parse(self, arguments: object) -> Arguments:
+        return self.tool.validate(self._parser.parse_inputs(arguments, self._name))
+
+    def __deepcopy__(self, memo: object) -> _Api:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Api, (self._action, self._name)
 
 
 @overload

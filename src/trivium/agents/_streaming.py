@@ -76,6 +76,7 @@ class StreamingMixin(Module):
     """
 
     acall = Module.acall  # what awaits it has the answer alone
+    _is_plain = False
 
     def __call__(self, *message: Any, **kwargs: Any) -> Generator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.stream` for the events themselves."""
@@ -91,6 +92,7 @@ class AsyncStreamingMixin(Module):
     """The same for async code: a call is an async generator."""
 
     acall = Module.acall
+    _is_plain = False
 
     async def __call__(self, *message: Any, **kwargs: Any) -> AsyncGenerator[Message]:  # pyright: ignore[reportIncompatibleMethodOverride] # fmt: skip
         """Call it, and yield the answer as it grows; see `Module.open` for the events themselves."""

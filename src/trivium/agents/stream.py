@@ -211,7 +211,7 @@ class AgentForInternLM(ToolLoop):
         self.plugin_executor = ActionExecutor(plugins, hooks=action_hooks) if plugins else None
         self.interpreter_executor = ActionExecutor(interpreter, hooks=action_hooks) if interpreter else None
         if not plugins and not interpreter:
-            warnings.warn(f"{type(self).__name__} has neither plugins nor an interpreter: a call fails", stacklevel=2)
+            warnings.warn(f"{type(self).__name__} has neither plugins nor an interpreter: a call fails", stacklevel=3)
         self.agent = Agent(
             llm,
             template,
@@ -281,7 +281,7 @@ class MathCoder(AgentForInternLM):
     async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
         """Solve one problem, and end the kernel that was used for it."""
         try:
-            return await super().forward(*message, **kwargs)
+            return await invoke(super().forward, *message, **kwargs)
         finally:
             for action in self.interpreter_executor.actions.values() if self.interpreter_executor else ():
                 if hasattr(action, "close_session"):

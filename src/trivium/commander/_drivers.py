@@ -210,7 +210,8 @@ def is_driver_neutral(function: Any) -> bool:
 
 def _mark_of(function: Any) -> str | None:
     """Return the name of the coroutine method beside a sync method; "" for driver-neutral code, None for other code."""
-    return getattr(function, "__driver_neutral__", None)
+    mark = getattr(function, "__driver_neutral__", None)
+    return mark if isinstance(mark, str) else None
 
 
 # ---- primitive 1: call user code
@@ -227,7 +228,7 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
     if mark.__class__ is _BothForms and is_blocking():
         mark = None
     elif mark:  # a sync method: the coroutine method beside it
-        form = getattr(form.__self__, mark)
+        form = getattr(form.__self__, mark) if isinstance(mark, str) else MethodType(mark, form.__self__)
         mark = "" if hasattr(form, "__driver_neutral__") else None
     return _invoke(form, args, kwargs) if mark is None else form(*args, **kwargs)
 
@@ -249,8 +250,9 @@ async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     is_sync = is_blocking()
     if is_async(function):
         work = partial(function, *args, **kwargs)
-        return await_on_loop(work) if is_sync else await await_foreign(current_node(), work())
-    out = function(*args, **kwargs) if is_sync else await run_in_worker(partial(function, *args, **kwargs))
+        out = await_on_loop(work) if is_sync else await await_foreign(current_node(), work())
+    else:
+        out = function(*args, **kwargs) if is_sync else await run_in_worker(partial(function, *args, **kwargs))
     return out if out.__class__ in _PLAIN else await settle(out)
 
 

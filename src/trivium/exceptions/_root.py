@@ -64,7 +64,7 @@ _OURS: Final[Mapping[str, tuple[str, ...]]] = {
     "max_iterations": ("max_rounds", "turns", "limits"),
     "max_turns": ("turns", "max_rounds", "limits"),
     "message_history": ("session_id",),
-    "model": ("llm",),
+    "model": ("llm", "model_type", "chat_model"),
     "model_settings": ("parameters",),
     "output_type": ("output_format",),
     "response_format": ("output_format",),
