@@ -323,7 +323,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
     @classmethod
     def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
-        """Make a message without validation; its extras have their forms, and it the sources of messages within."""
+        """Make a message without validation, with the forms of its extras and the sources of messages within."""
         return super().model_construct(_fields_set, **values)._formed()
 
     def __getstate__(self) -> dict[Any, Any]:
