@@ -58,7 +58,7 @@ def calls_in(agent: AgentNames, message: Message) -> tuple[ToolCall, ...]:
     if origin is not _MODEL and origin is not _PROGRAM:
         return ()
     if calls := extra.get("tool_calls"):
-        return calls if isinstance(calls[0], ToolCall) else message.tool_calls
+        return calls
     return read_calls(agent, message.content) if origin is _PROGRAM else ()
 
 

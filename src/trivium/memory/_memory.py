@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 from trivium.commander.lowlevel import SessionLocks, current_node, emit, scope_of, sources_above
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, MissingEntryError
 from trivium.memory._events import MemoryChange, MemoryEvent, MessageEvent
-from trivium.policies import NOTHING, Sources
+from trivium.policies import NOTHING, Sources, as_sources
 from trivium.schema import Message
 from trivium.schema.lowlevel import factory_of
 
@@ -226,6 +226,8 @@ class Memory:
                 )
             if isinstance(each, dict) and "content" not in each:
                 raise MissingEntryError(f"a saved message has no content: {each!r:.100}", ("content",))
+            if isinstance(each, dict) and each.get("sources") is not None:
+                as_sources(each["sources"])  # pydantic would hide the error of wrong ones
         try:
             return [Message.model_validate(each) for each in saved]
         except (AttributeError, TypeError, ValueError) as error:

@@ -9,12 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from weakref import ref
 
-from trivium.exceptions import ArgumentTypeError
 from trivium.schema._conversions import FUNCTION_CALL, Conversions, call_kind, token_usage
-from trivium.schema._documents import LINKED, ChatDocMetaData
+from trivium.schema._documents import LINKED, ChatDocMetaData, as_metadata
 from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import Entity, Origin
-from trivium.schema._values import ToolCall, as_usage
+from trivium.schema._values import ToolCall
 
 if TYPE_CHECKING:
     from trivium.schema._message import Message
@@ -125,11 +124,7 @@ class ChatDocumentForm(Conversions):
     def _stored_metadata(self) -> ChatDocMetaData:
         """Return the stored part of the metadata; the first call makes it, and the message's id known."""
         extra = cast("dict[str, Any]", self.__pydantic_extra__)
-        found = extra.get("metadata")
-        if not isinstance(found, ChatDocMetaData):  # none yet, or read again as data
-            own = cast("Mapping[str, Any]", found or {})
-            found = extra["metadata"] = ChatDocMetaData.model_validate({**own, "sender": Entity.USER})
-            found.__pydantic_fields_set__ &= own.keys()
+        found = extra["metadata"] = extra.get("metadata") or as_metadata({})
         same = links_of(self).get("same")
         original = None if same is None else same()
         if original is not None:
@@ -209,9 +204,7 @@ class ChatDocumentForm(Conversions):
 
 def is_tainted(message: Any) -> bool:
     """Return True if a message repeats text from outside: its text steers nothing."""
-    found: Any = cast("dict[str, Any]", message.__pydantic_extra__).get("metadata")
-    if isinstance(found, dict):  # read again as data
-        found = ChatDocMetaData.model_validate({**cast("dict[str, Any]", found), "sender": Entity.USER})
+    found: ChatDocMetaData | None = message.__pydantic_extra__.get("metadata")
     return found is not None and found.tainted
 
 
@@ -234,25 +227,18 @@ def from_older_form(values: Mapping[str, Any], message: Any = None) -> dict[str,
     metadata = values.get("metadata")
     if isinstance(metadata, ChatDocMetaData):
         # The program says who speaks; data that is read from somewhere comes as a dict, and is nobody's word.
-        found |= _linked(metadata)
+        given = dict(metadata)
+        sender, receiver = metadata.sender_name or metadata.sender.value, metadata.recipient or None
+        found |= {name: given[each] for each, name in LINKED.items()} | {"sender": sender, "receiver": receiver}
         found["metadata"] = metadata.for_copy() if metadata.is_view else metadata
         if metadata.sender is Entity.LLM and (not metadata.is_view or metadata.tools_from_agent):
             found["origin"] = Origin.MODEL if metadata.is_view else Origin.PROGRAM
         if (before := ObjectRegistry.get(metadata.id)) is not None and before.sources:  # that message is made anew
             found["sources"] = before.sources.union(values.get("sources", ()) if message is None else message.sources)
     elif metadata is not None:
-        if not isinstance(metadata, Mapping):
-            raise ArgumentTypeError(f"metadata is a ChatDocMetaData, not {metadata!r}", "metadata")
-        found["metadata"] = dict(cast("Mapping[str, Any]", metadata))
+        found["metadata"] = as_metadata(metadata)
     made = message is None  # a new message holds nothing that is None
     return {name: value for name, value in found.items() if not made or value is not None or name == "content"}
-
-
-def _linked(metadata: ChatDocMetaData) -> dict[str, Any]:
-    given = dict(metadata)
-    values = {name: given[each] for each, name in LINKED.items()}
-    sender, receiver = metadata.sender_name or metadata.sender.value, metadata.recipient or None
-    return {**values, "sender": sender, "receiver": receiver, "usage": as_usage(metadata.usage)}
 
 
 def _calls(values: Mapping[str, Any], message: Any) -> tuple[ToolCall, ...] | None:

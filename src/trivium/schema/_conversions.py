@@ -13,7 +13,7 @@ from trivium.schema._models import OlderNames
 from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import Entity
 from trivium.schema._tool_text import tool_calls_in
-from trivium.schema._values import ToolCall, Usage
+from trivium.schema._values import ToolCall, Usage, as_tuple
 
 if TYPE_CHECKING:
     from typing import Self
@@ -240,11 +240,11 @@ def token_usage(usage: Usage | None) -> LLMTokenUsage | None:
     return LLMTokenUsage.from_usage(usage)
 
 
-def as_file(given: object) -> FileAttachment:
-    """Return a file of a message, which may have been dumped."""
+def as_files(value: object) -> list[FileAttachment]:
+    """Return the files of a message, which may have been dumped."""
     from trivium.schema._files import FileAttachment
 
-    return FileAttachment.model_validate(given)
+    return [*map(FileAttachment.model_validate, as_tuple("files", value))]
 
 
 def _text_of(value: Any) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import ref
 
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator
 
+from trivium.exceptions import ArgumentTypeError
 from trivium.schema._models import OlderNames
 from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import Entity, StatusCode
-from trivium.schema._values import as_usage
 
 _UNKNOWN = "unknown"
 
@@ -176,7 +176,7 @@ class ChatDocMetaData(DocMetaData):
         super().__setattr__(name, value)
         message = self._message and self._message()
         if message is not None and name in LINKED:
-            message._take(LINKED[name], as_usage(value) if name == "usage" else value)
+            message._take(LINKED[name], value)
 
     @property
     def is_view(self) -> bool:
@@ -215,3 +215,13 @@ LINKED: Final = {
     "oai_tool_id": "tool_call_id",
 }
 """The metadata that stand on the message itself, and their names there."""
+
+
+def as_metadata(value: Any) -> ChatDocMetaData:
+    """Return the metadata of a message that was dumped; the sender is the message's own."""
+    if not isinstance(value, Mapping):
+        raise ArgumentTypeError(f"metadata is a ChatDocMetaData, not {value!r}", "metadata")
+    own = cast("Mapping[str, Any]", value)
+    found = ChatDocMetaData.model_validate({**own, "sender": Entity.USER})
+    found.__pydantic_fields_set__ &= own.keys()
+    return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, cast, get_args, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, Self, cast, get_args, overload
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 from typing_extensions import TypeVar
@@ -14,10 +14,11 @@ from typing_extensions import TypeVar
 from trivium.exceptions import AnswerFormatError, ArgumentTypeError
 from trivium.policies import NOTHING, Source, Sources, as_sources, sources_within
 from trivium.schema._chat_document import OF_ITSELF, OLDER_FORM, ChatDocumentForm, from_older_form, links_of
-from trivium.schema._conversions import as_file
+from trivium.schema._conversions import as_files
+from trivium.schema._documents import ChatDocMetaData, as_metadata
 from trivium.schema._models import OlderNames
 from trivium.schema._status import AgentStatusCode, Entity, ModelStatusCode, Origin, StatusCode
-from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_usage, copied
+from trivium.schema._values import ATOMS, USAGE, ToolCall, Usage, as_calls, as_tuple, as_usage, copied
 
 if TYPE_CHECKING:
     from trivium.schema._files import FileAttachment
@@ -26,16 +27,52 @@ MessageExtra = Literal[
     "attachments", "entity", "files", "logprobs", "metadata", "origin", "output", "reasoning", "reasoning_state",
     "sources", "status", "tool_call_id", "tool_calls", "tool_choice", "tool_results", "usage", "why",
 ]  # fmt: skip
-"""The values of a message beside its seven fields; any other is an error, so that typing errors are seen."""
+"""The values of a message beside its seven fields; any other is an error, so that typing errors are seen.
+
+Each has one form, into which `_FORMS` brings it where it enters: by the constructor, by validation of what was dumped,
+by `replace` and by setting it. Readers need no other. A program below that writes into the extras writes that form.
+
+| name | form | who writes it | dumped | copied | compared |
+| --- | --- | --- | --- | --- | --- |
+| attachments | tuple of any values | tools, parsers of answers, users | as JSON has them | deep | yes |
+| entity, status | `Entity`, `StatusCode` | tasks and their agents | yes | itself | yes |
+| files | list of `FileAttachment` | users | yes | deep | yes |
+| logprobs | tuple of `TokenLogprob` | agents, of a model's answer | as JSON has them | deep | yes |
+| metadata | `ChatDocMetaData` | the first reader, users | its own values | with a new id | its own values |
+| origin | `Origin`, else it counts as USER | agents | no: what is read is nobody's word | itself | yes |
+| output | any value, or an `AnswerFormatError` | typed agents and tasks | no: it stands elsewhere too | deep | yes |
+| reasoning, why | text | agents, tasks | yes | itself | yes |
+| reasoning_state | `ReasoningState`, or its data | agents | as JSON has it | deep | yes |
+| sources | frozenset of `Source` | calls within a run, memories, tools | yes, unless empty | itself | yes |
+| tool_call_id, tool_choice | text, or a dict as models take it | executors, users | yes | deep | yes |
+| tool_calls | tuple of `ToolCall` | agents | yes | itself | yes |
+| tool_results | mapping of texts by id | agents | yes | deep | yes |
+| usage | `Usage` | agents, calls | the counts that are known | itself | yes |
+"""
 
 _USER = Origin.USER  # a member is slow to look up
 _FOR_MODELS = """a call takes text or a Message, not messages with role and content: a model takes those, as \
 agent.llm.chat(…). An agent remembers what was said, by session_id; as data give them as Message(content=…)"""
-_EXTRA = get_args(MessageExtra)
+_EXTRA = frozenset(get_args(MessageExtra))
 _HOLDING = frozenset(("content", "formatted", "extra_info", "attachments"))  # the values that can hold other messages
-_LISTS = frozenset(("attachments", "files", "logprobs", "tool_calls"))
-_convert = attrgetter("entity", "status", "tool_calls", "usage", "files")  # converted when read
+_FORMS: Final[Mapping[str, tuple[type | tuple[()], Callable[[Any], Any]]]] = {
+    "attachments": ((), partial(as_tuple, "attachments")), "entity": (Entity, Entity), "files": ((), as_files),
+    "logprobs": ((), partial(as_tuple, "logprobs")), "metadata": (ChatDocMetaData, as_metadata),
+    "sources": ((), as_sources), "status": (StatusCode, StatusCode), "tool_calls": ((), as_calls),
+    "usage": (Usage, as_usage),
+}  # fmt: skip
+"""The class of an extra that has its form, if that tells, and what brings others into it."""
+_FREE = (object, str)  # of the others any value is one
 _UNSHOWN = ("logprobs", "metadata", "origin", "output", "reasoning_state", "sources", "usage")
+
+
+def _put(extra: Any, name: str, value: Any) -> None:
+    """Set an extra in its form; None takes it away."""
+    if value is None:
+        extra.pop(name, None)
+        return
+    kind, form = _FORMS.get(name, _FREE)
+    extra[name] = value if isinstance(value, kind) else form(value)
 
 
 class Message(ChatDocumentForm, OlderNames):
@@ -60,7 +97,7 @@ stream_state=<AgentStatusCode.END: 0>)
     """
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
-    further_names = _EXTRA
+    further_names = get_args(MessageExtra)
     __pydantic_extra__: dict[MessageExtra, Any]  # pyright: ignore[reportIncompatibleVariableOverride] - narrower keys
 
     content: Any = None
@@ -117,18 +154,17 @@ stream_state=<AgentStatusCode.END: 0>)
 
         __init__.__pydantic_base_init__ = True  # so that validation goes without it
 
-    @model_validator(mode="after")
-    def _checked(self) -> Self:
-        """Convert what is converted when it is read, so that a wrong value is an error now; note sources within."""
-        extra = self.__pydantic_extra__
-        for name in _LISTS.intersection(extra):
-            if isinstance(extra[name], str) or not isinstance(extra[name], Sequence | None):
-                raise ValueError(f"the {name} of a message are a list, not {type(extra[name]).__name__}")
+    def _formed(self) -> Self:
+        """Bring the extras into their forms; note the sources of messages within."""
+        extra: Any = self.__pydantic_extra__
         try:
-            _convert(self)
+            for name in _FORMS.keys() & extra.keys():
+                _put(extra, name, extra[name])
         except TypeError as error:
             raise ValueError(str(error)) from error
         return self._noting(self.content, self.formatted, self.extra_info, extra.get("attachments"))
+
+    _checked = model_validator(mode="after")(_formed)
 
     def _noting(self, *values: Any) -> Self:
         for value in values:
@@ -139,8 +175,7 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls that a model asks for; empty for most messages."""
-        calls = self.__pydantic_extra__.get("tool_calls") or ()
-        return calls if not calls or isinstance(calls[0], ToolCall) else tuple(ToolCall(**each) for each in calls)
+        return self.__pydantic_extra__.get("tool_calls", ())
 
     @property
     def tool_call_id(self) -> str | None:
@@ -150,7 +185,7 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def usage(self) -> Usage | None:
         """The cost of the message, if a model wrote it."""
-        return as_usage(self.__pydantic_extra__.get("usage"))
+        return self.__pydantic_extra__.get("usage")
 
     @property
     def origin(self) -> Origin:
@@ -168,8 +203,7 @@ stream_state=<AgentStatusCode.END: 0>)
 
         It travels with the message, also through memories and saved states. See `trivium.policies`.
         """
-        given = self.__pydantic_extra__.get("sources", NOTHING)
-        return given if given.__class__ is frozenset else as_sources(given)
+        return self.__pydantic_extra__.get("sources", NOTHING)
 
     @property
     def documents(self) -> Sources:
@@ -179,19 +213,17 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def entity(self) -> Entity | None:
         """The responder of a task that spoke, if there is a task."""
-        entity = self.__pydantic_extra__.get("entity")
-        return entity if entity is None or entity.__class__ is Entity else Entity(entity)
+        return self.__pydantic_extra__.get("entity")
 
     @property
     def status(self) -> StatusCode | None:
         """The end of the task whose result this is."""
-        status = self.__pydantic_extra__.get("status")
-        return status if status is None or status.__class__ is StatusCode else StatusCode(status)
+        return self.__pydantic_extra__.get("status")
 
     @property
     def attachments(self) -> tuple[Any, ...]:
         """Typed values that travel with the message, a tool message for instance."""
-        return tuple(self.__pydantic_extra__.get("attachments") or ())
+        return self.__pydantic_extra__.get("attachments", ())
 
     @property
     def output(self) -> Any:
@@ -234,12 +266,12 @@ stream_state=<AgentStatusCode.END: 0>)
     @property
     def logprobs(self) -> tuple[Any, ...]:
         """The probability of each token, a `TokenLogprob` each, if they were requested."""
-        return tuple(self.__pydantic_extra__.get("logprobs") or ())
+        return self.__pydantic_extra__.get("logprobs", ())
 
     @property
     def files(self) -> list[FileAttachment]:
         """The files that go with the message; see `FileAttachment`."""
-        return [as_file(each) for each in self.__pydantic_extra__.get("files") or ()]
+        return [*self.__pydantic_extra__.get("files", ())]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in OLDER_FORM:
@@ -254,10 +286,8 @@ stream_state=<AgentStatusCode.END: 0>)
         """Set one value; what is none of the seven fields is taken away by None."""
         if name in vars(self):
             OlderNames.__setattr__(self, name, value)
-        elif value is None:
-            self.__pydantic_extra__.pop(cast("MessageExtra", name), None)
         else:
-            self.__pydantic_extra__[cast("MessageExtra", name)] = value
+            _put(self.__pydantic_extra__, name, value)
         if name in _HOLDING:
             self._noting(value)
         if "metadata" in self.__pydantic_extra__:
@@ -277,10 +307,8 @@ stream_state=<AgentStatusCode.END: 0>)
                 fields[name] = value
             elif name not in _EXTRA:
                 raise ArgumentTypeError(f"a message has no '{name}'", name)
-            elif value is not None:
-                extra[name] = value
             else:
-                extra.pop(name, None)
+                _put(extra, name, value)
         return new._noting(*map(changes.get, _HOLDING.intersection(changes)))
 
     __replace__ = replace
@@ -295,8 +323,8 @@ stream_state=<AgentStatusCode.END: 0>)
 
     @classmethod
     def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
-        """Make a message without validation; it has the sources of the messages that its values hold."""
-        return super().model_construct(_fields_set, **values)._noting(*map(values.get, _HOLDING))
+        """Make a message without validation, with the forms of its extras and the sources of messages within."""
+        return super().model_construct(_fields_set, **values)._formed()
 
     def __getstate__(self) -> dict[Any, Any]:
         """Return what is pickled: all but the place in the conversation, which is this process's own."""
@@ -323,8 +351,7 @@ stream_state=<AgentStatusCode.END: 0>)
         return dumped
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        shown = (each for each in super().__repr_args__() if each[0] not in _UNSHOWN)
-        return ((name, getattr(self, str(name)) if name in _EXTRA else value) for name, value in shown)
+        return (each for each in super().__repr_args__() if each[0] not in _UNSHOWN)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes
 
@@ -375,7 +402,7 @@ else:
 
 # What a pydantic model is made of: to fill these slots costs half of a validation.
 _new = object.__new__
-_set_fields, _set_given, _set_extra, _set_links = (vars(BaseModel)[slot].__set__ for slot in BaseModel.__slots__)
+_set_fields, _set_given, _set_extras, _set_links = (vars(BaseModel)[slot].__set__ for slot in BaseModel.__slots__)
 _FIELDS = {name: field.default for name, field in Message.model_fields.items()}
 
 
@@ -387,7 +414,7 @@ def message_of(
     fields["content"], fields["sender"], fields["formatted"] = content, sender, formatted
     _set_fields(new, fields)
     _set_given(new, {"content", "sender", *extra})
-    _set_extra(new, extra)
+    _set_extras(new, extra)
     _set_links(new, None)
     return new
 
@@ -424,6 +451,6 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
             del links[name]
     _set_fields(new, fields)
     _set_given(new, message.__pydantic_fields_set__.copy())
-    _set_extra(new, extra)
+    _set_extras(new, extra)
     _set_links(new, links)
     return new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import NoneType
@@ -54,10 +55,8 @@ USAGE: Final = tuple(each.name for each in fields(Usage))
 _counts = attrgetter(*USAGE)
 
 
-def as_usage(value: Any) -> Usage | None:
-    """Return the usage that a value stands for: one, one that was dumped, or an `LLMTokenUsage`."""
-    if value is None or value.__class__ is Usage:
-        return value
+def as_usage(value: Any) -> Usage:
+    """Return the usage that a value stands for: one that was dumped, or an `LLMTokenUsage`."""
     if not isinstance(value, dict) and not hasattr(value, "to_usage"):
         raise ArgumentTypeError(f"the usage of a message is a Usage, or its counts, not {value!r:.100}", "usage")
     return Usage(**cast("dict[str, Any]", value)) if isinstance(value, dict) else value.to_usage()
@@ -80,6 +79,21 @@ class ToolCall:
     id: str
     name: str
     arguments: str
+
+
+def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
+    """Return a list of a message as it holds it."""
+    if value.__class__ is not tuple and (isinstance(value, str) or not isinstance(value, Sequence)):
+        raise ArgumentTypeError(f"the {name} of a message are a list, not {type(value).__name__}", name)
+    return tuple(cast("Sequence[Any]", value))
+
+
+def as_calls(value: Any) -> tuple[ToolCall, ...]:
+    """Return the calls of a message, which may have been dumped."""
+    if value.__class__ is tuple and {*map(type, value)} <= {ToolCall}:
+        return value
+    given = as_tuple("tool_calls", value)
+    return tuple(each if isinstance(each, ToolCall) else ToolCall(**each) for each in given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,18 +108,18 @@ class RunLog:
         self, folder: str | Path | None, name: str, html: bool = True, color: bool = False, *to: Write
     ) -> None:
         self._places, self._numbers = dict[TaskNode, str](), count(1)
-        self._files: list[LogFile] = []
+        self._files, self._writers = list[LogFile](), list[tuple[Callable[[Entry], str], Callable[[str], object]]]()
         forms = [("log", "", partial(render_line, color=color)), ("tsv", TSV_HEAD, render_row)]
         forms += [("html", page_head(name), render_html)] if html else []
-        self._writers = [(form[2], write) for form, write in zip(forms, to, strict=False) if write is not None]
-        if folder is None:
-            return
         try:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            for (ending, head, render), write in zip(forms, (*to, None, None, None), strict=False):
-                if write is None:
+            for (ending, head, render), given in zip(forms, (*to, None, None, None), strict=False):
+                write = given
+                if given is None and folder is not None:
+                    Path(folder).mkdir(parents=True, exist_ok=True)
                     self._files.append(LogFile(Path(folder, f"{file_name(name)}.{ending}"), head))
-                    self._writers.append((render, self._files[-1].append))
+                    write = self._files[-1].append
+                if write is not None:
+                    self._writers.append((render, write))
         except (OSError, ValueError) as error:  # the latter for a path that no file system can have
             self.close()
             reason = (isinstance(error, OSError) and error.strerror) or error

@@ -1,4 +1,9 @@
-"""The outcome of a run: its result, the value of a type in it, and the reason for an end without success."""
+"""The outcome of a run: its result, the value of a type in it, and the reason for an end without success.
+
+A type is asked for by the call (`return_type`), the task, or its agent. A run's `forward` requests the value that its
+result does not state, for the first two; an agent of a type has stated it (`with_value`). At the end of each call the
+answer states its value or why it has none (`with_output`). `Task.run` alone unwraps it (`value_of_run`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from trivium.agents import Agent
 from trivium.agents.lowlevel import class_of, name_of_type, values_in
 from trivium.commander import CallNode, current, invoke
 from trivium.commander.lowlevel import scope_of, stopped_by
-from trivium.exceptions import AnswerFormatError, DeadlineExceededError, RunKilledError
+from trivium.exceptions import AnswerFormatError, DeadlineExceededError, LimitExceededError, RunKilledError
 from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import is_tainted, link, linked, links_of
 from trivium.tasks._responders import responders_of
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
 
 _logger = getLogger("trivium.tasks")
 _USER = Entity.USER  # a member is slow to look up
-BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
+_BY_LIMIT = {"tokens": StatusCode.MAX_TOKENS, "usd": StatusCode.MAX_COST}
 _ENDS = ". A model ends a task by DONE, a done tool, single_round=True, or its config's handle_llm_no_tool='done'"
 _OUTVOTED = ". single_round=True ends a run only without run(turns=…), which counts over it"
 NO_RESULT = (StatusCode.STALLED, StatusCode.MAX_TURNS, StatusCode.INF_LOOP)
@@ -104,6 +109,15 @@ def result_of_run(run: TaskRun, status: StatusCode | None) -> Message | None:
     return answer
 
 
+def end_limited_run(run: TaskRun, error: LimitExceededError, kind: Any) -> Message:
+    """Return the answer of a run that reached a limit; what was said last is no value of the type."""
+    run.why = str(error)
+    answer = end_run(run, _BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS))
+    if wanted_type(run.task, kind) is None:
+        return answer
+    return answer.replace(output=AnswerFormatError(run.why, str(answer.content)))
+
+
 async def with_value(run: TaskRun, answer: Message, kind: Any) -> Message:
     """Return the answer of a run with its value of a type as `output`; the agent's model is requested to state it.
 
@@ -113,8 +127,6 @@ async def with_value(run: TaskRun, answer: Message, kind: Any) -> Message:
         AnswerFormatError: the model's answers do not fit the type.
     """
     agent = run.task.agent
-    if run.was_limited and wanted_type(run.task, kind) is not None:  # what was said last is nobody's result
-        return answer.replace(output=AnswerFormatError(run.why, str(answer.content)))
     if kind in (None, Message) or answer.status in NO_RESULT or answer.content is None:
         return answer
     found = list(values_in(answer, kind, agent))

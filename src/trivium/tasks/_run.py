@@ -18,7 +18,7 @@ from trivium.schema import Entity, Message, StatusCode
 from trivium.schema.lowlevel import check_name, link
 from trivium.settings import settings_in_force
 from trivium.tasks._responders import TaskResponder, name_of, responders_of
-from trivium.tasks._sequences import TaskHistory, TaskStep
+from trivium.tasks._sequences import TaskStep, ends_with
 from trivium.tasks._signals import NO_ANSWER, PASS, SILENCE, LoopDetector, Signs, parse_route, read_signs
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ class TaskRun:
     message_history_idx: int = -1
     last_responder: Responder | None = None
     why: str = ""
-    was_limited: bool = False
     responders: tuple[TaskResponder, ...] = ()
     keys: list[Responder] | None = None
     """The entities and tasks for which `responders` was made."""
@@ -76,15 +75,16 @@ class TaskRun:
     """The latest messages that were pending: they live as long as `message.parent` may be asked for."""
     own: Set[str] = field(init=False)
     """The `own_names` of the task."""
-    history: TaskHistory | None = field(init=False)
-    """The latest steps, where sequences of events may end the task."""
+    history: deque[TaskStep] | None = field(init=False)
+    """The latest steps, as many as the longest of the sequences of events that end the task; None without any."""
     loops: LoopDetector = field(init=False)
 
     def __post_init__(self) -> None:
         task = self.task
         self.own = own_names(task)
         self.loops = LoopDetector(task.config)
-        self.history = TaskHistory(task.done_sequences) if task.done_sequences else None
+        longest = max((len(each.events) for each in task.done_sequences), default=0)
+        self.history = deque(maxlen=longest) if longest else None
 
     def signs_of(self, message: Message | None) -> Signs:
         """Return the signs of a message, which are read once."""
@@ -272,7 +272,9 @@ class TaskRun:
         task, message = self.task, signs.message
         if message is not None and (task.config.done_if_tool or self.history is not None):
             latest = TaskStep.of(signs, self.last_responder if key is None else key, task.agent)
-            if (task.config.done_if_tool and latest.tools) or (self.history and self.history.ends_with(latest)):
+            if task.config.done_if_tool and latest.tools:
+                return True, _DONE
+            if self.history is not None and ends_with(task.done_sequences, self.history, latest):
                 return True, _DONE
         if self.n_stalled_steps >= task.max_stalled_steps:
             return True, StatusCode.STALLED
@@ -336,7 +338,7 @@ class TaskRun:
             self.n_stalled_steps = 0
         self.loops.add(self.signs_of(self.pending_message) if self.is_pass_thru else signs)
         if self.history is not None:
-            self.history.add(TaskStep.of(signs, key, task.agent))
+            self.history.append(TaskStep.of(signs, key, task.agent))
         return response
 
     def stall(self) -> None:
@@ -350,7 +352,7 @@ class TaskRun:
             self.pending_message, self.pending_sender = refusal, entity
             self.loops.add_refusal(self.steps)
         if self.history is not None:
-            self.history.add(TaskStep.of(SILENCE, self.last_responder, self.task.agent))
+            self.history.append(TaskStep.of(SILENCE, self.last_responder, self.task.agent))
 
     def last_error(self) -> str:
         """Return the agent's latest error message, as the rest of a sentence; "" if there is none."""
@@ -387,11 +389,6 @@ def run_of(task: Task[Any]) -> TaskRun:
     while run is not None and run.task is not task:
         run = run.above
     return run or task.latest_run
-
-
-def loops_of(task: Task[Any]) -> LoopDetector:
-    """Return what detects loops in the run of a task; see `run_of`."""
-    return run_of(task).loops
 
 
 def own_names(task: Task[Any]) -> Set[str]:

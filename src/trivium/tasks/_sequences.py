@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trivium.agents.lowlevel import class_of
@@ -132,21 +131,10 @@ class TaskStep(NamedTuple):
         return self.entity is not None and kind == f"{self.entity.value.lower()}_response"
 
 
-class TaskHistory:
-    """The latest steps of a run, as many as the longest of the sequences that end the task."""
-
-    def __init__(self, sequences: Sequence[DoneSequence]) -> None:
-        self._sequences = [each.events for each in sequences if each.events]
-        self._steps: deque[TaskStep] = deque(maxlen=max(map(len, self._sequences), default=0))
-
-    def add(self, step: TaskStep) -> None:
-        """Append a step."""
-        self._steps.append(step)
-
-    def ends_with(self, latest: TaskStep) -> bool:
-        """Return whether the steps, with this one as the latest, end with one of the sequences."""
-        steps = list(self._steps)
-        if not steps or steps[-1].message is not latest.message:
-            steps.append(latest)
-        short = [events for events in self._sequences if len(events) <= len(steps)]
-        return any(all(map(TaskStep.matches, steps[-len(events) :], events)) for events in short)
+def ends_with(sequences: Iterable[DoneSequence], steps: Iterable[TaskStep], latest: TaskStep) -> bool:
+    """Return whether steps, with this one as the latest, end with one of the sequences."""
+    last = [*steps]
+    if not last or last[-1].message is not latest.message:
+        last.append(latest)
+    short = [each.events for each in sequences if len(each.events) <= len(last)]
+    return any(all(map(TaskStep.matches, last[-len(events) :], events)) for events in short)

@@ -60,8 +60,6 @@ def read_signs(message: Message, agent: Agent, config: TaskConfig) -> Signs:
     """Read a message for a task of this agent."""
     content, extra = message.content, message.__pydantic_extra__
     entity = extra.get("entity")
-    if entity is not None and not isinstance(entity, Entity):
-        entity = message.entity
     text = content if isinstance(content, str) else ""
     ends = "attachments" in extra and is_done_tool(message)
     signals = config.recognize_string_signals

@@ -361,14 +361,15 @@ class Task(Module, RunAttributes, Generic[T]):
         run = begin_run(self, caller, turns)
         run.max_cost, run.max_tokens = spent
         (self.init if "init" in run.own else run.receive)(given)
+        kind = return_type or self.default_return_type
         try:
             status = await run.run_steps()
         except LimitExceededError as error:
             if caller is not None:
                 raise  # the limit is the whole run's: the root answers for it
-            status, run.why = ends.BY_LIMIT.get(error.limit, StatusCode.FIXED_TURNS), str(error)
-            run.was_limited = True
-        answer = await ends.with_value(run, ends.end_run(run, status), return_type or self.default_return_type)
+            answer = ends.end_limited_run(run, error, kind)
+        else:
+            answer = await ends.with_value(run, ends.end_run(run, status), kind)
         if self.erase_substeps:
             run.erase_substeps()
         return answer

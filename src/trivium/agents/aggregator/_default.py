@@ -149,7 +149,6 @@ def chat_message(message: Message, name: str) -> dict[str, Any]:
     if (call_id := extra.get("tool_call_id")) is not None:
         return {"role": "tool", "tool_call_id": call_id, "content": text}
     entity = extra.get("entity")
-    entity = message.entity if entity.__class__ is str else entity
     if entity is _SYSTEM:
         return {"role": "system", "content": text}
     if entity is _LLM or (entity is None and message.sender == name):

@@ -78,8 +78,6 @@ def rendered(
 def end_of_plain(messages: Sequence[Message], start: int, end: int) -> int:
     """Return up to where messages change only where a value is set: a list or an object could change in itself."""
     for at in range(start, end):
-        extra = messages[at].__pydantic_extra__
-        is_text = messages[at].content.__class__ is str and "files" not in extra
-        if not is_text or not isinstance(extra.get("tool_calls", ()), tuple):
+        if messages[at].content.__class__ is not str or "files" in messages[at].__pydantic_extra__:
             return at
     return end
