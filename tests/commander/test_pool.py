@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trivium import ChatAgent, Message, Module, Task
 from trivium.commander import ThreadEvent, driver_neutral, for_each, run_sync, step, wait
+from trivium.exceptions import TriviumError
+from trivium.extraction import Outcome, extract_files
+from trivium.testing import ScriptedModel
 
-from ._helpers import GUARD
+from ._helpers import GUARD, in_thread
 
 
 @driver_neutral
@@ -114,3 +121,25 @@ def test_one_at_a_time_stays_in_the_callers_thread():
     blocking(range(3), work)
     blocking([1], work, 5)  # there is only one
     assert set(names) == {threading.current_thread().name}
+
+
+def test_a_worker_keeps_nothing_of_the_loop_that_it_worked_for_last():
+    class Now(Module):
+        def forward(self, message: Message) -> str:
+            return message.content
+
+    class Later(Module):
+        async def forward(self, message: Message) -> str:
+            await asyncio.sleep(0)
+            return message.content
+
+    def open_case(path: Path) -> Any:
+        raise TriviumError(Later()(path.name).content)
+
+    asyncio.run(Now().acall("in a worker"))
+    time.sleep(0.1)  # it idles, and its loop has closed
+    outcomes: list[Outcome] = []
+    task = Task(ChatAgent(ScriptedModel([])))
+    reading = partial(extract_files, task, [Path("a.txt")], open_case, on_outcome=outcomes.append)
+    in_thread(lambda: asyncio.run(reading()))
+    assert [str(each.error) for each in outcomes] == ["a.txt"]

@@ -197,12 +197,6 @@ def await_on_loop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
             return cast("T", stop.value)
 
 
-def enter_worker(home: asyncio.AbstractEventLoop | None, level: int) -> None:
-    """Set, in a worker, the loop that owns its work, and the level of background loop that it stands below."""
-    here = local.here
-    here.home, here.level, here.driving = home, level, _NOT_DRIVING
-
-
 def in_worker(
     function: Callable[[], T], reply: Callable[[Outcome[T]], object], home: asyncio.AbstractEventLoop | None
 ) -> Callable[[], None]:
@@ -216,8 +210,10 @@ def in_worker(
     context, level = copy_context(), current_level()
 
     def body() -> None:
-        enter_worker(home, level)
+        here = local.here
+        here.home, here.level = home, level
         reply(capture(partial(context.run, function)))
+        here.home, here.level = None, 0  # the thread is used again, when that loop may have closed
 
     return body
 
