@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from trivium import ChatAgent, Message, Module, Task
 from trivium.commander import ThreadEvent, driver_neutral, for_each, run_sync, step, wait
+from trivium.commander.lowlevel import run_in_worker
 from trivium.exceptions import TriviumError
 from trivium.extraction import Outcome, extract_files
 from trivium.testing import ScriptedModel
@@ -123,14 +125,15 @@ def test_one_at_a_time_stays_in_the_callers_thread():
     assert set(names) == {threading.current_thread().name}
 
 
+class Later(Module):
+    async def forward(self, message: Message) -> str:
+        await asyncio.sleep(0)
+        return message.content
+
+
 def test_a_worker_keeps_nothing_of_the_loop_that_it_worked_for_last():
     class Now(Module):
         def forward(self, message: Message) -> str:
-            return message.content
-
-    class Later(Module):
-        async def forward(self, message: Message) -> str:
-            await asyncio.sleep(0)
             return message.content
 
     def open_case(path: Path) -> Any:
@@ -143,3 +146,24 @@ def test_a_worker_keeps_nothing_of_the_loop_that_it_worked_for_last():
     reading = partial(extract_files, task, [Path("a.txt")], open_case, on_outcome=outcomes.append)
     in_thread(lambda: asyncio.run(reading()))
     assert [str(each.error) for each in outcomes] == ["a.txt"]
+
+
+def test_a_sync_call_of_async_code_whose_loop_was_closed_below_it_fails_and_does_not_wait():
+    inside, closed, told = threading.Event(), threading.Event(), queue.SimpleQueue[str]()
+
+    def work() -> None:
+        inside.set()
+        assert closed.wait(GUARD)
+        try:
+            Later()("too late")
+        except RuntimeError as error:
+            told.put(str(error))
+
+    loop = asyncio.new_event_loop()
+    left = loop.create_task(run_in_worker(work))
+    while not inside.is_set():
+        loop.run_until_complete(asyncio.sleep(0.001))
+    loop.close()
+    closed.set()
+    assert told.get(timeout=GUARD) == "Event loop is closed"
+    assert not left.done()

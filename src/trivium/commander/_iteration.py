@@ -23,8 +23,17 @@ from itertools import count
 from types import GeneratorType
 from typing import Any, Generic, TypeVar, cast
 
-from trivium.commander._drivers import await_foreign, driver_neutral, gather, is_driver_neutral, settle
-from trivium.commander._loops import Give, await_on_loop, is_blocking, iterate_on_loop, lender, run_in_worker, shield
+from trivium.commander._drivers import driver_neutral, gather, is_driver_neutral, settle
+from trivium.commander._loops import (
+    Give,
+    await_foreign,
+    await_on_loop,
+    is_blocking,
+    iterate_on_loop,
+    lender,
+    run_in_worker,
+    shield,
+)
 from trivium.commander._node import TaskNode, checkpoint, current_node
 from trivium.commander._workers import capture, post, value_or_raise
 from trivium.exceptions import CommanderNotRunError

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 from typing_extensions import TypeVar
 
 from trivium.commander._callbacks import Callback
-from trivium.commander._drivers import ThreadEvent, await_foreign, driver_neutral, invoke, is_async, wait
-from trivium.commander._loops import cancel_once, run_in_worker
+from trivium.commander._drivers import ThreadEvent, driver_neutral, invoke, is_async, wait
+from trivium.commander._loops import await_foreign, cancel_once, run_in_worker
 from trivium.commander._node import TaskNode, checkpoint, current
 from trivium.commander._work import OVER, RUNNING, Policy, WorkNode
 from trivium.commander._workers import post_later
