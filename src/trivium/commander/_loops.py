@@ -304,8 +304,6 @@ async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
     Raises:
         TimeoutError: it took longer; the work was cancelled.
     """
-    if seconds is None:
-        return await work
     async with asyncio.timeout(seconds):
         return await work
 
