@@ -59,7 +59,6 @@ from trivium.commander._node import (
     scope_of,
     sources_above,
     sources_of,
-    spend,
     stopped_by,
     time_left,
 )
@@ -78,7 +77,7 @@ __all__ = [
     "invoke_in_place", "invoke_or_abandon", "is_async", "is_blocking", "is_cancelled", "is_in_trio", "is_within",
     "iterate", "key_of", "lender", "node_name", "note_sources", "open_reply", "pair_forms", "parent_of",
     "place_of_caller", "pull", "run_from_trio", "run_in_worker", "run_on_loop", "running_loop", "scope_of",
-    "settle", "shield", "sources_above", "sources_of", "spend", "step", "stopped_by", "submit", "sync_function",
+    "settle", "shield", "sources_above", "sources_of", "step", "stopped_by", "submit", "sync_function",
     "sync_method", "time_left", "value_or_raise", "wait",
 ]  # fmt: skip
 
