@@ -80,6 +80,8 @@ class _Queued(WorkNode):
         self._task = task = Task(self._body(), loop=loop, name=self._name)
         return task
 
+    # `await_foreign` would do here too, but a handler then costs a fifth more: 9.0 µs for 7.4. A task of its own needs
+    # no waker and no timer: it is cancelled in its function, and the timer of a policy kills it.
     def _wake(self) -> None:
         if self._commander is not None and self._commander._loop is not None:
             post_later(self._commander._loop, self._cancel)
