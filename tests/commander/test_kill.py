@@ -14,7 +14,8 @@ import pytest
 
 from trivium import Agent, Event, Message, Module, RunRecord
 from trivium.commander import NodeState, TaskNode, current, driver_neutral, gather, invoke, wait
-from trivium.exceptions import RunKilledError
+from trivium.commander.lowlevel import background_loop
+from trivium.exceptions import DeadlineExceededError, RunKilledError
 from trivium.testing import ScriptedModel
 
 from ._helpers import (
@@ -179,6 +180,47 @@ def test_a_call_killed_before_it_starts_runs_nothing(entry: Entry):
     with pytest.raises(RunKilledError, match="before"):
         entry(Outer(), "x")
     assert ran == []
+
+
+@pytest.mark.parametrize("stop", ["kill", "deadline"])
+def test_async_code_whose_call_was_stopped_while_its_loop_was_busy_is_not_begun(stop: str):
+    ran, roots = list[str](), Roots()
+    busy, free = threading.Event(), threading.Event()
+
+    class Later(Module):
+        async def forward(self, message: Message) -> None:
+            ran.append("later")
+
+    def block() -> None:
+        busy.set()
+        assert free.wait(GUARD)
+
+    def kill() -> None:
+        roots.node.kill("before")
+        free.set()
+
+    background_loop(0).call_soon_threadsafe(block)
+    assert busy.wait(GUARD)
+    threading.Timer(0.05, kill if stop == "kill" else free.set).start()
+    with pytest.raises(RunKilledError if stop == "kill" else DeadlineExceededError):
+        Later()("x", listeners=[roots], timeout=None if stop == "kill" else 0.01)
+    assert ran == []
+
+
+def test_the_error_that_async_code_makes_of_its_stop_is_not_that_of_the_sync_call():
+    roots, waiting = Roots(), threading.Event()
+
+    class Stubborn(Module):
+        async def forward(self, message: Message) -> None:
+            try:
+                waiting.set()
+                await asyncio.sleep(GUARD)
+            except asyncio.CancelledError:
+                raise ValueError("of its own") from None
+
+    while_waiting(waiting, lambda: roots.node.kill("enough"))
+    with pytest.raises(RunKilledError, match="enough"):
+        Stubborn()("x", listeners=[roots])
 
 
 @every_entry

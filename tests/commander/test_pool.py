@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trivium import ChatAgent, Message, Module, Task
 from trivium.commander import ThreadEvent, driver_neutral, for_each, run_sync, step, wait
+from trivium.commander.lowlevel import run_in_worker
+from trivium.exceptions import TriviumError
+from trivium.extraction import Outcome, extract_files
+from trivium.testing import ScriptedModel
 
-from ._helpers import GUARD
+from ._helpers import GUARD, in_thread
 
 
 @driver_neutral
@@ -114,3 +123,47 @@ def test_one_at_a_time_stays_in_the_callers_thread():
     blocking(range(3), work)
     blocking([1], work, 5)  # there is only one
     assert set(names) == {threading.current_thread().name}
+
+
+class Later(Module):
+    async def forward(self, message: Message) -> str:
+        await asyncio.sleep(0)
+        return message.content
+
+
+def test_a_worker_keeps_nothing_of_the_loop_that_it_worked_for_last():
+    class Now(Module):
+        def forward(self, message: Message) -> str:
+            return message.content
+
+    def open_case(path: Path) -> Any:
+        raise TriviumError(Later()(path.name).content)
+
+    asyncio.run(Now().acall("in a worker"))
+    time.sleep(0.1)  # it idles, and its loop has closed
+    outcomes: list[Outcome] = []
+    task = Task(ChatAgent(ScriptedModel([])))
+    reading = partial(extract_files, task, [Path("a.txt")], open_case, on_outcome=outcomes.append)
+    in_thread(lambda: asyncio.run(reading()))
+    assert [str(each.error) for each in outcomes] == ["a.txt"]
+
+
+def test_a_sync_call_of_async_code_whose_loop_was_closed_below_it_fails_and_does_not_wait():
+    inside, closed, told = threading.Event(), threading.Event(), queue.SimpleQueue[str]()
+
+    def work() -> None:
+        inside.set()
+        assert closed.wait(GUARD)
+        try:
+            Later()("too late")
+        except RuntimeError as error:
+            told.put(str(error))
+
+    loop = asyncio.new_event_loop()
+    left = loop.create_task(run_in_worker(work))
+    while not inside.is_set():
+        loop.run_until_complete(asyncio.sleep(0.001))
+    loop.close()
+    closed.set()
+    assert told.get(timeout=GUARD) == "Event loop is closed"
+    assert not left.done()

@@ -46,7 +46,7 @@ class CallNode(TaskNode):
         target: str
         """The name of what is asked, as of a model, where that is not the name of the call."""
         spent: Any
-        """What the call and everything below that has ended used; None where that is nothing."""
+        """What the call and everything below that has ended used, as can be added up; None where that is nothing."""
         sources: frozenset[Any]
         """The sources that were read in the call, and in everything below."""
     else:  # the same slots by public names: no property costs anything

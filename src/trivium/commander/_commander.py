@@ -80,7 +80,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._gate, self._accepts = RLock(), False  # guards what other threads post, and the end of a run
         self._posted: deque[tuple[Job | HandlerCoroutine[Any], TaskNode]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._changed, self._room = ThreadEvent(), ThreadEvent()
+        self._changed = ThreadEvent()
         self._over.set()
         self._ids = count(2)
         self._last_calls: dict[WorkNode, None] = {}
@@ -242,7 +242,6 @@ class CommanderAsync(WorkNode, Generic[T]):
             except Exception as error:  # the parent ended on the way; the caller is elsewhere by now
                 self._failed(node, error)
         self._changed.set()
-        self._room.set()
 
     # ---- the life of a run
     def _begin(self) -> None:
@@ -264,19 +263,29 @@ class CommanderAsync(WorkNode, Generic[T]):
         while self._stopping is None and not self._leaving:
             if self._queue:
                 self._job = self._queue.popitem(last=False)[0]
-                self._room.set()
+                self._changed.set()
                 self._number(self._job)
                 # A task of its own: what the job does to its task does not reach the run.
                 await asyncio.wait([self._job._begin(self._loop)])
                 self._job = None
             else:
+                changed = self._next_change()
                 with self._gate:
                     if self._is_over(auto_exit):
                         self._accepts = False
                         return
-                    self._changed = ThreadEvent()
                 with suppress(Cancellation):  # a kill ends the wait, and does not unwind the commander
-                    await wait(event=self._changed)
+                    await wait(event=changed)
+
+    def _next_change(self) -> ThreadEvent:
+        """Return the event of the next change: a job, room in the queue, the end of all nodes, or of the run.
+
+        Who waits asks for it before the look, so that no change is missed, and looks again after it.
+        """
+        with self._gate:
+            if self._changed.is_set():
+                self._changed = ThreadEvent()
+            return self._changed
 
     def _is_over(self, auto_exit: bool) -> bool:
         """Return whether the run has come to its end; by a failure, where nothing is left that could exit."""
@@ -293,7 +302,6 @@ class CommanderAsync(WorkNode, Generic[T]):
             if (node._task or node in self._waiting) and node._phase < OVER and node._stopping is None:
                 node._cancel_below(self, "exit", except_for=self._job)
         self._changed.set()
-        self._room.set()
 
     async def _finish(self, error: BaseException | None) -> None:
         if self._stopping is None and self._children and not self._leaving:
@@ -301,14 +309,13 @@ class CommanderAsync(WorkNode, Generic[T]):
         with self._gate:
             self._accepts = False
             self._posted.clear()
-        self._room.set()
+        self._changed.set()
         for dropped in (*self._queue, *self._waiting):  # each still ends, and its tree above it
             dropped._cancel_below(self, "exit")
             dropped._cancel()
         current.set(None)  # what waits here is not stopped
         while self._open:  # each ends itself, after what is called at its end
-            self._changed = ThreadEvent()
-            await wait(event=self._changed)
+            await wait(event=self._next_change())
         for node in (*self._last_calls, self):
             await node._stage("at_commander_end")
         self._last_calls.clear()
@@ -323,14 +330,12 @@ class CommanderAsync(WorkNode, Generic[T]):
         """Queue a job when the queue is shorter than its limit; at once if the queue itself waits for the caller."""
         _check_jobs((job,))
         while True:
+            changed = self._next_change()
             with self._gate:  # between the look at the queue and the placing, nobody else places
-                if self._room.is_set():
-                    self._room = ThreadEvent()  # before the queue is looked at, so that no change is missed
-                room = self._room
                 full = self.max_queued is not None and len(self._queue) + len(self._posted) >= self.max_queued
                 if not full or not self.running_status or self._job in [*waiters(current.get())]:
                     return self._place(job, parent)
-            await wait(event=room)
+            await wait(event=changed)
 
     def _admit(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
         """Queue a job, start a handler; a run that is ending drops it."""
@@ -354,7 +359,7 @@ class CommanderAsync(WorkNode, Generic[T]):
 
     def _withdraw(self, node: Any) -> bool:
         """Remove a node from the queue; return True if it was there."""
-        self._room.set()  # there is more room now, or a reason not to wait for it: it is awaited
+        self._changed.set()  # there is more room now, or a reason not to wait for it: it is awaited
         return None in (self._queue.pop(node, node), self._waiting.pop(node, node))
 
     def _fill(self, ended: int) -> None:

@@ -24,8 +24,8 @@ from types import MethodType, NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from trivium.commander._loops import (
+    await_foreign,
     await_on_loop,
-    cancel_once,
     home_loop_here,
     in_worker,
     is_blocking,
@@ -33,10 +33,9 @@ from trivium.commander._loops import (
     local,
     run_in_worker,
     shield,
-    uncancel,
 )
-from trivium.commander._node import TaskNode, WokenBy, checkpoint, current_node, time_left
-from trivium.commander._workers import Outcome, get_running_loop, post, post_later, submit, value_or_raise, wait_slices
+from trivium.commander._node import WokenBy, checkpoint, current_node, time_left
+from trivium.commander._workers import Outcome, get_running_loop, post, submit, value_or_raise, wait_slices
 from trivium.exceptions import ArgumentTypeError, SuspendedError, WouldDeadlockError
 
 T = TypeVar("T")
@@ -296,42 +295,6 @@ async def invoke_or_abandon(
         if not ended.is_set():
             on_abandoned()
     return await settle(value_or_raise(outcome[0]))
-
-
-async def await_foreign(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
-    """Await foreign code so that `kill` reaches it.
-
-    The waker cancels this task only while it still waits here, and only on the loop's own thread; each such cancel is
-    undone, so that a cancellation by others passes through. A timer of the loop watches the deadline.
-    """
-    if node is None:
-        return await awaitable
-    loop = asyncio.get_running_loop()
-    task = asyncio.current_task(loop)
-    assert task is not None
-    deadline = node._scope.deadline
-    timer = deadline and loop.call_later(time_left(node) or 0, deadline[1].kill, "deadline")
-    state: list[str] = []
-
-    def fire() -> None:
-        if not state and cancel_once(task):
-            state.append("cancelled")
-
-    with WokenBy(node, partial(post_later, loop, fire)):
-        try:
-            out = await awaitable
-        except asyncio.CancelledError:
-            if not state:
-                raise
-            out = cast("T", None)
-        finally:
-            if state:
-                uncancel(task)
-            state.append("left")
-            if timer is not None:
-                timer.cancel()
-    checkpoint(node)
-    return out
 
 
 # ---- primitive 2: several at once

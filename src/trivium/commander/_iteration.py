@@ -18,15 +18,23 @@ from collections.abc import (
     Sized,
 )
 from contextlib import AbstractAsyncContextManager, aclosing, closing, suppress
-from functools import partial
 from itertools import count
 from types import GeneratorType
 from typing import Any, Generic, TypeVar, cast
 
-from trivium.commander._drivers import await_foreign, driver_neutral, gather, is_driver_neutral, settle
-from trivium.commander._loops import Give, await_on_loop, is_blocking, iterate_on_loop, lender, run_in_worker, shield
+from trivium.commander._drivers import driver_neutral, gather, is_driver_neutral, settle
+from trivium.commander._loops import (
+    Give,
+    await_foreign,
+    await_on_loop,
+    in_worker,
+    is_blocking,
+    iterate_on_loop,
+    open_reply,
+    shield,
+)
 from trivium.commander._node import TaskNode, checkpoint, current_node
-from trivium.commander._workers import capture, post, value_or_raise
+from trivium.commander._workers import post, submit, value_or_raise
 from trivium.exceptions import CommanderNotRunError
 
 T = TypeVar("T")
@@ -175,10 +183,9 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
                 items.close()
 
     # The pool runs the body even where a blocked caller lends its thread: a source is one long work.
-    token = lender.set(None)
-    worker = loop.create_task(run_in_worker(partial(capture, body)))
-    worker.add_done_callback(lambda _: arrived.put_nowait(None))
-    lender.reset(token)
+    done, reply = open_reply()
+    done.add_done_callback(lambda _: arrived.put_nowait(None))
+    submit(in_worker(body, reply, loop))
     try:
         while (entry := await await_foreign(node, arrived.get())) is not None:
             wanted.release()
@@ -186,8 +193,8 @@ async def _from_sync(node: TaskNode, source: Iterable[T]) -> AsyncGenerator[T]:
     finally:
         left.set()
         wanted.release()
-        await shield(asyncio.wait([worker]))
-    value_or_raise(worker.result())
+        await shield(asyncio.wait([done]))
+    value_or_raise(done.result())
 
 
 @driver_neutral

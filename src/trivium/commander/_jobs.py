@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 from typing_extensions import TypeVar
 
 from trivium.commander._callbacks import Callback
-from trivium.commander._drivers import ThreadEvent, await_foreign, driver_neutral, invoke, is_async, wait
-from trivium.commander._loops import cancel_once, run_in_worker
+from trivium.commander._drivers import ThreadEvent, driver_neutral, invoke, is_async, wait
+from trivium.commander._loops import await_foreign, cancel_once, run_in_worker
 from trivium.commander._node import TaskNode, checkpoint, current
 from trivium.commander._work import OVER, RUNNING, Policy, WorkNode
 from trivium.commander._workers import post_later
@@ -80,6 +80,8 @@ class _Queued(WorkNode):
         self._task = task = Task(self._body(), loop=loop, name=self._name)
         return task
 
+    # `await_foreign` would do here too, but a handler then costs a fifth more: 9.0 µs for 7.4. A task of its own needs
+    # no waker and no timer: it is cancelled in its function, and the timer of a policy kills it.
     def _wake(self) -> None:
         if self._commander is not None and self._commander._loop is not None:
             post_later(self._commander._loop, self._cancel)

@@ -1,5 +1,8 @@
 """From blocking code to a loop and back: a blocked thread waits for work on a loop and runs its sync code."""
 
+# A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
@@ -8,14 +11,13 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 from trivium.commander._node import Cancellation, TaskNode, WokenBy, checkpoint, current, stopped_by, time_left
 from trivium.commander._workers import (
-    POLL_SECONDS,
     Outcome,
     background_loop,
     capture,
@@ -125,9 +127,13 @@ class _Errand:
 
     def start(self) -> None:
         if not self._stopped:
-            work = partial(self._work, lambda item: self.inbox.put(_Letter("item", item)))
-            self._task = self.loop.create_task(capture_async(work), context=self._context)
+            self._task = self.loop.create_task(capture_async(self._run), context=self._context)
             self._task.add_done_callback(self._ended)
+
+    async def _run(self) -> Any:
+        if (node := current.get()) is not None:
+            checkpoint(node)  # what was stopped before its start is not begun
+        return await await_foreign(node, self._work(lambda item: self.inbox.put(_Letter("item", item))))
 
     def _ended(self, task: asyncio.Task[Outcome[Any]] | None) -> None:
         outcome = None if task is None or task.cancelled() else task.result()  # None: before its first step
@@ -149,40 +155,66 @@ class _Errand:
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        elif not self._stopped:  # a kill or Ctrl-C came before the start
+        elif not self._stopped:  # Ctrl-C came before the start
             self._stopped = True
             self._ended(None)
+
+
+async def await_foreign(node: TaskNode | None, awaitable: Awaitable[T]) -> T:
+    """Await foreign code so that `kill` reaches it.
+
+    The waker cancels this task only while it still waits here, and only on the loop's own thread; each such cancel is
+    undone, so that a cancellation by others passes through. A timer of the loop watches the deadline.
+    """
+    if node is None:
+        return await awaitable
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task(loop)
+    assert task is not None
+    deadline = node._scope.deadline
+    timer = deadline and loop.call_later(time_left(node) or 0, deadline[1].kill, "deadline")
+    state: list[str] = []
+
+    def fire() -> None:
+        if not state and cancel_once(task):
+            state.append("cancelled")
+
+    with WokenBy(node, partial(post_later, loop, fire)):
+        try:
+            out = await awaitable
+        except asyncio.CancelledError:
+            if not state:
+                raise
+            out = cast("T", None)
+        finally:
+            if state:
+                uncancel(task)
+            state.append("left")
+            if timer is not None:
+                timer.cancel()
+    checkpoint(node)
+    return out
 
 
 def iterate_on_loop(work: Callable[[Give], Awaitable[Any]], lend: bool = True) -> Generator[Any, None, Any]:
     """Run `work` on a loop; yield the items that it gives, and run its sync user code in this thread meanwhile."""
     errand, node, letter = _Errand(work, lend), current.get(), _Letter("item", None)
-    with nullcontext() if node is None else WokenBy(node, errand.stop):  # first: a kill must not come after the start
-        try:
-            errand.loop.call_soon_threadsafe(errand.start)
-            while (letter := _next_letter(errand.inbox, node)).kind != "end":
-                if letter.kind == "item":
-                    yield letter.what
-                else:
-                    _run_lent(letter)
-                errand.inbox.pending.popleft()
-        finally:
-            if letter.kind != "end":  # Ctrl-C, or the consumer stopped early: stop the work and wait for its end
-                errand.stop()
-                errand.drain()
-            errand.inbox.close()
+    try:
+        errand.loop.call_soon_threadsafe(errand.start)
+        while (letter := get_item(errand.inbox)).kind != "end":
+            if letter.kind == "item":
+                yield letter.what
+            else:
+                _run_lent(letter)
+            errand.inbox.pending.popleft()
+    finally:
+        if letter.kind != "end" and not errand.loop.is_closed():  # Ctrl-C, or the consumer stopped early
+            errand.stop()
+            errand.drain()
+        errand.inbox.close()
     if node is not None:
-        checkpoint(node)
+        checkpoint(node)  # before an error that the work made of its stop
     return value_or_raise(letter.what)
-
-
-def _next_letter(inbox: queue.SimpleQueue[_Letter], node: TaskNode | None) -> _Letter:
-    while node is not None and stopped_by(node) is None and (left := time_left(node)) is not None:
-        with suppress(queue.Empty):
-            return inbox.get(timeout=min(left, POLL_SECONDS))
-        with suppress(Cancellation):
-            checkpoint(node)  # it is stopped where its time is over
-    return get_item(inbox)
 
 
 def _run_lent(letter: _Letter) -> None:
@@ -202,12 +234,6 @@ def await_on_loop(work: Callable[[], Awaitable[T]], lend: bool = True) -> T:
             return cast("T", stop.value)
 
 
-def enter_worker(home: asyncio.AbstractEventLoop | None, level: int) -> None:
-    """Set, in a worker, the loop that owns its work, and the level of background loop that it stands below."""
-    here = local.here
-    here.home, here.level, here.driving = home, level, _NOT_DRIVING
-
-
 def in_worker(
     function: Callable[[], T], reply: Callable[[Outcome[T]], object], home: asyncio.AbstractEventLoop | None
 ) -> Callable[[], None]:
@@ -221,8 +247,10 @@ def in_worker(
     context, level = copy_context(), current_level()
 
     def body() -> None:
-        enter_worker(home, level)
+        here = local.here
+        here.home, here.level = home, level
         reply(capture(partial(context.run, function)))
+        here.home, here.level = None, 0  # the thread is used again, when that loop may have closed
 
     return body
 
@@ -281,8 +309,6 @@ async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
     Raises:
         TimeoutError: it took longer; the work was cancelled.
     """
-    if seconds is None:
-        return await work
     async with asyncio.timeout(seconds):
         return await work
 

@@ -461,16 +461,6 @@ def forget_name(node: TaskNode) -> None:
         node._parent._ordinals.pop(node._name, None)
 
 
-def spend(node: TaskNode, usage: Any) -> None:
-    """Set the usage of a model call; the calls above it add it to theirs when it ends.
-
-    Args:
-        node: the node of the call.
-        usage: anything that can be added up.
-    """
-    node._spent = usage
-
-
 def note_sources(node: TaskNode, sources: frozenset[Any]) -> None:
     """Note what was read, in the node and at once in all above: its words may be handed on before it ends."""
     above: TaskNode | None = node

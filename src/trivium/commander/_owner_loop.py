@@ -12,7 +12,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
-from trivium.commander._loops import enter_worker, lender
+from trivium.commander._loops import lender
 from trivium.commander._node import current
 from trivium.commander._workers import get_running_loop, post_later, submit
 from trivium.exceptions import RunKilledError
@@ -93,7 +93,6 @@ class _Stay:
         ready.wait()
 
     def _body(self, farewell: Work[object], ready: threading.Event) -> None:
-        enter_worker(None, 0)
         try:
             asyncio.run(self._live(farewell, ready))
         finally:

@@ -1,4 +1,20 @@
-"""Nodes whose children outlive their own body: the base of jobs, handlers and the commander."""
+"""Nodes whose children outlive their own body: the base of jobs, handlers and the commander.
+
+A node ends when its body is over and nothing below it is open. The later of the two, its body or its last child, calls
+`_settle`, which closes the node, then the one above if that waited for nothing else, and so on.
+
+| phase   | its function or callbacks end (`_body`) | nothing below is open (`_settle`) | it is stopped                |
+|---------|-----------------------------------------|-----------------------------------|------------------------------|
+| AROUND  | RUNNING before the function; after it   | waits for its body                | the next checkpoint raises   |
+|         | OVER, or ENDING where it was stopped    |                                   |                              |
+| RUNNING | AROUND                                  | waits for its body                | `_cancel` wakes the function |
+| OVER    | -                                       | ENDING, and its callbacks are     | its children are, and at the |
+|         |                                         | due; without any it is closed     | end `at_terminate` is called |
+| ENDING  | -                                       | closed                            | callbacks left are skipped   |
+
+End callbacks are awaited, and `_settle` is no coroutine. So it returns a node whose callbacks are due, and counts them
+as one that is open; its caller awaits `_end`, which calls them and settles the node again.
+"""
 
 # A user's `Job` is a node, so the internals of nodes are underscored; the files of this package share them.
 # pyright: reportPrivateUsage=false
@@ -165,9 +181,9 @@ class WorkNode(TaskNode):
     async def _stop_and_wait(self, reason: str) -> None:
         ended, runs = self._end_event(), self._state is _PENDING or self._state is _ACTIVE
         self._cancel_below(self.commander, reason)
-        ending = self._settle()  # where only its children were open, and were handed over
-        if ending is not None:
-            await ending._end()
+        due = self._settle()  # where only its children were open, and were handed over
+        if due is not None:
+            await due._end()
         if runs and not self._runs_here():
             await wait(event=ended)
 
@@ -251,8 +267,8 @@ class WorkNode(TaskNode):
                 self._sweep()
             if self._joiners:
                 self._go_on([ended.set for _, ended in self._joiners])
-            if self._open == 0 and (ending := self._settle()) is not None:
-                await ending._end()
+            if self._open == 0 and (due := self._settle()) is not None:
+                await due._end()
             if task is None:
                 current.set(before)
             elif self._commander.max_running is not None and self._kind == "handler":  # type: ignore[union-attr] - what has a task has a commander
@@ -260,14 +276,14 @@ class WorkNode(TaskNode):
 
     async def _end(self) -> None:
         """Call the end callbacks of this node, which are due, and then of those above that are over with it."""
-        ending, cancelled = self, None
-        while ending is not None:
+        due, cancelled = self, None
+        while due is not None:
             try:
-                await ending._last_stage(f"at_{ending._kind}_end" if ending._stopping is None else "at_terminate")
+                await due._last_stage(f"at_{due._kind}_end" if due._stopping is None else "at_terminate")
             except CancelledError as error:  # of the task that runs this: the nodes end all the same
                 cancelled = error
-            ending._open -= 1
-            ending = ending._settle()
+            due._open -= 1
+            due = due._settle()
         if cancelled is not None:
             raise cancelled
 
@@ -351,7 +367,7 @@ class WorkNode(TaskNode):
         """Close this node if nothing below is left, then the one above, and so on: a loop, never recursion.
 
         Returns:
-            A node whose end callbacks are due before it closes: settle it again after them.
+            A node whose end callbacks are due: await its `_end`.
         """
         node: WorkNode = self
         while node._open == 0 and node._phase >= OVER and (node._state is _ACTIVE or node._state is _PENDING):
@@ -359,7 +375,7 @@ class WorkNode(TaskNode):
                 node._keep(Cancellation())  # it was stopped after its body
             if node._callbacks is not None and node._state is _ACTIVE and node._phase == OVER:
                 node._phase = ENDING
-                node._open = 1  # a callback may start something below: the node ends after it
+                node._open = 1  # its callbacks, which may start something below: the node ends after that
                 return node
             if node._timer is not None:
                 node._timer.cancel()

@@ -10,7 +10,7 @@ from logging import DEBUG
 from typing import Any, Literal
 
 from trivium.commander import CallNode, Event, TaskNode
-from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull, spend
+from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull
 from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError
 from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
@@ -276,7 +276,7 @@ async def _ask(
         if budget is not None:
             budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
         if usage is not None:
-            spend(node, usage)
+            node.spent = usage
             emit(outer or node, UsageEvent, usage)
     reply = answer.reply(model, request)
     if fresh is not None:
@@ -292,7 +292,7 @@ def _repeat(node: CallNode, reply: Reply) -> None:
     if reply.text and node.scope.listeners:
         emit(node, DeltaEvent, reply.text)
     if usage is not None:
-        spend(node, usage)
+        node.spent = usage
         emit(node, UsageEvent, usage)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Protocol, Self, Unpack
 
 from trivium.commander import ThreadEvent, driver_neutral, sync_method, wait
-from trivium.commander.lowlevel import capture, enter_worker, submit
+from trivium.commander.lowlevel import capture, submit
 from trivium.exceptions import ConfigurationError, MissingExtraError
 from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
@@ -158,7 +158,6 @@ class HTTPServing:
         failed: list[BaseException] = []
 
         def body() -> None:
-            enter_worker(None, 0)
             _, error = capture(partial(self.serve, ready.set))
             failed.extend([error] if error is not None else ())
             ready.set()

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from trivium.caches.lowlevel import redis_client
 from trivium.commander import CallNode, ThreadEvent, invoke, wait
-from trivium.commander.lowlevel import enter_worker, run_on_loop, submit
+from trivium.commander.lowlevel import run_on_loop, submit
 from trivium.exceptions import KillChannelError, RunKilledError
 from trivium.llms.http import back_off
 
@@ -61,7 +61,6 @@ class KillChannel:
 
     def listen(self) -> None:
         """Listen on a loop of this thread until it is stopped."""
-        enter_worker(None, 0)
         with suppress(RunKilledError):
             run_on_loop(self._listen)
 

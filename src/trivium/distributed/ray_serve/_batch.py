@@ -11,8 +11,8 @@ from dataclasses import asdict
 from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
-from trivium.commander import Limits, current, invoke, step
-from trivium.commander.lowlevel import Budget, change_scope, key_of, note_sources, scope_of, sources_above, spend
+from trivium.commander import Limits, current, invoke, step, this_call
+from trivium.commander.lowlevel import Budget, change_scope, key_of, note_sources, scope_of, sources_above
 from trivium.distributed.ray_serve._cluster import AT_ONCE, first_line, start_ray
 from trivium.distributed.ray_serve._sending import to_send
 from trivium.exceptions import ConfigurationError, RemoteConnectionError
@@ -113,14 +113,13 @@ class _Pool:
             return await run.perform(node, [index, message], act, "idempotent")
 
     async def _asked(self, index: int, message: str | Message, run_id: str | None) -> Any:
-        node = current.get()
-        assert node is not None
-        scope = scope_of(node)
+        node = this_call()
+        scope = node.scope
         limits = Limits() if scope.budget is None else _left(scope.budget)
         given = Inherited(scope.session_id, scope.context, scope.policies, limits, run_id, sources_above(node))
         outcome: ItemResult = await invoke(self._fetch, index, message, given)
         if outcome.usage is not None:
-            spend(node, outcome.usage)
+            node.spent = outcome.usage
         if scope.budget is not None:
             usage = outcome.usage or Usage()
             scope.budget.settle((0, 0.0), usage.total, usage.usd, outcome.turns, outcome.tool_calls)
