@@ -16,7 +16,7 @@ from collections.abc import (
     Sequence,
 )  # fmt: skip
 from contextlib import aclosing
-from functools import partial, wraps
+from functools import partial
 from itertools import count
 from logging import DEBUG
 from reprlib import recursive_repr
@@ -37,8 +37,8 @@ from trivium.commander.lowlevel import (
     drive,
     emit,
     is_in_trio,
-    is_plain_code,
     note_sources,
+    overridable,
     pair_forms,
     parent_of,
     run_from_trio,
@@ -461,21 +461,6 @@ def call_node(
     elif changes:
         node.scope = node.scope.replace(**changes)
     return node
-
-
-def overridable(core: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
-    """Mark a core `forward` whose overrides may be plain, async or generators, with parameters of their own.
-
-    Where one calls `super().forward(…)`, plain code gets the answer, and async code a coroutine.
-    """
-
-    @wraps(core)
-    def forward(self: Module, /, *message: Any, **kwargs: Any) -> Any:
-        coroutine, is_plain = core(self, *message, **kwargs), self._is_plain  # pyright: ignore[reportPrivateUsage]
-        return drive(coroutine) if is_plain and is_plain_code() else coroutine
-
-    forward.__driver_neutral__ = driver_neutral(core)  # type: ignore[attr-defined] - a mark on the function
-    return forward
 
 
 class AsyncModule(Module):

@@ -29,6 +29,7 @@ from trivium.commander._loops import (
     home_loop_here,
     in_worker,
     is_blocking,
+    is_plain_code,
     lender,
     local,
     run_in_worker,
@@ -158,6 +159,22 @@ def pair_forms(cls: type, pairs: Mapping[str, str]) -> None:
             setattr(cls, core, _async_form(forms[name]))
         elif name not in forms or (owner is cls and _mark_of(forms[name])):
             setattr(cls, name, sync_method(forms[core], core, is_late=False))
+
+
+def overridable(core: Callable[..., Core[Any]]) -> Callable[..., Any]:
+    """Mark a core `forward` whose overrides may be plain, async or generators, with parameters of their own.
+
+    Where one calls `super().forward(…)`, plain code gets the answer, and async code a coroutine; so does all code where
+    the class is called from async code (`_is_plain` is False).
+    """
+
+    @wraps(core)
+    def forward(self: Any, /, *message: Any, **kwargs: Any) -> Any:
+        coroutine = core(self, *message, **kwargs)
+        return drive(coroutine) if self._is_plain and is_plain_code() else coroutine
+
+    forward.__driver_neutral__ = driver_neutral(core)  # type: ignore[attr-defined] - a mark on the function
+    return forward
 
 
 def sync_function(core: Callable[P, Core[T]]) -> Callable[P, T]:
