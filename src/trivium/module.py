@@ -440,6 +440,8 @@ def call_node(
 ) -> CallNode:
     """Return the node of a call, with the options that every call takes; see `Module.__call__`."""
     node = CallNode(module.name, current_node())
+    if node.scope.pipes:
+        node.module = module
     changes: dict[str, Any] = {}
     if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
         changes["session_id"] = check_option("session_id", session_id, (str, Hashable), "text or a number")

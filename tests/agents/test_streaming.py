@@ -96,6 +96,16 @@ def test_a_chain_yields_what_each_of_its_agents_says(kind: Any) -> None:
     assert [each.formatted and each.formatted["status"] for each in messages] == [0, 1, 1, None, None, None]
 
 
+@pytest.mark.parametrize("kind", [StreamingSequential, AsyncStreamingSequential])
+def test_agents_of_one_name_have_each_its_own_parser(kind: Any) -> None:
+    parser = ToolParser("x", begin="2", end="")
+    first, second = Agent(ScriptedModel([["1", "2"]])), Agent(ScriptedModel([["1", "2"]]), output_format=parser)
+    messages = called(kind(first, second, memory=None))
+    assert [each.formatted is not None for each in messages] == 3 * [False] + 4 * [True]
+    messages = called(kind(second, first, memory=None))
+    assert [each.formatted is not None for each in messages] == 3 * [True] + 4 * [False]
+
+
 class Yields(StreamingAgent):
     """A forward that yields as models do."""
 

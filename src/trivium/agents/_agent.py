@@ -255,7 +255,9 @@ class Agent(AgentNames, Generic[T_co]):
         """Return how each tool that the model may use is written as JSON; for a model that has no tool interface."""
         return described.format_rules(self._toolbox)
 
-    json_format_rules = tool_format_rules
+    def json_format_rules(self) -> str:
+        """Return the same by its older name."""
+        return self.tool_format_rules()
 
     def tool_instructions(self) -> str:
         """Return when to use each tool, and examples, for those that say so; goes into the system message."""
@@ -432,7 +434,7 @@ class Agent(AgentNames, Generic[T_co]):
         message = chat_doc or handling.message_of_call(current.get())
         if is_within(f"tool:{tool.request}"):  # an override calls it: its node is there, and counted
             return self.to_ChatDocument(await handling.call_handler(self, message, tool), tool.request, message)
-        return await handling.handle_tool(self, tool, message, is_own=False)
+        return await handling.handle_tool(self, tool, message, by_own=False)
 
     handle_tool_message = sync_method(handle_tool_message_async)
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from functools import partial
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any, TypeAlias, cast
 
 from trivium.actions import ToolCallEvent, ToolResultEvent, as_text, tool_calls_in
@@ -19,7 +19,7 @@ from trivium.llms import DeltaEvent, Reasoning, Reply, ToolCallPart
 from trivium.llms.lowlevel import is_model_call
 from trivium.module import Module
 from trivium.schema import Message, StreamEventType
-from trivium.schema.lowlevel import check_name
+from trivium.schema.lowlevel import check_name, keywords_of
 
 Callback: TypeAlias = Callable[..., Any]
 Piece: TypeAlias = tuple[str, StreamEventType]
@@ -339,14 +339,10 @@ def can_take(function: Callback, *given: Any) -> bool:
 def _select_keywords(function: Callback, given: dict[str, Any]) -> dict[str, Any]:
     """Return as much of `given` as the function takes by name."""
     try:
-        parameters = signature(function).parameters
+        names = keywords_of(function)
     except (TypeError, ValueError):
         return given
-    kinds = {name: each.kind for name, each in parameters.items()}
-    if Parameter.VAR_KEYWORD in kinds.values():
-        return given
-    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    return {name: value for name, value in given.items() if kinds.get(name) in named}
+    return given if names is None else {name: value for name, value in given.items() if name in names}
 
 
 def _as_response(content: Any, is_tool: bool = False) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander.lowlevel import current
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import Message, Origin, ToolCall
-from trivium.schema.lowlevel import check_content, linked
+from trivium.schema.lowlevel import check_content
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
@@ -85,37 +85,27 @@ def class_of(agent: AgentNames, name: str) -> ToolClass | None:
 
 
 def handled_by(agent: AgentNames, message: Message | str) -> Sequence[ToolCall | ToolMessage]:
-    """Return what the agent handles of a message: by its `get_tool_messages`, where a subclass has written that.
-
-    Else it is found out once, as long as neither the message nor what the agent knows is changed.
-    """
+    """Return what the agent handles of a message: by its `get_tool_messages`, where a subclass has written that."""
     message = message if isinstance(message, Message) else as_message(message)
     if overrides(agent, "get_tool_messages"):
-        try:
+        with suppress(ToolArgumentsError):  # where they are handled, the model is told what is wrong
             return agent.get_tool_messages(message)
-        except ToolArgumentsError:
-            return find_handled(agent, message)  # where they are handled, the model is told what is wrong
-    extra, box, config = message.__pydantic_extra__, agent.toolbox, agent.config
-    if "origin" not in extra and "attachments" not in extra:
-        return ()
-    links = message.__pydantic_private__ or linked(message)
-    kept = links.get("handled")
-    if kept is None or kept[0] is not box or kept[1] is not config or kept[2] != agent.name:
-        kept = links["handled"] = (box, config, agent.name, find_handled(agent, message))
-    return kept[3]
+    return find_handled(agent, message)
 
 
 def find_handled(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMessage, ...]:
     """Return the calls that a model made and the tool messages that a program put there, if the agent handles them."""
+    calls, has_more = calls_in(agent, message), "attachments" in message.__pydantic_extra__
+    if not (calls or has_more):
+        return ()
     found = [
         call
-        for call in calls_in(agent, message)
+        for call in calls
         if ('"recipient"' not in call.arguments or recipient_of(agent, call.arguments) in ("", agent.name))
         and (handles(agent, call.name) or (call.name in agent.executor.tools and message.sender == agent.name))
     ]
-    if "attachments" not in message.__pydantic_extra__:
-        return tuple(found)
-    return (*found, *[tool for tool in message.tool_messages if handles_tool(agent, tool)])
+    tools = message.tool_messages if has_more else ()
+    return (*found, *[tool for tool in tools if handles_tool(agent, tool)])
 
 
 def find_all(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolMessage]:

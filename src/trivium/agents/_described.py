@@ -86,10 +86,8 @@ def tool_guidance(agent: Agent[Any]) -> str:
     return "\n\n".join(["=== How to use some of the tools ===", *parts]) if parts else ""
 
 
-def _render_rules(agent: Any) -> str:
-    return agent.json_format_rules() if overrides(agent, "json_format_rules") else agent.tool_format_rules()
-
-
 GUIDANCE = ToolAttribute("system_tool_instructions", methodcaller("tool_instructions"), "When to use each tool.")
-RULES = ToolAttribute("system_json_tool_instructions", _render_rules, "How a call of each tool is written as text.")
+RULES = ToolAttribute(
+    "system_json_tool_instructions", methodcaller("json_format_rules"), "How a call of each tool is written as text."
+)
 FUNCTIONS = ToolAttribute[Any]("llm_functions_map", attrgetter("toolbox.functions"), "What a model is sent of a tool.")

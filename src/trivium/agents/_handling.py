@@ -103,7 +103,7 @@ def ends_call(result: Message) -> bool:
 
 
 async def handle_tool(
-    agent: AgentNames, call: ToolCall | ToolMessage, message: Message, *, is_counted: bool = False, is_own: bool = True
+    agent: AgentNames, call: ToolCall | ToolMessage, message: Message, *, is_counted: bool = False, by_own: bool = True
 ) -> Message | None:
     """Handle one tool message within the gate of all tools; a failure is an answer that the model reads.
 
@@ -112,7 +112,7 @@ async def handle_tool(
         call: the model's call, or the tool message itself.
         message: the message that carried it.
         is_counted: the limits have counted the call already.
-        is_own: by `handle_tool_message` where that is overridden; False: that is where the call comes from.
+        by_own: by `handle_tool_message` where a subclass has written that; False: the call comes from there.
 
     Raises:
         LimitExceededError: the run has no tool call left.
@@ -126,7 +126,7 @@ async def handle_tool(
         told = answer.replace(sender=agent.name, entity=Entity.AGENT, formatted=None, tool_call_id=call.id or None)
         return as_repair(told, message) if is_misfit(answer) else told
 
-    handle = partial(_run_handler if is_own else call_handler, agent, message)
+    handle = partial(_run_handler if by_own else call_handler, agent, message)
     tool = tool_class.as_tool(driver_neutral(handle), partial(_tool_message_of, tool_class, call))
     arguments = call.arguments if is_call else call.arguments()
     is_repair = False
@@ -135,10 +135,10 @@ async def handle_tool(
     except (LimitExceededError, ToolFailedError, JournalError):
         raise
     except ToolError as error:  # the model reads it and tries again
-        is_repair = isinstance(error, ToolArgumentsError | ToolDefinitionError)
-        reason = error.__cause__ if isinstance(error.__cause__, ValidationError) else error
-        is_own = overrides(agent, "tool_validation_error")
-        result = agent.tool_validation_error(cast("Any", reason)) if is_own else f"error: {error}"
+        is_repair, result = isinstance(error, ToolArgumentsError | ToolDefinitionError), f"error: {error}"
+        if is_repair and overrides(agent, "tool_validation_error"):
+            cause = error.__cause__
+            result = agent.tool_validation_error(cause if isinstance(cause, ValidationError) else error)
     except Exception as error:
         result = f"error: {reason_of(error)}"
     answer = await _as_answer(agent, result, name, message)
@@ -259,8 +259,8 @@ def addressed(agent: AgentNames, answer: Message) -> Message:
     A call of a tool of which its model was not told goes no further: nobody else is to run it.
     """
     content, extra = answer.content, answer.__pydantic_extra__
-    by_content = agent.config is not None and agent.config.recognize_recipient_in_content
-    has_address = by_content and isinstance(content, str) and ("TO[" in content or '"recipient"' in content)
+    has_address = isinstance(content, str) and ("TO[" in content or '"recipient"' in content)
+    has_address = has_address and agent.options.recognize_recipient_in_content
     if not (has_address or "tool_calls" in extra) or is_tainted(answer):  # what is in a document addresses nobody
         return answer
     links, tools = answer.__pydantic_private__, agent.executor.tools

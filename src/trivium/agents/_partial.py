@@ -23,7 +23,7 @@ def listening_node(form: AnswerFormat) -> CallNode | None:
     above = current.get()
     if above is None or not scope_of(above).listeners:
         return None
-    agent, node = cast("CallNode", above), model_node()
+    turn, node = cast("CallNode", above), model_node()
     text, last = "", None
 
     def listen(event: RunEvent) -> None:
@@ -34,8 +34,8 @@ def listening_node(form: AnswerFormat) -> CallNode | None:
         value = form.partial_value(text)
         if value is not None and value != last:
             last = value
-            message = Message(content=text, sender=agent.name, stream_state=ModelStatusCode.STREAM_ING)
-            emit(agent, PartialEvent, message.replace(output=value))
+            message = Message(content=text, sender=turn.name, stream_state=ModelStatusCode.STREAM_ING)
+            emit(turn, PartialEvent, message.replace(output=value))
 
     change_scope(node, listeners=(listen,))
     return node

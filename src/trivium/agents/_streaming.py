@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
 from inspect import isasyncgenfunction, isgeneratorfunction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trivium.agents._agent import Agent
 from trivium.agents._answer_format import AnswerFormat
 from trivium.agents._containers import Sequential
+from trivium.agents._names import AgentNames
 from trivium.agents._typed import T_co
-from trivium.commander import EndedEvent, Event, TaskNode
+from trivium.commander import CallNode, EndedEvent, Event, TaskNode
 from trivium.commander.lowlevel import AsyncStream, Stream, node_name, parent_of
 from trivium.llms import DeltaEvent
 from trivium.module import Module, PartialEvent
@@ -27,9 +28,7 @@ class _Growing:
 
     def __init__(self, root: Module, events: Stream[Any] | AsyncStream[Any]) -> None:
         node, events.pipe.most_behind = events.node, 0
-        modules = [module for _, module in root.named_modules()]
-        self._formats = {module.name: module.output_format for module in modules if isinstance(module, Agent)}
-        self._yielding = {module.name for module in modules if _yields(module)}
+        cast("CallNode", node).module = root
         self._node = node if _yields(root) else None  # whose messages alone count
         self._texts: dict[TaskNode, str] = {}
 
@@ -39,11 +38,13 @@ class _Growing:
         if isinstance(event, PartialEvent):
             return event.data if self._node in (None, node) else None
         speaker = parent_of(node)
-        if self._node is not None or speaker is None or node_name(speaker) in self._yielding:
-            return None  # the messages that a forward yields itself stand for those of its models
+        if self._node is not None or speaker is None:
+            return None
+        module: Module | None = speaker.module if isinstance(speaker, CallNode) else None
+        form = (module.answer_format or module.answer_parser) if isinstance(module, AgentNames) else None
         name = node_name(speaker)
-        form = self._formats.get(name)
-        if isinstance(event, DeltaEvent) and event.piece:
+        # The messages that a forward yields itself stand for those of its models.
+        if isinstance(event, DeltaEvent) and event.piece and (node in self._texts or not _yields(module)):
             text = self._texts[node] = self._texts.get(node, "") + event.piece
             if not isinstance(form, AnswerFormat):  # the values so far are events of their own
                 return _answer_so_far(form, name, text, ModelStatusCode.STREAM_ING)
@@ -63,8 +64,9 @@ def _answer_so_far(form: Any, name: str, text: str, state: AgentStatusCode | Mod
     return None if isinstance(form, AnswerFormat) else message  # a typed one calls a tool, or is requested again
 
 
-def _yields(module: Module) -> bool:
-    return isgeneratorfunction(type(module).forward) or isasyncgenfunction(type(module).forward)
+def _yields(module: Module | None) -> bool:
+    forward = getattr(type(module), "forward", None)
+    return isgeneratorfunction(forward) or isasyncgenfunction(forward)
 
 
 class StreamingMixin(Module):

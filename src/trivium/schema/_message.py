@@ -292,9 +292,7 @@ stream_state=<AgentStatusCode.END: 0>)
             self._noting(value)
         if "metadata" in self.__pydantic_extra__:
             _ = self.metadata  # a view that somebody holds shows it too
-        links = links_of(self)
-        links.pop("handled", None)
-        for changes in links.get("watched", ()):
+        for changes in links_of(self).get("watched", ()):
             changes.count += 1
 
     def replace(self, **changes: Any) -> Self:
