@@ -45,7 +45,7 @@ from trivium.commander.lowlevel import (
     settle,
     sources_above,
 )
-from trivium.exceptions import ArgumentTypeError, StateError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
 from trivium.policies import NOTHING, Sources
@@ -132,6 +132,11 @@ class Module:
         pair_forms(cls, {"__call__": "acall"})
         if not isinstance(cls.memory, property):  # a class says `memory = MemoryManager()`
             cls._memory, cls.memory = cls.memory, Module.memory
+        for name, value in vars(cls).items():
+            inherited = getattr(super(cls, cls), name, None)
+            if isinstance(inherited, property) and inherited.fset is not None and not hasattr(value, "__get__"):
+                text = f"{cls.__name__} has {name} in its class body, which changes no object: give it to"
+                raise ConfigurationError(f"{text} `super().__init__({name}=…)`, or to the constructor")
         names = [name for each in cls.__mro__ for name in vars(each)]
         cls.overridden = frozenset(name for name, count in Counter(names).items() if count > 1)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trivium.actions import ActionExecutor, BaseAction
-from trivium.agents import Agent, ReAct, StreamingAgent
+from trivium.agents import Agent, ChatAgent, ReAct, StreamingAgent
 from trivium.agents.aggregator import DefaultAggregator, InternLMToolAggregator
 from trivium.exceptions import ConfigurationError, ToolDefinitionError
 from trivium.hooks import Hook
@@ -258,3 +258,28 @@ def test_agents_that_share_an_executor_change_nothing_of_each_other():
     assert guest.executor is executor
     assert [*executor.actions] == ["add"]
     assert [each.on_tool_error for each in (strict, guest, ann)] == ["raise", "answer", "answer"]
+
+
+@pytest.mark.parametrize(
+    "setting", ["max_rounds", "repairs", "parameters", "parallel", "tools", "on_tool_error", "aggregator"]
+)
+def test_a_setting_in_a_class_body_that_would_count_for_nothing_is_refused(setting: str):
+    with pytest.raises(ConfigurationError, match=f"Mine has {setting} in its class body, .*__init__.{setting}=…"):
+        type("Mine", (Agent,), {setting: 3})
+
+
+@pytest.mark.parametrize("kind", [Agent, ChatAgent])
+def test_settings_in_a_class_body_that_count(kind: type[Agent]):
+    class Mine(kind):
+        name, description, template, output_format = "mine", "what it is for", "Be kind.", int
+        memory = None
+
+    class Remembers(kind):
+        memory = MemoryManager({"type": Memory})
+
+    agent = Mine(ScriptedModel(['{"value": 3}']))
+    assert (agent.name, agent.description, agent.template, agent.memory) == ("mine", "what it is for", "Be kind.", None)
+    assert agent("?").output == 3
+    assert Remembers().memory is Remembers.__dict__["_memory"]
+    assert Mine(memory=True).memory is not None
+    assert kind().memory is not None

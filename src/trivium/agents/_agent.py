@@ -113,7 +113,6 @@ class Agent(AgentNames, Generic[T_co]):
             self.set_output_format(wanted)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
         if not isinstance(cls.template, property):  # a class says `template = "Be kind."`
             cls._template, cls.template = cls.template, Agent.template
         given = vars(cls).get("output_format")
@@ -121,6 +120,7 @@ class Agent(AgentNames, Generic[T_co]):
             cls.answer_type = given
             del cls.output_format
         cls.answer_type = type_argument(cls, cls.answer_type)
+        super().__init_subclass__(**kwargs)
 
     def __init__(
         self,
@@ -156,7 +156,8 @@ class Agent(AgentNames, Generic[T_co]):
             output_format = config.output_format if output_format is None else output_format
             if template is None and system_message is None and "system_message" in config.model_fields_set:
                 template = config.system_message
-        memory = config is None if memory == "default" else memory  # an agent of a config answers one-shot
+        usual = None if "memory" in self.overridden else config is None  # an agent of a config answers one-shot
+        memory = usual if memory == "default" else memory
         super().__init__(name=name, memory=memory, hooks=hooks, approve=approve, policy=policy)
         self.llm, self.answer_format, self.answer_parser = parts.accept_model(llm), None, None  # quicker here to read
         self._aggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)
@@ -164,8 +165,7 @@ class Agent(AgentNames, Generic[T_co]):
             self.template = parts.choose_given(template, system_message, "system instruction", "template")
         self.description, self._parameters = description or self.description, dict(parameters or {})
         self._max_rounds, self._repairs, self._parallel, self._toolbox = max_rounds, repairs, parallel, self._toolbox
-        if tools:
-            self._toolbox, tools = parts.split_tools(self._toolbox, tools)
+        self._toolbox, tools = parts.split_tools(self._toolbox, tools) if tools else (self._toolbox, tools)
         if tools or not hasattr(self, "executor"):  # one that a subclass has set before stays
             self.executor = ActionExecutor.of(tools, on_tool_error, read_more)
         if read_more and self.memory:
