@@ -54,6 +54,8 @@ class MockLM(LanguageModel):
     """
 
     config: MockLMConfig
+    takes_tools = False
+    """It is told of tools in the text, so that texts which its config gives may call them; so may `call_tool(…)`."""
 
     def __init__(self, config: MockLMConfig | None = None) -> None:
         super().__init__(config or MockLMConfig())
