@@ -19,7 +19,7 @@ from trivium.schema.lowlevel import check_content, linked
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
-from trivium.agents._toolbox import ToolClass
+    from trivium.agents._toolbox import ToolClass
 
 READERS: Final = ("get_json_tool_messages", "get_formatted_tool_messages")
 """The documented methods that read calls in a text, where a subclass has written them."""

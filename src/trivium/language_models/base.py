@@ -92,7 +92,8 @@ class LLMConfig(ConfigModel, OlderNames):
         min_output_tokens: no effect.
         use_completion_for_chat: no effect.
         use_chat_for_completion: no effect.
-        stream: pass the pieces of answers to `streamer`.
+        stream: pass the pieces of answers to `streamer`. Servers are asked to stream in any case: an answer is read as
+            it grows, whoever listens.
         cache_config: no effect.
         thought_delimiters: the marks around reasoning in an answer's text.
         retry_params: the most attempts for a failed request; None: the default policy.

@@ -51,11 +51,13 @@ class Links(TypedDict, total=False):
     """The toolbox, config and name of an agent, and what of the message it handles."""
     made: datetime
     """When it was first remembered, or else first read in a history."""
+    deleted: bool
+    """Its id is not to find it any more."""
     watched: list[Changes]
     """The counters of its changes."""
 
 
-OF_ITSELF: Final = frozenset({"handled", "same", "watched"})
+OF_ITSELF: Final = frozenset({"deleted", "handled", "same", "watched"})
 """The links that a copy does not have."""
 
 
@@ -134,7 +136,7 @@ class ChatDocumentForm(Conversions):
         original = None if same is None else same()
         if original is not None:
             vars(found)["id"] = original.id()
-        if ObjectRegistry.get(found.id) is None:
+        if ObjectRegistry.get(found.id) is None and "deleted" not in links_of(self if original is None else original):
             ObjectRegistry.registry[found.id] = self
         return found
 
@@ -163,6 +165,7 @@ class ChatDocumentForm(Conversions):
         found = ObjectRegistry.get(id)
         while found is not None:
             after = found.child
+            linked(found)["deleted"] = True
             ObjectRegistry.remove(found.id())
             found = after
 

@@ -28,7 +28,6 @@ R = TypeVar("R")
 U = TypeVar("U", default=Any)
 M = TypeVar("M", default=Message | None)
 V = TypeVar("V", default=R | None)
-Map: TypeAlias = Callable[[Any], Any]
 Ask: TypeAlias = Callable[..., Awaitable[Any]]
 """Returns what the module of an item answers, by the number of the item and its message."""
 
@@ -181,8 +180,8 @@ async def run_batch_agent_method_async(
     name = str(getattr(method, "__name__", method))
     if name not in dir(agent) or not callable(attrgetter(name)(agent)):
         raise ConfigurationError(f"{type(agent).__name__} has no method {name}")
-    is_word = current.get() is None and name.removesuffix("_async") in ("agent_response", "handle_message")
-    work = _make_work(partial(_ask, _copies(agent), name, {}), input_map, output_map, is_word)
+    said = current.get() is None and name.removesuffix("_async") in ("agent_response", "handle_message")
+    work = _make_work(partial(_ask, _copies(agent), name, {}), input_map, output_map, said)
     return await Batch(agent.name, items, work, sequential, batch_size, keywords).run()
 
 
@@ -261,20 +260,20 @@ async def run_batch_function_async(
     return await Batch(name, items, work, sequential, batch_size, keywords, has_sessions=False).run()
 
 
-def _make_work(ask: Ask, input_map: Map, output_map: Map, is_word: bool = False) -> Work:
+def _make_work(ask: Ask, input_map: Callable[[Any], Any], output_map: Callable[[Any], Any], said: bool = False) -> Work:
     """Return the work on an item: its message, the answer to that, and the output.
 
     Args:
         ask: asks the module of an item.
         input_map, output_map: as for `run_batch_tasks`.
-        is_word: a text is the program's own word, which may call tools, if it is not that of a message.
+        said: a text is the program's own word, which may call tools, if it is not that of a message.
     """
 
     async def work(index: int, item: Any) -> Any:
         message = await invoke_in_place(input_map, item)
         if isinstance(message, str) and isinstance(item, Message) and item.sources:  # it repeats what the item does
             message = Message(content=message, sources=item.sources)
-        elif isinstance(message, str) and is_word and not isinstance(item, Message):
+        elif said and isinstance(message, str) and not isinstance(item, Message):
             message = Message(content=message).replace(origin=Origin.PROGRAM)
         return await invoke_in_place(output_map, await ask(index, message))
 
