@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import re
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,7 +19,14 @@ from trivium.agent.tools import DonePassTool, DoneTool
 from trivium.agent.tools.orchestration import PassTool
 from trivium.agent.tools.rewind_tool import RewindTool
 from trivium.agent.xml_tool_message import XMLToolMessage
-from trivium.exceptions import AnswerFormatError, RecursionTooDeepError, ToolDefinitionError, XMLException
+from trivium.agents import special
+from trivium.exceptions import (
+    AnswerFormatError,
+    ArgumentTypeError,
+    RecursionTooDeepError,
+    ToolDefinitionError,
+    XMLException,
+)
 from trivium.language_models import LLMFunctionCall, LLMMessage, LLMResponse, MockLM, MockLMConfig, OpenAIToolCall
 from trivium.schema import FileAttachment, Message, ToolCall
 from trivium.testing import ScriptedModel
@@ -423,3 +432,15 @@ def test_a_fallback_that_calls_itself_without_end_is_named():
     made.enable_message(Square)
     with pytest.raises(RecursionTooDeepError, match=r"Texts.handle_message_fallback \(test_langroid_edges.py, line"):
         Task(made, interactive=False).run("go", turns=1)
+
+
+@pytest.mark.parametrize("start", ["A `DocChatAgentConfig` has no", "`SQLChatAgentConfig` no"])
+def test_fields_that_the_guide_says_are_not_there_are_errors(start: str):
+    guide = (Path(__file__).parents[2] / "docs" / "from-langroid.md").read_text()
+    config, *names = re.findall(
+        "`(.+?)`", f"{start}{guide.partition(start)[2].partition('. ')[0].partition(', and a')[0]}"
+    )
+    assert len(names) > 2
+    for name in names:
+        with pytest.raises(ArgumentTypeError, match=f"{config} takes no {name}"):
+            getattr(special, config)(**{name: 1})
