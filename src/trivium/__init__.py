@@ -6,12 +6,15 @@ from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
     from trivium import agent as agent
+    from trivium import cachedb as cachedb
+    from trivium import embedding_models as embedding_models
     from trivium import exceptions as exceptions
     from trivium import language_models as language_models
     from trivium import mytypes as mytypes
     from trivium import parsing as parsing
     from trivium import prompts as prompts
     from trivium import utils as utils
+    from trivium import vector_store as vector_store
     from trivium.actions import (
         ActionExecutor,
         AddRecipientTool,
@@ -202,6 +205,8 @@ _HOMES = {
     "TriviumError": "exceptions",
     "agent": "agent",
     "agent_response_batch": "tasks",
+    "cachedb": "cachedb",
+    "embedding_models": "embedding_models",
     "exceptions": "exceptions",
     "language_models": "language_models",
     "llm_response_batch": "tasks",
@@ -213,5 +218,6 @@ _HOMES = {
     "tool": "actions",
     "tool_api": "actions",
     "utils": "utils",
+    "vector_store": "vector_store",
 }
 lazy_names(__name__, _HOMES, __all__, rest="schema")

@@ -42,7 +42,7 @@ def lazy_names(
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = import_module(f"{below or package}.{home}")
-        value = found if home == name else getattr(found, name)
+        value = found if home.rpartition(".")[2] == name else getattr(found, name)
         setattr(module, name, value)
         return value
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import re
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,7 +19,14 @@ from trivium.agent.tools import DonePassTool, DoneTool
 from trivium.agent.tools.orchestration import PassTool
 from trivium.agent.tools.rewind_tool import RewindTool
 from trivium.agent.xml_tool_message import XMLToolMessage
-from trivium.exceptions import AnswerFormatError, ToolDefinitionError, XMLException
+from trivium.agents import special
+from trivium.exceptions import (
+    AnswerFormatError,
+    ArgumentTypeError,
+    RecursionTooDeepError,
+    ToolDefinitionError,
+    XMLException,
+)
 from trivium.language_models import LLMFunctionCall, LLMMessage, LLMResponse, MockLM, MockLMConfig, OpenAIToolCall
 from trivium.schema import FileAttachment, Message, ToolCall
 from trivium.testing import ScriptedModel
@@ -179,7 +188,7 @@ class Async(MockLM):
 
 @pytest.mark.parametrize("kind", [Sync, Async])
 def test_a_model_whose_class_writes_its_chat_is_called_by_it(kind: type[MockLM]):
-    made = ChatAgent(ChatAgentConfig(llm=None))
+    made = ChatAgent(ChatAgentConfig(llm=None, use_functions_api=True))
     made.llm = kind(MockLMConfig(default_response="below"))
     made.enable_message(Square)
     assert getattr(made.llm_response("hi"), "content", None) == "hi below 1"
@@ -396,3 +405,42 @@ def test_the_text_of_an_override_is_what_the_model_reads():
     answer = told.agent_response(call)
     assert answer is not None
     assert answer.content == "Fix it please"
+
+
+CALL = '{"request": "square", "number": 3}'
+
+
+class Texts(ChatAgent):
+    """It answers by a text, which calls nothing within a run; or calls itself by one."""
+
+    def handle_message_fallback(self, msg: Message) -> Any:
+        return None if msg.content == CALL and self.name == "ends" else self.handle_message(CALL)
+
+
+def test_a_text_within_a_run_that_would_call_a_tool_outside_of_it_is_warned_of():
+    made = Texts(ChatAgentConfig(llm=None, name="ends"))
+    Task(made, interactive=False).run("go", turns=1)  # it knows no such tool
+    made.enable_message(Square)
+    with pytest.warns(UserWarning, match=r"the tool square .*: give ends .*handle_tool_message\(Square\(…\)\)") as told:
+        Task(made, interactive=False).run("go", turns=1)
+    assert [each.filename for each in told] == [__file__]
+
+
+@pytest.mark.filterwarnings("ignore:a text that names the tool")
+def test_a_fallback_that_calls_itself_without_end_is_named():
+    made = Texts(ChatAgentConfig(llm=None, name="loops"))
+    made.enable_message(Square)
+    with pytest.raises(RecursionTooDeepError, match=r"Texts.handle_message_fallback \(test_langroid_edges.py, line"):
+        Task(made, interactive=False).run("go", turns=1)
+
+
+@pytest.mark.parametrize("start", ["A `DocChatAgentConfig` has no", "`SQLChatAgentConfig` no"])
+def test_fields_that_the_guide_says_are_not_there_are_errors(start: str):
+    guide = (Path(__file__).parents[2] / "docs" / "from-langroid.md").read_text()
+    config, *names = re.findall(
+        "`(.+?)`", f"{start}{guide.partition(start)[2].partition('. ')[0].partition(', and a')[0]}"
+    )
+    assert len(names) > 2
+    for name in names:
+        with pytest.raises(ArgumentTypeError, match=f"{config} takes no {name}"):
+            getattr(special, config)(**{name: 1})

@@ -43,6 +43,21 @@ def test_an_answer_comes_from_the_dict_then_the_function_then_the_default():
     assert answer(MockLMConfig()) == "Mock response"
 
 
+@pytest.mark.shows("MockLMConfig.response_dict")
+def test_an_answer_of_the_dict_is_found_by_the_last_message_of_a_user():
+    config = MockLMConfig(response_dict={"w": "last", "U": "first", "v\n\nw": "both", "": "nothing"})
+    agent = ChatAgent(ChatAgentConfig(llm=config, user_message="U"))
+    result = Task(agent, interactive=False, single_round=True).run("w")
+    assert result is not None
+    assert result.content == "last"
+    assert [answer(config, text) for text in ("v\n\nw", "U\n\n", "xw", "")] == [
+        "both",
+        "Mock response",
+        "Mock response",
+        "nothing",
+    ]
+
+
 @pytest.mark.shows("MockLMConfig.response_fn_async")
 def test_an_async_function_answers_sync_and_async_code():
     async def function(text: str) -> str | None:

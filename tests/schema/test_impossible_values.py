@@ -210,12 +210,16 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: Agent(model()).load_state_dict({"memory": [{"role": "user", "content": "x"}]}), "is a chat message"),
     (lambda: Agent(42), "int is no model: give an object"),  # type: ignore[arg-type]
     (lambda: Agent(config=3), "AgentConfig or None as config, not int"),  # type: ignore[arg-type]
-    (lambda: ChatAgent(model(), handle_llm_no_tool="done"), r"config. ChatAgentConfig\(…\) takes it: give that"),  # type: ignore[call-overload]
+    (lambda: ChatAgent(model(), handle_llm_no_tool="done"), r"\. ChatAgentConfig\(…\) takes it: give that"),  # type: ignore[call-overload]
+    (lambda: ChatAgentConfig(repairs=9), r"takes no repairs: give it beside the config, as ChatAgent\(…, repairs=…\)"),  # type: ignore[call-arg]
+    (lambda: TaskConfig(single_round=True), r"beside the config, as Task\(…, single_round=…\)"),  # type: ignore[call-arg]
+    (lambda: ChatAgentConfig(zzzz=9), r"the nearest of the \d+ that there are: (\w+, ){4}\w+\.$"),  # type: ignore[call-arg]
+    (lambda: ChatAgentConfig(nmae="a"), "takes no nmae: did you mean name?"),  # type: ignore[call-arg]
     (lambda: ChatAgent(model(), 3), "text or None as task, not int"),  # type: ignore[arg-type]
     (lambda: task(max_stalled_steps=0), "max_stalled_steps is a number above 0, not 0"),
     (lambda: task(done_if_response=["LLMM"]).run("x"), "no responder of the task is called LLMM: did you mean LLM?"),
     (lambda: task(done_if_no_response=["Bob"])("x"), "called Bob: there are Agent, LLM, User"),
-    (lambda: task(approve=3), "a Task takes no approve: there are agent"),
+    (lambda: task(approve=3), "a Task takes no approve: the nearest of the 17 that there are: "),
     (lambda: task(interactiv=True), "a Task takes no interactiv: did you mean interactive?"),
     (lambda: task()("x", trns=3), "a call of ChatAgent takes no trns: did you mean turns?"),
     (lambda: task().run("x", trns=3), "run takes no trns: did you mean turns?"),

@@ -14,6 +14,7 @@ from trivium import AgentDoneTool, ChatAgent, ChatAgentConfig, Entity, Message, 
 from trivium.actions import DonePassTool, ForwardTool, PassTool, RewindTool, SendTool
 from trivium.commander import Limits
 from trivium.schema import LLMMessage, Role
+from trivium.tasks import run_batch_agent_method
 from trivium.testing import ScriptedModel, call_tool
 
 TARGET = {"target": "moon"}
@@ -250,3 +251,26 @@ def test_what_a_model_writes_into_a_tool_that_goes_back_is_text():
     site = Site("", "first", rewind, "DONE")
     task(site, interactive=True, default_human_response="go on").run("go", turns=5, limits=Limits(turns=9))
     assert site.launched == []
+
+
+LAUNCH = json.dumps({"request": "launch", "target": "moon"})
+
+
+@pytest.mark.filterwarnings("ignore:a text that names the tool")
+@pytest.mark.parametrize("method", ["agent_response", "handle_message"])
+def test_a_text_that_a_program_gives_to_a_batch_is_its_word_as_without_one(method: str):
+    site = Site("")
+    run_batch_agent_method(site, method, [LAUNCH])
+    assert site.launched == ["moon"]
+    run_batch_agent_method(site, method, [Message(content=LAUNCH)], lambda item: str(item.content))  # of somebody
+    assert site.launched == ["moon"]
+
+    class Inner(ChatAgent):
+        def handle_message_fallback(self, msg: Message) -> str:
+            run_batch_agent_method(site, method, [LAUNCH])
+            return "done"
+
+    assert Inner(ChatAgentConfig(llm=None)).agent_response("go") is not None
+    assert site.launched == ["moon", "moon"]  # that was no run
+    Task(Inner(ChatAgentConfig(llm=None)), interactive=False).run("go", turns=1)
+    assert site.launched == ["moon", "moon"]

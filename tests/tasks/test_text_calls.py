@@ -8,9 +8,19 @@ from typing import Any
 
 import pytest
 
-from trivium import AgentDoneTool, ChatAgent, ChatAgentConfig, Task, ToolMessage
+from trivium import (
+    Agent,
+    AgentConfig,
+    AgentDoneTool,
+    ChatAgent,
+    ChatAgentConfig,
+    Entity,
+    Task,
+    ToolMessage,
+)
 from trivium.actions import RecipientTool, RewindTool, SendTool
 from trivium.commander import Limits
+from trivium.language_models import LanguageModel, LLMResponse, MockLM, MockLMConfig, OpenAIGPT
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -212,3 +222,104 @@ def test_what_names_a_tool_within_a_text_is_told_only_where_it_is_one_of_the_age
     agent = Marker('{"request": "list", "page": 2}', "DONE", **EVERYWHERE)
     run(agent)
     assert "there is no tool 'list'" in str(agent.message_history)
+
+
+class InText(ChatAgentConfig):
+    use_tools: bool = True
+
+
+class ByInterface(ChatAgentConfig):
+    use_functions_api: bool = True
+
+
+class Chats(LanguageModel):
+    def chat(self, messages: Any, *args: Any, **kwargs: Any) -> LLMResponse:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return LLMResponse(message=JSON if len(messages) < 3 else "DONE")
+
+
+def answer_once(text: str) -> str:
+    return "DONE" if "marked" in text else JSON
+
+
+class OverMock(MockLM):
+    def chat(self, *args: Any, **kwargs: Any) -> LLMResponse:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return super().chat(*args, **kwargs)
+
+
+MOCK = MockLMConfig(response_fn=answer_once)
+CALLING = MockLMConfig(response_fn=lambda text: "DONE" if "marked" in text else call_tool("mark_it", mark="q3"))
+
+
+@pytest.mark.parametrize(
+    ("config", "is_call"),
+    [
+        (InText(llm=ScriptedModel([JSON, "DONE"])), True),
+        (ByInterface(llm=ScriptedModel([JSON, "DONE"])), False),
+        (ChatAgentConfig(llm=MOCK), True),
+        (ChatAgentConfig(llm=MOCK, use_functions_api=True), False),
+        (ChatAgentConfig(llm=CALLING), True),
+        (ChatAgentConfig(llm=CALLING, use_functions_api=True), True),
+        (ChatAgentConfig(llm=Chats()), True),
+        (ChatAgentConfig(llm=OverMock(MOCK)), True),
+    ],
+)
+def test_a_default_of_a_config_is_a_choice_and_a_model_that_gives_text_calls_in_it(
+    config: ChatAgentConfig, is_call: bool
+):
+    agent, marks = ChatAgent(config), list[str]()
+    agent.mark_it = lambda message: marks.append(message.mark) or "marked"  # pyright: ignore[reportAttributeAccessIssue]
+    agent.enable_message(Mark)
+    Task(agent, interactive=False).run("go", turns=6)
+    assert marks == ["q3"] * is_call
+
+
+def test_a_models_class_that_writes_chat_over_a_providers_keeps_its_interface():
+    class Logged(OpenAIGPT):
+        def chat(self, *args: Any, **kwargs: Any) -> LLMResponse:  # pyright: ignore[reportIncompatibleMethodOverride]
+            return super().chat(*args, **kwargs)
+
+    class Calls(Chats):
+        takes_tools = True
+
+    assert (Logged.takes_tools, Calls.takes_tools, Chats.takes_tools) == (True, True, False)
+
+
+def test_a_system_message_that_is_the_default_of_a_config_counts():
+    class Kind(AgentConfig):
+        system_message: str = "Be kind."
+
+    assert Agent(Kind()).system_message == "Be kind."
+
+
+REFUND = '{"request": "refund", "status": "open"}'
+
+
+@pytest.mark.parametrize("handled", [(), (Mark,)], ids=["no tool", "one that it only handles"])
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [
+        ({}, {"single_round": True}),
+        ({}, {"done_if_response": [Entity.LLM]}),
+        ({"handle_llm_no_tool": "done"}, {}),
+        ({"search_for_tools_everywhere": True}, {"single_round": True}),
+    ],
+)
+def test_an_answer_that_names_a_tool_is_text_where_the_model_was_told_of_none(
+    handled: tuple[type[ToolMessage], ...], config: dict[str, Any], options: dict[str, Any]
+):
+    agent = ChatAgent(ChatAgentConfig(llm=ScriptedModel([REFUND] * 2), use_tools=True, **config))
+    agent.enable_message(list(handled), use=False, handle=True)
+    result = Task(agent, interactive=False, **options).run("go")
+    assert result is not None
+    assert result.content == REFUND
+    answer = agent.llm_response("again")
+    assert answer is not None
+    assert answer.content == REFUND
+
+
+def test_a_tool_that_steers_a_task_ends_it_though_the_model_was_told_of_none():
+    done = '{"request": "done_tool", "content": "fine"}'
+    agent = ChatAgent(ChatAgentConfig(llm=ScriptedModel([done]), use_tools=True))
+    result = Task(agent, interactive=False).run("go")
+    assert result is not None
+    assert result.content == "fine"

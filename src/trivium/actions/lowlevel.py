@@ -14,6 +14,7 @@ from trivium.actions._run import reason_of
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._tool import describe_errors, mark_of
 from trivium.actions._tool_message import classes_by_name, guidance_of
+from trivium.actions._warned import warn_of_text
 
 __all__ = [
     "call_text",
@@ -36,4 +37,5 @@ __all__ = [
     "remove_titles",
     "result_of",
     "text_of_result",
+    "warn_of_text",
 ]

@@ -14,8 +14,8 @@ import trivium.policies as policies
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import CUT_OFF, name_of_type, repair, repairs_exceeded
-from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides
-from trivium.agents._config import AgentConfig, ModelOption
+from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, warn_of_calls
+from trivium.agents._config import AgentConfig, ModelOption, chosen
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
 from trivium.agents._parts import FormatOption
@@ -154,7 +154,7 @@ class Agent(AgentNames, Generic[T_co]):
             llm, name = config.llm if llm is None else llm, config.name if name is None else name
             parameters, self.config = {**config.parameters, **(parameters or {})}, config
             output_format = config.output_format if output_format is None else output_format
-            if template is None and system_message is None and "system_message" in config.model_fields_set:
+            if template is None and system_message is None and chosen(config, "system_message"):
                 template = config.system_message
         usual = None if "memory" in self.overridden else config is None  # an agent of a config answers one-shot
         memory = usual if memory == "default" else memory
@@ -409,6 +409,8 @@ class Agent(AgentNames, Generic[T_co]):
         """
         given = msg if isinstance(msg, Message) else as_message(msg, said_by_program=True)
         calls = handled_by(self, given)
+        if given is not msg and not calls:
+            warn_of_calls(self, given)
         is_judged = (at := current.get()) is None or self.policy is not None or self.approve is not None
         if calls and (is_judged or (given.sources and not given.sources <= sources_above(at))):
             with call_node(self) as node:  # as in its own calls

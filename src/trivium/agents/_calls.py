@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import trivium.actions as actions
 from trivium.actions import ToolMessage, calls_in_text
+from trivium.actions.lowlevel import warn_of_text
 from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander.lowlevel import current
 from trivium.exceptions import ToolArgumentsError
@@ -136,6 +137,14 @@ def as_message(message: Message | str, said_by_program: bool = False) -> Message
         return message
     made = Message(content=check_content(message))
     return made.replace(origin=_PROGRAM) if said_by_program and current.get() is None else made
+
+
+def warn_of_calls(agent: AgentNames, given: Message) -> None:
+    """Warn of a text that calls nothing within a run, and outside of one would call what the agent handles."""
+    if "origin" not in given.__pydantic_extra__:
+        for call in calls_in(agent, given.replace(origin=_PROGRAM)):
+            if handles(agent, call.name) and (kind := class_of(agent, call.name)):
+                warn_of_text(call.name, kind.__name__, agent.name)
 
 
 def recipient_of(agent: AgentNames, arguments: str) -> str:

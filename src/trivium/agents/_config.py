@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     ParsingOption: TypeAlias = ParsingConfig | Literal[""] | None
 else:  # pydantic: the validators below know more
     ModelOption = StoreOption = ParsingOption = Any
+
+
+_OPEN: Final = "open unless set"
 
 
 class AgentConfig(ConfigModel):
@@ -76,7 +79,7 @@ class AgentConfig(ConfigModel):
     human_prompt: Annotated[str, NoEffect("the user port has its own prompt")] = (
         "You (or q, x to leave, or Enter to go on)"
     )
-    system_message: str = ""
+    system_message: Annotated[str, _OPEN] = ""
     handle_llm_no_tool: str | ToolMessage | Callable[[Message], Any] | None = None
     strict_recovery: bool = True
     enable_orchestration_tool_handling: bool = True
@@ -95,6 +98,12 @@ class AgentConfig(ConfigModel):
         if given is None or is_possible(given):
             return given
         raise ValueError(f"{info.field_name} is {possible}, not {given!r}")
+
+
+def chosen(config: AgentConfig, *names: str) -> list[str]:
+    """Return those of some options that were given, or that a subclass has declared anew: its default is a choice."""
+    fields, given = type(config).model_fields, config.model_fields_set
+    return [name for name in names if name in given or (name in fields and _OPEN not in fields[name].metadata)]
 
 
 def is_model(given: Any) -> bool:
@@ -157,10 +166,10 @@ class ChatAgentConfig(AgentConfig):
     """
 
     llm: ModelOption = ""
-    system_message: str = "You are a helpful assistant."
+    system_message: Annotated[str, _OPEN] = "You are a helpful assistant."
     user_message: str | None = None
-    use_tools: bool = True
-    use_functions_api: bool = False
+    use_tools: Annotated[bool, _OPEN] = True
+    use_functions_api: Annotated[bool, _OPEN] = False
     use_tools_api: Annotated[bool, NoEffect("providers have only one interface for tools now")] = True
     use_tools_on_output_format: Annotated[
         bool, NoEffect("`use_tools` and `use_functions_api` decide, with a format too")

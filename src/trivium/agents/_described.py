@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import guidance_of, refuse_twins
-from trivium.agents._calls import READERS, overrides, read_calls
-from trivium.agents._config import ChatAgentConfig
+from trivium.agents._calls import READERS, class_of, overrides, read_calls
+from trivium.agents._config import ChatAgentConfig, chosen
 from trivium.agents._toolbox import ToolAttribute, Toolbox
 from trivium.agents.aggregator import Instruction
 from trivium.schema import ToolCall, ToolSpec
@@ -37,17 +37,21 @@ def instruction_of(agent: Agent[Any]) -> Instruction:
 
 def writes_calls_as_text(agent: Agent[Any]) -> bool:
     """Return whether the model writes tool calls into its text: as the config says, or as it knows no other way."""
-    config, ways = agent.config, {"use_tools", "use_functions_api"}
-    if isinstance(config, ChatAgentConfig) and (config.use_functions_api or ways & config.model_fields_set):
+    config = agent.config
+    if isinstance(config, ChatAgentConfig) and chosen(config, "use_tools", "use_functions_api"):
         return config.use_tools and not config.use_functions_api
     return not getattr(agent.model, "takes_tools", True)
 
 
 def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:
-    """Return the calls that the agent's model has just written as text; none where it has another way to call."""
+    """Return the calls that the agent's model has just written as text; none where it has another way to call.
+
+    Where it was told of no tool, it was told of no way to call: what names a tool that the agent does not know is text.
+    """
     everywhere = agent.config is not None and agent.config.search_for_tools_everywhere
     if everywhere or overrides(agent, *READERS) or writes_calls_as_text(agent):
-        return read_calls(agent, text, everywhere=everywhere)
+        calls, is_told = read_calls(agent, text, everywhere=everywhere), agent.toolbox.usable or agent.executor.tools
+        return calls if is_told or all(class_of(agent, call.name) for call in calls) else ()
     return ()
 
 
@@ -57,7 +61,7 @@ def specs_of(agent: Agent[Any]) -> tuple[ToolSpec, ...]:
     specs = tuple(map(_spec_of, tools.values())) if tools else ()
     if not box.usable or writes_calls_as_text(agent):
         return specs
-    if isinstance(config, ChatAgentConfig) and "use_tools" in config.model_fields_set and not config.use_functions_api:
+    if isinstance(config, ChatAgentConfig) and chosen(config, "use_tools") and not config.use_functions_api:
         return specs  # it uses neither way
     return refuse_twins((*specs, *box.specs)) if specs else box.specs  # those of one box have names of their own
 

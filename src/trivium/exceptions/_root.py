@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Self
 
@@ -71,6 +72,8 @@ _OURS: Final[Mapping[str, tuple[str, ...]]] = {
     "system_prompt": ("system_message", "template"),
 }
 """Names of other frameworks, and what they are called here: the first that there is."""
+_MANY: Final = 10
+"""Names that are not yet too many to be listed in an error."""
 
 
 class ConfigurationError(TriviumError, ValueError):
@@ -106,8 +109,31 @@ class ArgumentTypeError(ConfigurationError, TypeError):
         near = near or get_close_matches(name, known, 1, 0.8) or [each for each in known if each == last]
         near = near or ([] if ours else get_close_matches(name, known, 1, 0.5))
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}."
+        if not near and len(known) > _MANY:
+            nearest = ", ".join(get_close_matches(name, known, _MANY // 2, 0))
+            hint = f"the nearest of the {len(known)} that there are: {nearest}."
         hint = f"it is called {ours[0]} here, and is given elsewhere." if ours and not near else hint
         return cls(f"{text} {name}: {hint} {advice}".rstrip(), name)
+
+    @classmethod
+    def unknown_field(cls, config: type, name: str, known: Iterable[str]) -> Self:
+        """Return the error of a field that a config does not have; it says if what is made of the config takes it.
+
+        Args:
+            config: the class of the config: the `XConfig` of an `X` in the same package.
+            name: the name.
+            known: the names of the fields that there are.
+        """
+        from inspect import signature
+
+        text = f"{config.__name__} takes no"
+        ours = next(each for each in config.__mro__ if each.__module__.startswith("trivium."))
+        package = sys.modules[ours.__module__.rpartition(".")[0]]
+        made: Any = getattr(package, ours.__name__.removesuffix("Config"), None)
+        for each in made.__mro__ if isinstance(made, type) and made is not ours else ():
+            if name in signature(each.__init__).parameters:
+                return cls(f"{text} {name}: give it beside the config, as {made.__name__}(…, {name}=…)", name)
+        return cls.unknown(name, known, text)
 
 
 class AnswerTypeError(ConfigurationError, TypeError, RuntimeError):

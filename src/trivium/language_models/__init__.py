@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from trivium.language_models import azure_openai as azure_openai
+    from trivium.language_models import base as base
+    from trivium.language_models import mock_lm as mock_lm
+    from trivium.language_models import model_info as model_info
+    from trivium.language_models import openai_gpt as openai_gpt
     from trivium.language_models.azure_openai import AzureConfig, AzureGPT
     from trivium.language_models.base import LanguageModel, LLMConfig, RetryParams
     from trivium.language_models.mock_lm import MockLM, MockLMConfig
@@ -78,5 +83,10 @@ _HOMES = {
     "OpenAICompletionModel": "model_info",
     "OpenAIGPT": "openai_gpt",
     "OpenAIGPTConfig": "openai_gpt",
+    "azure_openai": "azure_openai",
+    "base": "base",
+    "mock_lm": "mock_lm",
+    "model_info": "model_info",
+    "openai_gpt": "openai_gpt",
 }
 lazy_names(__name__, _HOMES, __all__, rest="base")

@@ -92,7 +92,8 @@ class LLMConfig(ConfigModel, OlderNames):
         min_output_tokens: no effect.
         use_completion_for_chat: no effect.
         use_chat_for_completion: no effect.
-        stream: pass the pieces of answers to `streamer`.
+        stream: pass the pieces of answers to `streamer`. Servers are asked to stream in any case: an answer is read as
+            it grows, whoever listens.
         cache_config: no effect.
         thought_delimiters: the marks around reasoning in an answer's text.
         retry_params: the most attempts for a failed request; None: the default policy.
@@ -160,6 +161,9 @@ class LanguageModel(ChatModel):
         'hello'
     """
 
+    takes_tools: ClassVar[bool] = True
+    """The model has an interface for tools. False for a class that writes `chat` over none, if it does not say more."""
+
     _below: ClassVar[Callable[[Any, Request], Any] | None] = None
     """The `stream` under the `chat` that a subclass writes, for the built-in `chat`."""
 
@@ -170,6 +174,8 @@ class LanguageModel(ChatModel):
         if writes and "stream" not in writes:
             from trivium.language_models._own_chat import stream_by_chat  # few classes write it
 
+            if cls.stream is ChatModel.stream and "takes_tools" not in vars(cls):
+                cls.takes_tools = False
             cls._below = cls._below or cls.stream
             cls.stream = stream_by_chat  # type: ignore[method-assign]  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -19,7 +19,8 @@ class MockLMConfig(LLMConfig):
     """The answers of a `MockLM`.
 
     Args:
-        response_dict: answers, by the text of the last message; "" says nothing on purpose.
+        response_dict: answers, by the text of the last message, also where it was joined with those of the user before
+            it; "" says nothing on purpose.
         response_fn: gives the answer to the text of the last message where the dict has none; None is no answer. A
             text, deltas such as `trivium.testing.call_tool(…)`, an error to raise, or a value that becomes JSON.
         response_fn_async: the same as an async function; goes before `response_fn`.
@@ -54,6 +55,8 @@ class MockLM(LanguageModel):
     """
 
     config: MockLMConfig
+    takes_tools = False
+    """It is told of tools in the text, so that texts which its config gives may call them; so may `call_tool(…)`."""
 
     def __init__(self, config: MockLMConfig | None = None) -> None:
         super().__init__(config or MockLMConfig())
@@ -64,8 +67,9 @@ class MockLM(LanguageModel):
         self.requests.append(request.as_sent())
         text = last_text(request.messages)
         config = self.config
-        if text in config.response_dict:
-            return _deltas(config.response_dict[text])
+        said = [key for key in config.response_dict if text == key or (key and text.endswith(f"\n\n{key}"))]
+        if said:  # the whole text, or else the last of several messages that were joined
+            return _deltas(config.response_dict[max(said, key=len)])
         if config.response_fn_async is not None:
             return self._later(config.response_fn_async, text)
         return _deltas((config.response_fn and config.response_fn(text)) or config.default_response)

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from trivium.parsing import file_attachment as file_attachment
+    from trivium.parsing import parse_json as parse_json
+    from trivium.parsing import parser as parser
     from trivium.parsing._boxes import Box, PageLayout
     from trivium.parsing._chunk import Chunk, ChunkMetaData
     from trivium.parsing._limits import ReadLimits
@@ -55,8 +58,11 @@ _HOMES = {
     "Place": "parsing._places",
     "ReadLimits": "parsing._limits",
     "Splitter": "parsing._parser",
+    "file_attachment": "parsing.file_attachment",
     "is_code": "parsing.formats",
     "locate": "parsing._places",
+    "parse_json": "parsing.parse_json",
+    "parser": "parsing.parser",
     "read": "parsing.formats",
     "read_parts": "parsing.formats",
     "select": "parsing._passages",

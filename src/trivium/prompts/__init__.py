@@ -1,6 +1,7 @@
 """Prompts: templates with variables, and parsers of a model's answers."""
 
 from trivium.exceptions import PromptTemplateError
+from trivium.prompts import prompts_config as prompts_config
 from trivium.prompts._config import PromptsConfig
 from trivium.prompts._template import PromptTemplate, find_unfilled_variables, is_prompt_fully_filled, render_prompt
 from trivium.prompts.parsers import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from trivium.schema._arguments import check_name
+from trivium.exceptions import ArgumentTypeError
 
 
 class _SignatureOnceBuilt:
@@ -42,8 +42,9 @@ class BuiltLate(BaseModel):
             except ValidationError as error:
                 fields, unknown = type(self).model_fields, "literal_error" if self.further_names else "extra_forbidden"
                 known = [*fields, *self.further_names, *(each.alias for each in fields.values() if each.alias)]
-                for place in [each["loc"] for each in error.errors() if each["type"] == unknown and each["loc"]]:
-                    check_name(str(place[0]), known, f"{type(self).__name__} takes no")
+                for name in [str(each["loc"][0]) for each in error.errors() if each["type"] == unknown and each["loc"]]:
+                    if name not in known:
+                        raise ArgumentTypeError.unknown_field(type(self), name, known) from None
                 raise
 
         __init__.__pydantic_base_init__ = True  # so that validation goes without it

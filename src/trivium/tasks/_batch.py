@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 from typing_extensions import TypeVar
 
 from trivium.agents import Agent
-from trivium.commander import Limits, driver_neutral, invoke, sync_function, this_session
+from trivium.commander import Limits, current, driver_neutral, invoke, sync_function, this_session
 from trivium.commander.lowlevel import invoke_in_place
 from trivium.exceptions import ConfigurationError, RunKilledError
-from trivium.schema import Message, StatusCode
+from trivium.schema import Message, Origin, StatusCode
 from trivium.schema.lowlevel import check_arguments, load_class_from_string
 from trivium.tasks._pool import Batch, BatchKeywords, Work
 from trivium.tasks._task import Task
@@ -162,7 +162,8 @@ async def run_batch_agent_method_async(
 
     Args:
         agent: the agent; if you have written its `clone`, the i-th item gets `agent.clone(i)`.
-        method: a responder or any other method that accepts a message, sync or async; or its name.
+        method: a responder or any other method that accepts a message, sync or async; or its name. A text that
+            `agent_response` or `handle_message` gets outside of a run may call tools, as without a batch.
         items, input_map, output_map, sequential, batch_size, stop_on_first_result, handle_exceptions, progress,
             approve, context, listeners, policy, timeout: as for `run_batch_tasks`.
 
@@ -179,7 +180,8 @@ async def run_batch_agent_method_async(
     name = str(getattr(method, "__name__", method))
     if name not in dir(agent) or not callable(attrgetter(name)(agent)):
         raise ConfigurationError(f"{type(agent).__name__} has no method {name}")
-    work = _make_work(partial(_ask, _copies(agent), name, {}), input_map, output_map)
+    said = current.get() is None and name.removesuffix("_async") in ("agent_response", "handle_message")
+    work = _make_work(partial(_ask, _copies(agent), name, {}), input_map, output_map, said)
     return await Batch(agent.name, items, work, sequential, batch_size, keywords).run()
 
 
@@ -258,13 +260,21 @@ async def run_batch_function_async(
     return await Batch(name, items, work, sequential, batch_size, keywords, has_sessions=False).run()
 
 
-def _make_work(ask: Ask, input_map: Callable[[Any], Any], output_map: Callable[[Any], Any]) -> Work:
-    """Return the work on an item: its message, the answer to that, and the output."""
+def _make_work(ask: Ask, input_map: Callable[[Any], Any], output_map: Callable[[Any], Any], said: bool = False) -> Work:
+    """Return the work on an item: its message, the answer to that, and the output.
+
+    Args:
+        ask: asks the module of an item.
+        input_map, output_map: as for `run_batch_tasks`.
+        said: a text is the program's own word, which may call tools, if it is not that of a message.
+    """
 
     async def work(index: int, item: Any) -> Any:
         message = await invoke_in_place(input_map, item)
-        if isinstance(item, Message) and item.sources and isinstance(message, str):  # it repeats what the item does
+        if isinstance(message, str) and isinstance(item, Message) and item.sources:  # it repeats what the item does
             message = Message(content=message, sources=item.sources)
+        elif said and isinstance(message, str) and not isinstance(item, Message):
+            message = Message(content=message).replace(origin=Origin.PROGRAM)
         return await invoke_in_place(output_map, await ask(index, message))
 
     return work

@@ -14,6 +14,7 @@ from trivium.utils import constants as constants
 from trivium.utils import logging as logging
 from trivium.utils import object_registry as object_registry
 from trivium.utils import output as output
+from trivium.utils import types as types
 
 __all__ = [
     "GeneratorWithReturn",

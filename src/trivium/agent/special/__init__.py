@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from trivium.agent.special import doc_chat_agent as doc_chat_agent
+    from trivium.agent.special import retriever_agent as retriever_agent
+    from trivium.agent.special import sql as sql
+    from trivium.agent.special import table_chat_agent as table_chat_agent
     from trivium.agents.special import (
         DocChatAgent,
         DocChatAgentConfig,
@@ -27,4 +31,6 @@ __all__ = [
     "TableChatAgentConfig",
 ]
 
-lazy_names(__name__, dict.fromkeys(__all__, "agents.special"), __all__, below="trivium")
+_ROOMS = ("doc_chat_agent", "retriever_agent", "sql", "table_chat_agent")
+_HOMES = {**dict.fromkeys(__all__, "agents.special"), **{name: f"agent.special.{name}" for name in _ROOMS}}
+lazy_names(__name__, _HOMES, __all__, below="trivium")

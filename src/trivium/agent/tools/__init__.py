@@ -1,5 +1,17 @@
 """Tools that steer tasks, at the documented paths."""
 
+from typing import TYPE_CHECKING
+
 from trivium.actions import DonePassTool, DoneTool
+from trivium.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from trivium.agent.tools import orchestration as orchestration
+    from trivium.agent.tools import recipient_tool as recipient_tool
+    from trivium.agent.tools import rewind_tool as rewind_tool
+    from trivium.agent.tools import task_tool as task_tool
 
 __all__ = ["DonePassTool", "DoneTool"]
+
+_ROOMS = ("orchestration", "recipient_tool", "rewind_tool", "task_tool")
+lazy_names(__name__, {name: name for name in _ROOMS}, __all__)

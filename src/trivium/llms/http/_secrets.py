@@ -11,6 +11,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 HIDDEN: Final = "***"
 _NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credential", re.IGNORECASE)
 
+_LONG: Final = 8
+"""Characters of a secret that stands in no other word by chance."""
+_BEFORE: Final = r"(?<!\w)|(?<=%[\dA-Fa-f]{2})|(?<=\\[bfnrt])|(?<=\\u[\dA-Fa-f]{4})"
+"""The beginning of a word, also after a character that an address or JSON has escaped."""
+
 
 def is_secret(name: str) -> bool:
     """Tell by its name whether a header or a parameter holds a secret.
@@ -44,7 +49,15 @@ def redact_url(url: str) -> str:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Replace every secret in a text by `***`."""
+    """Replace every secret in a text by `***`; a short one, as servers that need no key are given, as a whole word.
+
+    Example:
+        >>> redact("no answer from http://host/chat?key=a", ["a"])
+        'no answer from http://host/chat?key=***'
+    """
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+        if len(secret) >= _LONG:
+            text = text.replace(secret, HIDDEN)
+        else:
+            text = re.sub(rf"(?:{_BEFORE}){re.escape(secret)}(?!\w)", HIDDEN, text)
     return text
