@@ -235,6 +235,8 @@ def is_private(base: type) -> bool:
 
 def _type_of(member: property) -> Any:
     """The type of a property; that of what is set where it is read without a call."""
+    if inspect.isclass(member.fget):
+        return member.fget
     if inspect.isfunction(member.fget):
         return inspect.signature(member.fget).return_annotation
     return [*inspect.signature(member.fset).parameters.values()][1].annotation if member.fset else None

@@ -27,7 +27,11 @@ _MODEL, _PROGRAM = Origin.MODEL, Origin.PROGRAM  # a member is slow to look up
 
 
 def overrides(agent: AgentNames, *names: str) -> bool:
-    """Return whether one of the agent's documented methods was written by a subclass, or set on the object."""
+    """Return whether one of the agent's documented methods was written by a subclass, or set on the object.
+
+    Where it was not, its callers do what it does by themselves: in async code, to `invoke` a plain `def`, which might
+    block, costs a thread.
+    """
     written, cls = agent.overridden, type(agent)  # not `vars(agent)`: then each of its attributes is slow to read
     for name in names:  # noqa: SIM110 - a generator takes twice as long
         if name in written or getattr(agent, name) != MethodType(getattr(cls, name), agent):

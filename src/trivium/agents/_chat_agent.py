@@ -78,7 +78,7 @@ class ChatAgent(Agent[T_co]):
         elif llm is not None:
             config = config.model_copy(update={"llm": llm})
         kwargs.setdefault("memory", None if "memory" in self.overridden else True)
-        if system_message is None:
+        if system_message is None and (self._template is None or "system_message" in config.model_fields_set):
             kwargs.setdefault("template", config.system_message)
         super().__init__(config, system_message=system_message, output_format=output_format, **kwargs)
         self.user_message = getattr(config, "user_message", None)

@@ -9,7 +9,7 @@ from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import guidance_of, refuse_twins
 from trivium.agents._calls import READERS, class_of, overrides, read_calls
 from trivium.agents._config import ChatAgentConfig, chosen
-from trivium.agents._toolbox import ToolAttribute, Toolbox
+from trivium.agents._toolbox import Toolbox, tool_attribute
 from trivium.agents.aggregator import Instruction
 from trivium.schema import ToolCall, ToolSpec
 
@@ -90,8 +90,8 @@ def tool_guidance(agent: Agent[Any]) -> str:
     return "\n\n".join(["=== How to use some of the tools ===", *parts]) if parts else ""
 
 
-GUIDANCE = ToolAttribute("system_tool_instructions", methodcaller("tool_instructions"), "When to use each tool.")
-RULES = ToolAttribute(
-    "system_json_tool_instructions", methodcaller("json_format_rules"), "How a call of each tool is written as text."
+GUIDANCE = tool_attribute("system_tool_instructions", methodcaller("tool_instructions"), "When to use each tool.")
+RULES = tool_attribute(
+    "system_json_tool_instructions", methodcaller("json_format_rules"), "How calls are written as text."
 )
-FUNCTIONS = ToolAttribute[Any]("llm_functions_map", attrgetter("toolbox.functions"), "What a model is sent of a tool.")
+FUNCTIONS = tool_attribute("llm_functions_map", attrgetter("toolbox.functions"), "What a model is sent of a tool.")

@@ -20,7 +20,7 @@ from trivium.actions.lowlevel import describe_errors
 from trivium.agents._answer_format import AnswerFormat, value_in, with_output
 from trivium.agents._config import AgentConfig
 from trivium.agents._parts import late_callbacks
-from trivium.agents._toolbox import ORCHESTRATION, NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
+from trivium.agents._toolbox import NameSet, Toolbox, ToolClasses, ToolProperty, ToolTable, as_toolbox
 from trivium.agents._user import AskUser, ask_other
 from trivium.commander import CallNode, current
 from trivium.commander.lowlevel import driver_neutral, sync_method
@@ -109,29 +109,16 @@ class AgentNames(Module):
         """True if the agent handles the tools that steer tasks without their being enabled."""
         return self.options.enable_orchestration_tool_handling
 
-    @ToolProperty
-    def llm_tools_map(self) -> ToolTable:
-        """The known tool messages by name."""
-        return ToolTable(self)
-
-    @ToolProperty
-    def llm_tools_known(self) -> NameSet:
-        """The names of all known tools, including those that the agent only handles."""
-        return NameSet(self, "known", ORCHESTRATION if self.orchestrates else ())
-
-    @ToolProperty
-    def llm_tools_usable(self) -> NameSet:
-        """The names of the tools that the agent's model may use."""
-        return NameSet(self, "usable")
-
-    @ToolProperty
-    def llm_tools_handled(self) -> NameSet:
-        """The names of the tools that the agent handles."""
-        return NameSet(self, "handled")
-
+    llm_tools_map = ToolProperty(ToolTable, "The known tool messages by name.")
+    llm_tools_known = ToolProperty(
+        NameSet, "The names of all known tools, also of those that are only handled.", "known"
+    )
+    llm_tools_usable = ToolProperty(NameSet, "The names of the tools that the agent's model may use.", "usable")
+    llm_tools_handled = ToolProperty(NameSet, "The names of the tools that the agent handles.", "handled")
     llm_functions_usable, llm_functions_handled = llm_tools_usable, llm_tools_handled
-    llm_functions_map, system_tool_instructions = described.FUNCTIONS, described.GUIDANCE
-    system_json_tool_instructions = described.RULES
+    llm_functions_map: Any = described.FUNCTIONS
+    system_tool_instructions: str = described.GUIDANCE
+    system_json_tool_instructions: str = described.RULES
 
     @property
     def llm_function_force(self) -> dict[str, str] | None:

@@ -42,14 +42,13 @@ class _Growing:
             return None
         module: Module | None = speaker.module if isinstance(speaker, CallNode) else None
         form = (module.answer_format or module.answer_parser) if isinstance(module, AgentNames) else None
-        name = node_name(speaker)
         # The messages that a forward yields itself stand for those of its models.
         if isinstance(event, DeltaEvent) and event.piece and (node in self._texts or not _yields(module)):
             text = self._texts[node] = self._texts.get(node, "") + event.piece
             if not isinstance(form, AnswerFormat):  # the values so far are events of their own
-                return _answer_so_far(form, name, text, ModelStatusCode.STREAM_ING)
+                return _answer_so_far(form, node_name(speaker), text, ModelStatusCode.STREAM_ING)
         elif isinstance(event, EndedEvent) and node in self._texts:
-            text = self._texts.pop(node)
+            name, text = node_name(speaker), self._texts.pop(node)
             return None if event.data else _answer_so_far(form, name, text, AgentStatusCode.END)  # a failure has no end
         return None
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import classes_by_name, guidance_of, refuse_twins
@@ -16,6 +16,7 @@ from trivium.exceptions import ArgumentTypeError
 from trivium.schema import ToolSpec
 
 if TYPE_CHECKING:
+    from trivium.agents._names import AgentNames
     from trivium.schema import LLMFunctionSpec
 
 ToolClass: TypeAlias = type[ToolMessage]
@@ -163,31 +164,30 @@ def as_toolbox(toolbox: Any) -> Toolbox:
     raise ArgumentTypeError(f"a toolbox is a Toolbox, not {toolbox!r}: use enable_message and its relatives", "toolbox")
 
 
-class HasToolbox(Protocol):
-    """An object whose toolbox is replaced by a view that is written to."""
-
-    toolbox: Toolbox
-
-
 V = TypeVar("V", bound="NameSet | ToolTable")
-W = TypeVar("W")
 
 
 class ToolProperty(Generic[V]):
-    """A documented table of an agent's tools, as a view of its toolbox, which is filled anew where the table is set."""
+    """A documented table of an agent's tools, as a view of its toolbox, which is filled anew where the table is set.
 
-    def __init__(self, view: Callable[[Any], V]) -> None:
-        self.fget, self.__doc__ = view, view.__doc__
+    Args:
+        view: makes the view of an agent.
+        doc: the documentation.
+        of: what `view` takes beside the agent.
+    """
+
+    def __init__(self, view: Callable[..., V], doc: str, *of: str) -> None:
+        self.fget, self.__doc__, self._of = view, doc, of
 
     def __get__(self, agent: Any, owner: type | None = None) -> V:
-        return cast("V", self) if agent is None else self.fget(agent)
+        return cast("V", self) if agent is None else self.fget(agent, *self._of)
 
     def __set__(self, agent: Any, given: Any) -> None:
-        self.fget(agent).fill(given)
+        self.fget(agent, *self._of).fill(given)
 
 
-class ToolAttribute(Generic[W]):
-    """An attribute about an agent's tools: computed, or what was set since a tool was enabled.
+def tool_attribute(name: str, compute: Callable[[Any], Any], doc: str) -> Any:
+    """Return an attribute about an agent's tools: computed, or what was set since a tool was enabled.
 
     Args:
         name: of the attribute.
@@ -195,17 +195,14 @@ class ToolAttribute(Generic[W]):
         doc: the documentation.
     """
 
-    def __init__(self, name: str, compute: Callable[[Any], W], doc: str) -> None:
-        self._name, self._compute, self.__doc__ = name, compute, doc
-
-    def __get__(self, agent: Any, owner: type | None = None) -> W:
-        if agent is None:
-            return cast("W", self)
+    def read(agent: AgentNames) -> Any:
         written = agent.toolbox.written
-        return written[self._name] if self._name in written else self._compute(agent)
+        return written[name] if name in written else compute(agent)
 
-    def __set__(self, agent: HasToolbox, value: W) -> None:
-        agent.toolbox = replace(agent.toolbox, written={**agent.toolbox.written, self._name: value})
+    def write(agent: AgentNames, value: Any) -> None:
+        agent.toolbox = replace(agent.toolbox, written={**agent.toolbox.written, name: value})
+
+    return property(read, write, doc=doc)
 
 
 class NameSet(MutableSet[str]):
@@ -214,17 +211,14 @@ class NameSet(MutableSet[str]):
     Args:
         agent: holds the toolbox.
         field: the names of the toolbox that are shown.
-        more: names that are always there.
     """
 
-    __slots__ = ("_agent", "_field", "_more")
+    __slots__ = ("_agent", "_field")
 
-    def __init__(
-        self, agent: HasToolbox, field: Literal["known", "usable", "handled"], more: Iterable[str] = ()
-    ) -> None:
-        self._agent, self._field, self._more = agent, field, tuple(more)
+    def __init__(self, agent: AgentNames, field: Literal["known", "usable", "handled"]) -> None:
+        self._agent, self._field = agent, field
 
-    def _own(self) -> tuple[str, ...]:
+    def _names(self) -> tuple[str, ...]:
         return tuple(attrgetter(self._field)(self._agent.toolbox))
 
     def fill(self, names: Iterable[str]) -> None:
@@ -233,9 +227,6 @@ class NameSet(MutableSet[str]):
         if self._field == "known":
             changed["known"] = {name: box.known[name] for name in names if name in box.known}
         self._agent.toolbox = replace(box, **changed)
-
-    def _names(self) -> tuple[str, ...]:
-        return _plus(self._own(), self._more)
 
     def __contains__(self, name: object) -> bool:
         return name in self._names()
@@ -248,15 +239,15 @@ class NameSet(MutableSet[str]):
 
     def add(self, value: str) -> None:
         """Add the name of a known tool, as the last."""
-        self.fill(_plus(self._own(), [value]))
+        self.fill(_plus(self._names(), [value]))
 
     def discard(self, value: str) -> None:
         """Take a name out, if it is there."""
-        self.fill(_minus(self._own(), [value]))
+        self.fill(_minus(self._names(), [value]))
 
     def update(self, *names: Iterable[str]) -> None:
         """Add names of known tools."""
-        self.fill(_plus(self._own(), chain(*names)))
+        self.fill(_plus(self._names(), chain(*names)))
 
     def copy(self) -> set[str]:
         """The names as a set of their own."""
@@ -288,7 +279,7 @@ class NameSet(MutableSet[str]):
 
     def difference_update(self, *others: Iterable[str]) -> None:
         """Take names out."""
-        self.fill(_minus(self._own(), {*chain(*others)}))
+        self.fill(_minus(self._names(), {*chain(*others)}))
 
     def intersection_update(self, *others: Iterable[str]) -> None:
         """Take out the names that are not in all others."""
@@ -309,7 +300,7 @@ class ToolTable(MutableMapping[str, ToolClass]):
 
     __slots__ = ("_agent",)
 
-    def __init__(self, agent: HasToolbox) -> None:
+    def __init__(self, agent: AgentNames) -> None:
         self._agent = agent
 
     def __getitem__(self, name: str) -> ToolClass:

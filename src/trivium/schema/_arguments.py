@@ -91,8 +91,8 @@ def check_arguments(function: Callable[..., Any], owner: object, given: Iterable
             is_class = function.__name__ == "__init__"
             who = type(owner).__name__ if is_class else function.__qualname__.removesuffix("_async")
             if kinds is None:  # a constructor below may hand on what it does not know
-                below = inspect.signature(type(owner).__init__).parameters if is_class else {}
-                known = allowed.keys() | {each for each, of in below.items() if of.kind in _NAMED}
+                below = inspect.signature(type(owner).__init__ if is_class else function).parameters.values()
+                known = allowed.keys() | {each.name for each in below if each.kind in _NAMED}
                 raise ArgumentTypeError.unknown(name, sorted(known - {"self"}), f"{who} takes no")
             said = " or ".join(dict.fromkeys(_WORDS.get(kind, kind.__name__) for kind in kinds))
             raise ArgumentTypeError(f"{who} takes {said} as {name}, not {type(value).__name__}", name)
