@@ -266,8 +266,14 @@ CALLING = MockLMConfig(response_fn=lambda text: "DONE" if "marked" in text else 
 def test_a_default_of_a_config_is_a_choice_and_a_model_that_gives_text_calls_in_it(
     config: ChatAgentConfig, is_call: bool
 ):
-    agent, marks = ChatAgent(config), list[str]()
-    agent.mark_it = lambda message: marks.append(message.mark) or "marked"  # pyright: ignore[reportAttributeAccessIssue]
+    marks = list[str]()
+
+    class Marks(ChatAgent):
+        def mark_it(self, message: Mark) -> str:
+            marks.append(message.mark)
+            return "marked"
+
+    agent = Marks(config)
     agent.enable_message(Mark)
     Task(agent, interactive=False).run("go", turns=6)
     assert marks == ["q3"] * is_call
