@@ -48,13 +48,11 @@ class Links(TypedDict, total=False):
     """The calls in the text of a model that fit no tool of its agent: the others in it do not run."""
     made: datetime
     """When it was first remembered, or else first read in a history."""
-    deleted: bool
-    """Its id is not to find it any more."""
     watched: list[Changes]
     """The counters of its changes."""
 
 
-OF_ITSELF: Final = frozenset({"deleted", "same", "watched"})
+OF_ITSELF: Final = frozenset({"same", "watched"})
 """The links that a copy does not have."""
 
 
@@ -129,7 +127,7 @@ class ChatDocumentForm(Conversions):
         original = None if same is None else same()
         if original is not None:
             vars(found)["id"] = original.id()
-        if ObjectRegistry.get(found.id) is None and "deleted" not in links_of(self if original is None else original):
+        if ObjectRegistry.get(found.id) is None:
             ObjectRegistry.registry[found.id] = self
         return found
 
@@ -158,7 +156,6 @@ class ChatDocumentForm(Conversions):
         found = ObjectRegistry.get(id)
         while found is not None:
             after = found.child
-            linked(found)["deleted"] = True
             ObjectRegistry.remove(found.id())
             found = after
 
