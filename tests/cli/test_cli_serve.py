@@ -103,6 +103,17 @@ def test_options_reach_the_server(agents: Command):
     assert agents.end(process).status == 130
 
 
+def test_the_public_address_is_shown_and_counts(agents: Command):
+    process = agents.start("serve", "agents:writer", "--port", "0", "--token", "t", "--public-url", "https://a.example/")
+    line = line_of(process)
+    found = re.fullmatch(r"serving writer at https://a\.example \(it listens at (.+)\); Ctrl-C ends it\n", line)
+    assert found is not None, line
+    assert line_of(process) == "open https://a.example/ to look at runs, talk and approve\n"
+    assert httpx2.get(f"{found[1]}/health_check", headers={"host": "a.example"}).status_code == 200
+    press_ctrl_c(process)
+    assert agents.end(process).status == 130
+
+
 def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: Path):
     (tmp_path / "users").write_text("ada = token-a\n# a second one\n\nbob=token=b\n", encoding="utf-8-sig")
     limits = ("--user-runs", "3", "--user-tokens", "1", "--user-usd", "0.5", "--grace", "0")

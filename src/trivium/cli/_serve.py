@@ -41,9 +41,9 @@ def serve_agents(references: list[str], address: ServedAt, options: ServeOptions
     server = AgentServer(served, host, port, token=token, grace=grace, connections=connections, **options)
 
     def ready() -> None:
-        report_ready(server, ", ".join(served), server.url, host)
+        report_ready(server, ", ".join(served), host)
         token = f"#token={server.token}" if server.token_is_made else ""  # a browser sends no fragment
-        write_line(f"open {server.url}/{token} to look at runs, talk and approve")
+        write_line(f"open {server.public_url or server.url}/{token} to look at runs, talk and approve")
 
     server.serve(ready)
 
@@ -97,9 +97,10 @@ def browse_runs(journal: Journal, port: int, reports: Collection[Path]) -> None:
     server.serve(ready)
 
 
-def report_ready(server: HTTPServing, what: str, where: str, host: str) -> None:
-    """Report that a server listens, and who may call it."""
-    write_line(f"serving {one_line(what)} at {where}; Ctrl-C ends it")
+def report_ready(server: HTTPServing, what: str, host: str, path: str = "") -> None:
+    """Report that a server listens, where it is called, and who may call it."""
+    public = f"{server.public_url}{path} (it listens at {server.url})" if server.public_url else ""
+    write_line(f"serving {one_line(what)} at {public or server.url + path}; Ctrl-C ends it")
     if server.token_is_made:
         write_line(f"token: {server.token} (for this run; TRIVIUM_SERVE_TOKEN sets one)")
     if server.is_open:
