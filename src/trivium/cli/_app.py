@@ -338,7 +338,8 @@ def _serve_command(
     from trivium.serving import ConnectionLimits, OwnerLimits
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
-    options |= {"public_url": public_url.rstrip("/"), "max_runs": max_runs, "max_sessions": max_sessions, "max_bytes": max_megabytes << 20}
+    options |= {"max_runs": max_runs, "max_sessions": max_sessions, "max_bytes": max_megabytes << 20}
+    options["public_url"] = public_url.rstrip("/")
     options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
     options["owner_limits"] = OwnerLimits(runs=user_runs, tokens_per_day=user_tokens, usd_per_day=user_usd)
     limits = ConnectionLimits(total=connections, per_address=min(per_address, connections))
