@@ -67,7 +67,8 @@ Clients send "Authorization: Bearer TOKEN". OpenAI's take URL/v1 as base_url;
   POST /runs takes {"message": "…", "session_id": "ada"}, and GET
   /runs/ID/events streams what comes of it. MCP is at URL/mcp. AG-UI, the AI
   SDK, A2A: docs/serving.md.
-Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
+Exit status: 0 after SIGTERM; 1 if it fails; 2 for a wrong option or object;
+  130 after Ctrl-C."""
 _LARGEST = "The largest request: files and images come within one."
 _PER_ADDRESS = "Of these from one address; a proxy has one."
 _ACCESS = "The token of clients; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users can see arguments."

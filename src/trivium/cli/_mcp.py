@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from trivium.actions import BaseAction, Tool
 from trivium.cli._objects_at import import_object
 from trivium.cli._screen import one_line
-from trivium.cli._serve import report_ready
+from trivium.cli._serve import report_ready, serve_until_signal
 from trivium.exceptions import ConfigurationError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
 from trivium.module import Module
@@ -33,7 +33,7 @@ def serve_references(
         return
     server = ToolServer(what, host, port, token=token, public_url=public_url)
     path = server.endpoint.removeprefix(server.url)
-    server.serve(lambda: report_ready(server, ", ".join(references), host, path))
+    serve_until_signal(server, lambda: report_ready(server, ", ".join(references), host, path))
 
 
 def show_tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str], as_json: bool) -> None:
