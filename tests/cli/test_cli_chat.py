@@ -100,7 +100,7 @@ def test_tools_that_come_with_trivium(trivium: Command, name: str):
         ("tools:nothing", "tools has no 'nothing'; there are add"),
         ("tools:NUMBER", "tools:NUMBER is a int; give a function, a Tool or an action"),
         ("tools:Other", "tools:Other is a class; give a function, a Tool or an action"),
-        ("tools:Broken", "tools:Broken() failed: RuntimeError: no hands"),
+        ("tools:Broken", "tools:Broken() failed: RuntimeError: no hands (tools.py, line 14, in __init__)"),
         ("nowhere:add", "there is no module 'nowhere' in this folder, and none is installed"),
         ("tools:", "'tools:' names no tool; write it as module:object, as tools:add"),
         ("../tools:add", "'../tools:add' names no tool; write it as module:object, as tools:add"),

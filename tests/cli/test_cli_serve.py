@@ -22,6 +22,7 @@ from ._command import GUARD, Command, Process
 
 AGENTS = """
 from trivium import Agent
+from trivium.actions import Tool, tool
 from trivium.testing import ScriptedModel
 
 writer = Agent(ScriptedModel(lambda request: "hello"), name="writer")
@@ -33,6 +34,12 @@ def make():
 def fail():
     raise OSError("no such disk")
 
+@tool
+def find(item):
+    "Find."
+
+kept = Tool.of(find)
+
 class Kit:
     writer = writer
 """
@@ -41,7 +48,11 @@ class Kit:
 @pytest.fixture
 def agents(trivium: Command, tmp_path: Path) -> Command:
     (tmp_path / "agents.py").write_text(AGENTS)
-    (tmp_path / "lame.py").write_text("import nothing_like_that\n")
+    (tmp_path / "lame.py").write_text("import nothing\n")
+    (tmp_path / "deep.py").write_text("import deeper\nagent = deeper.load()\n")
+    (tmp_path / "deeper.py").write_text("import collections\ndef load():\n    return collections.ChainMap()['key']\n")
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "more.py").touch()
     trivium.environment.pop("TRIVIUM_SERVE_TOKEN", None)
     return trivium
 
@@ -83,7 +94,7 @@ def test_a_token_that_was_given_is_not_shown(agents: Command, way: str):
         assert client({"message": "hi"}, "writer").format_result() == "hello"
     process.terminate()
     ended = agents.end(process)
-    assert (ended.status, ended.err) == (-signal.SIGTERM, "")
+    assert (ended.status, ended.err) == (0, "")
 
 
 def test_without_a_token_there_is_a_warning(agents: Command):
@@ -99,6 +110,19 @@ def test_options_reach_the_server(agents: Command):
     process = agents.start("serve", "agents:writer", "--port", "0", *options)
     client = HTTPAgentClient(port=port_of(line_of(process)), token="t")
     assert client("x" * (3 << 19), temperature=0.5).content == "hello"
+    press_ctrl_c(process)
+    assert agents.end(process).status == 130
+
+
+def test_the_public_address_is_shown_and_counts(agents: Command):
+    process = agents.start(
+        "serve", "agents:writer", "--port", "0", "--token", "t", "--public-url", "https://a.example/"
+    )
+    line = line_of(process)
+    found = re.fullmatch(r"serving writer at https://a\.example \(it listens at (.+)\); Ctrl-C ends it\n", line)
+    assert found is not None, line
+    assert line_of(process) == "open https://a.example/ to look at runs, talk and approve\n"
+    assert httpx2.get(f"{found[1]}/health_check", headers={"host": "a.example"}).status_code == 200
     press_ctrl_c(process)
     assert agents.end(process).status == 130
 
@@ -149,8 +173,19 @@ def test_a_file_of_users_that_cannot_be_used_is_reported(
         (["nope.deep:writer"], "there is no module 'nope' in this folder, and none is installed"),
         (["agents:reader"], "agents has no 'reader'; there are writer"),
         (["agents:number"], "agents:number is a int; name an agent, or a function that makes one"),
-        (["agents:fail"], "agents:fail() failed: OSError: no such disk"),
-        (["lame:x"], "importing lame failed: ModuleNotFoundError: No module named 'nothing_like_that'"),
+        (["agents:fail"], "agents:fail() failed: OSError: no such disk (agents.py, line 13, in fail)"),
+        (
+            ["lame:x"],
+            "importing lame failed: ModuleNotFoundError: No module named 'nothing' (lame.py, line 1)",
+        ),
+        (["deep:agent"], "importing deep failed: KeyError: 'key' (deeper.py, line 3, in load)"),
+        (
+            ["agents:find"],
+            "agents:find needs arguments, as a tool does: name an agent that has it, or a function that makes an agent",
+        ),
+        (["agents:kept"], "agents:kept is a tool: name an agent that has it, or a function that makes an agent"),
+        (["agents.py:writer"], "'agents.py:writer' names a file: write agents:writer, the module there"),
+        (["kit/more.py:x"], "'kit/more.py:x' names a file: write kit.more:x, the module there"),
         (
             ["agents:writer", "--host", "0.0.0.0", "--token", ""],
             "0.0.0.0 can be reached from other machines: give a token",
@@ -203,7 +238,7 @@ def test_connections_are_limited_and_say_by_what(agents: Command):
         assert HTTPAgentClient(port=port, token="my-token")("hi").content == "hello"
         assert b"1 connections, as many as may be (per_address)" in first.recv(10_000)
     process.terminate()
-    assert agents.end(process).status == -signal.SIGTERM
+    assert agents.end(process).status == 0
 
 
 def test_the_runs_of_a_journal_are_opened_in_a_browser_until_a_signal_comes(agents: Command, tmp_path: Path):

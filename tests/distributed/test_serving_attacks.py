@@ -102,6 +102,25 @@ def test_a_name_that_was_bound_to_this_machine_is_no_name_of_it():
         assert ask.http.get("/health_check", headers={"host": "evil.example"}).status_code == 403
 
 
+def test_behind_a_proxy_it_goes_by_its_public_name():
+    """Whether the proxy passes the Host on or not, others read the public address in the card."""
+    public, card = "https://agents.example.org", "/.well-known/agent-card.json"
+    with served(Echo(), public_url=public) as ask:
+        here = ask.url.removeprefix("http://")
+        for host in ("agents.example.org", "AGENTS.example.org:443", here):
+            assert status_with(ask, host=host, origin=public) == 200
+            told = ask.http.get(card, headers={"host": host, "x-forwarded-host": "evil.example"}).json()
+            assert [each["url"] for each in told["supportedInterfaces"]] == [f"{public}/a2a"]
+        for others in ({"host": "evil.example"}, {"host": here, "origin": "http://agents.example.org"}):
+            assert status_with(ask, **others, **{"x-forwarded-host": "agents.example.org"}) == 403
+    with served(Echo()) as ask:
+        refused = ask.http.get("/health_check", headers={"host": "agents.example.org"})
+        assert [refused.status_code, "--public-url" in refused.text] == [403, True]
+    for wrong in ("agents.example.org", "https://agents.example.org/shop"):
+        with pytest.raises(ConfigurationError, match="no origin"):
+            AgentServer(Echo(), public_url=wrong)
+
+
 def test_pages_of_other_origins_may_not_call_unless_they_were_named():
     with served(Echo()) as ask:
         assert status_with(ask, origin="https://evil.example") == 403

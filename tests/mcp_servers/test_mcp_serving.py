@@ -199,7 +199,7 @@ def test_who_cancels_ends_the_run(mode: str):
 
 def test_only_who_may_comes_in():
     hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    with ToolServer(add, port=0) as server:
+    with ToolServer(add, port=0, public_url="https://tools.example") as server:
         good = {**server.headers, "accept": "application/json, text/event-stream"}
         for headers, status in (
             ({}, 401),
@@ -209,7 +209,8 @@ def test_only_who_may_comes_in():
         ):
             assert httpx2.post(server.endpoint, json=hello, headers=headers).status_code == status
         assert httpx2.post(server.endpoint, content=b"x" * (5 << 20), headers=good).status_code == 413
-        assert httpx2.post(server.endpoint, json=hello, headers=good).status_code < 401
+        for public in ({}, {"host": "tools.example", "origin": "https://tools.example"}):
+            assert httpx2.post(server.endpoint, json=hello, headers={**good, **public}).status_code < 401
         assert server.token not in repr(server)
     with pytest.raises(ConfigurationError, match="token"):
         ToolServer(add, "0.0.0.0", port=0, token="")

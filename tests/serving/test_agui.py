@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ag_ui_validate.pytest_plugin import assert_valid_agui
 
-from serving._served import GUARD, Shop, follow, people, serving
+from serving._served import GUARD, Shop, follow, make_shop, people, serving
 from trivium import Agent, ChatAgent
 from trivium.actions import tool
 from trivium.llms import Reasoning, Request
@@ -76,6 +76,25 @@ def test_an_interrupt_is_an_approval():
         assert [second[2]["content"], second[-1]["outcome"]] == ["paid 3", {"type": "success"}]
         assert run(client, "", "r3", resume=resolved(first)) == second  # asked for again: the same run
         assert run(client, "buy") == first
+
+
+def test_an_id_of_a_run_is_that_of_one_input():
+    """The request again is answered as before, also by a page that has the answer by now; another one is refused."""
+    with serving({"one": make_shop(), "two": make_shop()}) as client:
+        first = run(client, "hi")
+        decided = resolved(asked := run(client, "buy", "r2"))
+        assert run(client, "", "r3", resume=decided)[-1]["outcome"] == {"type": "success"}
+        assert run(client, "hi") == run(client, "") == run(client, "hi", path="/ag-ui/one") == first
+        others: list[tuple[str, str, str, dict[str, Any]]] = [
+            ("", "r1", "bye", {}), ("", "r1", "", {"resume": decided}), ("/two", "r1", "hi", {}),
+            ("", "r3", "", {"resume": resolved(asked, approved=False)}), ("", "r3", "bye", {}),
+        ]  # fmt: skip
+        for path, run_id, said, fields in others:
+            messages = [{"id": "u", "role": "user", "content": said}] if said else []
+            body = {"threadId": "t", "runId": run_id, "messages": messages, "tools": [], "context": [], **fields}
+            refused = client.post(f"/ag-ui{path}", json=body)
+            assert [refused.status_code, refused.json()["error"]["type"]] == [409, "OtherInput"], refused.text
+        assert len(client.get("/runs").json()["runs"]) == 2
 
 
 def test_of_the_messages_of_a_thread_each_run_keeps_what_it_adds(tmp_path: Path):

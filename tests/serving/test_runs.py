@@ -187,6 +187,17 @@ def test_several_are_served_by_their_names():
         assert [said(client, "hi", model=each) for each in ("b", "a")] == ["from b", "from a"]
 
 
+def test_lagents_route_calls_the_first_one_unless_the_body_names_another():
+    models = {each: Agent(ScriptedModel([f"from {each}"]), name=each) for each in ("a", "b")}
+    asked: list[tuple[dict[str, Any], int, str]] = [
+        ({"model": "b"}, 200, "from b"), ({"model": None}, 200, "from a"), ({"model": "c"}, 404, "there are a, b"),
+    ]  # fmt: skip
+    with serving(models) as client:
+        for body, status, says in asked:
+            answer = client.post("/chat_completion", json={"message": "hi", **body})
+            assert [answer.status_code, says in answer.text] == [status, True], answer.text
+
+
 def test_an_approval_that_comes_too_late_is_refused():
     with serving(approval_seconds=0.001) as client:
         run = start(client, "buy")

@@ -74,6 +74,22 @@ def test_who_has_spent_all_is_told_until_when(tmp_path: Path):
         assert 60 < int(refused.headers["retry-after"]) <= 100
 
 
+@pytest.mark.parametrize(("options", "kind"), [
+    ({"max_runs": 1}, "Overloaded"), ({"owner_limits": OwnerLimits(runs=1)}, "TooManyRuns"),
+])  # fmt: skip
+def test_who_comes_to_a_full_server_is_told_when_to_come_again(options: dict[str, Any], kind: str):
+    """What cannot be done when there is a place either is told first."""
+    sleeper = AsyncSleeper()
+    with serving({"it": sleeper}, **options) as client:
+        client.post("/runs", json={"message": "go"})
+        assert sleeper.began.acquire(timeout=GUARD)
+        refused = client.post("/runs", json={"message": "go"})
+        assert [refused.status_code, refused.json()["error"]["type"]] == [429, kind]
+        assert int(refused.headers["retry-after"]) > 0
+        for body, status in (({"model": "x"}, 404), ({"previous_run_id": "x"}, 404), ({"message": 1}, 422)):
+            assert client.post("/runs", json={"message": "go", **body}).status_code == status
+
+
 def test_who_has_as_many_sessions_as_may_be_is_told_not_to_wait():
     with serving(Agent(Shop(), name="shop"), max_sessions=1) as client:
         assert said(client, "hi", session_id="one") == "You said 1."

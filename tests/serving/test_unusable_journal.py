@@ -64,6 +64,21 @@ def told(text: str) -> Generator[Event]:
         log.removeHandler(handler)
 
 
+@pytest.mark.parametrize("what", ["deleted", "replaced"])
+def test_a_file_that_is_gone_is_told_and_takes_no_run(tmp_path: Path, what: str):
+    place = tmp_path / "runs.db"
+    with serving(make_waiting_shop(), journal=place) as client, told("cannot be read") as is_told:
+        assert outcome(client, start(client, "hi")) == "You said 1."
+        place.rename(tmp_path / "kept.db")
+        if what == "replaced":
+            place.write_bytes((tmp_path / "kept.db").read_bytes())
+        refused = client.post("/runs", json={"message": "hi"})
+        assert [refused.status_code, place.exists()] == [503, what == "replaced"]
+        assert is_told.wait(GUARD)
+        (tmp_path / "kept.db").rename(place)
+        assert outcome(client, start(client, "hi")) == "You said 1."
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Place]:
     if request.param == "sqlite":

@@ -67,7 +67,8 @@ Clients send "Authorization: Bearer TOKEN". OpenAI's take URL/v1 as base_url;
   POST /runs takes {"message": "…", "session_id": "ada"}, and GET
   /runs/ID/events streams what comes of it. MCP is at URL/mcp. AG-UI, the AI
   SDK, A2A: docs/serving.md.
-Exit status: 1 if it fails; 2 for a wrong option or object; 130 after Ctrl-C."""
+Exit status: 0 after SIGTERM; 1 if it fails; 2 for a wrong option or object;
+  130 after Ctrl-C."""
 _LARGEST = "The largest request: files and images come within one."
 _PER_ADDRESS = "Of these from one address; a proxy has one."
 _ACCESS = "The token of clients; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users can see arguments."
@@ -75,6 +76,7 @@ _USERS = "A file with a line NAME=TOKEN for each user, who then has runs, conver
 _SERVED = "Where runs are written down, to go on after a restart: an SQLite file or the URL of a PostgreSQL database."
 _WAIT = "Seconds that a run waits for an approval; else no limit."
 _ORIGIN = "A web origin whose pages may call it; may be repeated."
+_PUBLIC = "The address by which others know it, as https://agents.example.org: that of the proxy before it."
 _ALLOW = "A keyword that clients may send to the agent; may be repeated."
 
 _ASK_EXAMPLES = """\b
@@ -317,6 +319,7 @@ def _serve_command(
     token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
     users: Annotated[Path | None, _option(_USERS, "FILE")] = None,
     origin: Annotated[list[str] | None, _option(_ORIGIN, "URL")] = None,
+    public_url: Annotated[str, _option(_PUBLIC, "URL")] = "",
     allow: Annotated[list[str] | None, _option(_ALLOW, "NAME")] = None,
     timeout: Annotated[float | None, _option("Seconds that a run may take; else no limit.", "S", min=0.001)] = None,
     max_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs at once; more are refused.")] = 100,
@@ -337,6 +340,7 @@ def _serve_command(
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
     options |= {"max_runs": max_runs, "max_sessions": max_sessions, "max_bytes": max_megabytes << 20}
+    options["public_url"] = public_url.rstrip("/")
     options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
     options["owner_limits"] = OwnerLimits(runs=user_runs, tokens_per_day=user_tokens, usd_per_day=user_usd)
     limits = ConnectionLimits(total=connections, per_address=min(per_address, connections))
@@ -442,11 +446,12 @@ def _mcp_serve(
     host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8091,
     token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
+    public_url: Annotated[str, _option(_PUBLIC, "URL")] = "",
 ) -> None:
     """Serve MODULE:OBJECT as an MCP server; modules of this folder are found."""
     from trivium.cli import _mcp  # other commands need nothing of it
 
-    _mcp.serve_references(references, "http" if http else "stdio", host, port, token)
+    _mcp.serve_references(references, "http" if http else "stdio", host, port, token, public_url.rstrip("/"))
 
 
 @app.command("doctor", short_help="Show what is installed and works, and mend the rest.", epilog=_DOCTOR_EPILOG)

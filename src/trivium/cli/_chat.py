@@ -15,7 +15,7 @@ from typing import Any, cast
 from trivium.actions import BaseAction, Tool, ToolCallEvent, ToolResultEvent
 from trivium.agents import Agent
 from trivium.cli._model import choose_model
-from trivium.cli._objects_at import import_object
+from trivium.cli._objects_at import failed, import_object
 from trivium.cli._screen import as_error, one_line, write_line
 from trivium.cli._sources import STDIN
 from trivium.commander import EndedEvent, Event
@@ -221,7 +221,7 @@ def _make(name: str, make: Callable[[], object]) -> object:
     except TriviumError:
         raise
     except Exception as error:
-        raise ConfigurationError(f"{name}() failed: {type(error).__name__}: {one_line(error)}") from error
+        raise failed(f"{name}()", error) from error
 
 
 # ---- the output on a pipe

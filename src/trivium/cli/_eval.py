@@ -14,7 +14,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from trivium.cli._objects_at import import_agent, import_object
+from trivium.cli._objects_at import failed, import_agent, import_object
 from trivium.cli._runs import DIFFERENT, open_journal
 from trivium.cli._screen import bar, one_line, printable, stdout, write_line
 from trivium.commander import Limits
@@ -97,7 +97,7 @@ def _dataset_at(reference: str) -> Dataset:
     try:
         made: object = found() if callable(found) else found
     except Exception as error:
-        raise ConfigurationError(f"{reference}() failed: {type(error).__name__}: {one_line(error)}") from error
+        raise failed(f"{reference}()", error) from error
     if not isinstance(made, Dataset):
         raise ConfigurationError(
             f"{reference} is a {type(made).__name__}; name a Dataset, or a function that makes one"

@@ -11,14 +11,19 @@ from typing import Any, Literal, cast
 from trivium.actions import BaseAction, Tool
 from trivium.cli._objects_at import import_object
 from trivium.cli._screen import one_line
-from trivium.cli._serve import report_ready
+from trivium.cli._serve import report_ready, serve_until_signal
 from trivium.exceptions import ConfigurationError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
 from trivium.module import Module
 
 
 def serve_references(
-    references: Sequence[str], transport: Literal["stdio", "http"], host: str, port: int, token: str | None
+    references: Sequence[str],
+    transport: Literal["stdio", "http"],
+    host: str,
+    port: int,
+    token: str | None,
+    public_url: str = "",
 ) -> None:
     """Serve the object of each `module:object` until the client leaves or a signal comes."""
     kinds = (Module, BaseAction, Tool, FunctionType)
@@ -26,8 +31,9 @@ def serve_references(
     if transport == "stdio":
         serve_mcp(what, "stdio")
         return
-    server = ToolServer(what, host, port, token=token)
-    server.serve(lambda: report_ready(server, ", ".join(references), server.endpoint, host))
+    server = ToolServer(what, host, port, token=token, public_url=public_url)
+    path = server.endpoint.removeprefix(server.url)
+    serve_until_signal(server, lambda: report_ready(server, ", ".join(references), host, path))
 
 
 def show_tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str], as_json: bool) -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
+from sysconfig import get_paths
+from traceback import extract_tb
 from types import FunctionType, ModuleType
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
+from trivium.actions import BaseAction, Tool
 from trivium.cli._screen import one_line
 from trivium.commander import Job
 from trivium.exceptions import ConfigurationError
 from trivium.module import Module
+
+_INSTALLED: Final = (*get_paths().values(), str(Path(__file__).parents[1]))
+"""Where code lies that is not the user's own."""
 
 
 def import_object(reference: str, what: str, example: str, kinds: tuple[type, ...]) -> Any:
@@ -28,7 +36,10 @@ def import_object(reference: str, what: str, example: str, kinds: tuple[type, ..
         ConfigurationError: there is no such object, or importing it failed.
     """
     path, _, name = reference.partition(":")
-    if not name or not all(part.isidentifier() for part in [*path.split("."), *name.split(".")]):
+    in_file = ".".join(Path(path.removesuffix(".py")).parts) if path.endswith(".py") else ""
+    if _is_name(in_file) and _is_name(name) and Path(path).is_file():
+        raise ConfigurationError(f"'{one_line(reference)}' names a file: write {in_file}:{name}, the module there")
+    if not _is_name(path) or not _is_name(name):
         raise ConfigurationError(f"'{one_line(reference)}' names no {what}; write it as module:object, as {example}")
     found: Any = _import(path)
     for part in name.split("."):
@@ -53,11 +64,14 @@ def import_agent(reference: str) -> Module:
         from trivium.serving import JobModule
 
         return JobModule(found)
+    if isinstance(found, Tool | BaseAction) or (isinstance(found, FunctionType) and _needs_arguments(found)):
+        kind = "needs arguments, as a tool does" if isinstance(found, FunctionType) else "is a tool"
+        raise ConfigurationError(f"{reference} {kind}: name an agent that has it, or a function that makes an agent")
     if not isinstance(found, Module) and callable(found):
         try:
             found = found()
         except (Exception, SystemExit) as error:
-            raise ConfigurationError(f"{reference}() failed: {type(error).__name__}: {one_line(error)}") from error
+            raise failed(f"{reference}()", error) from error
     if not isinstance(found, Module):
         raise ConfigurationError(
             f"{reference} is a {type(found).__name__}; name an agent, or a function that makes one"
@@ -82,6 +96,34 @@ def import_agents(references: Iterable[str]) -> dict[str, Module]:
     return found
 
 
+def failed(what: str, error: BaseException) -> ConfigurationError:
+    """Return the error of code of the user's own that has failed, with the innermost place there; the line is short.
+
+    Args:
+        what: what has failed.
+        error: why.
+    """
+    own = [each for each in extract_tb(error.__traceback__) if Path(each.filename).is_file()]
+    own = [each for each in own if not each.filename.startswith(_INSTALLED)]
+    place = ""
+    if own:
+        inside = "" if own[-1].name == "<module>" else f", in {own[-1].name}"
+        place = f" ({one_line(os.path.relpath(own[-1].filename))}, line {own[-1].lineno}{inside})"
+    return ConfigurationError(f"{what} failed: {type(error).__name__}: {one_line(error)}{place}")
+
+
+def _needs_arguments(function: FunctionType) -> bool:
+    try:
+        signature(function).bind()
+    except TypeError:
+        return True
+    return False
+
+
+def _is_name(dotted: str) -> bool:
+    return all(part.isidentifier() for part in dotted.split("."))
+
+
 def _is_own(value: object, path: str, kinds: tuple[type, ...]) -> bool:
     """Return whether a value is of these classes, and no function that its module has imported."""
     return isinstance(value, kinds) and not (isinstance(value, FunctionType) and value.__module__ != path)
@@ -104,4 +146,4 @@ def _import(path: str) -> ModuleType:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{path}.".startswith(f"{missing}."):
             raise ConfigurationError(f"there is no module {missing!r} in this folder, and none is installed") from None
-        raise ConfigurationError(f"importing {path} failed: {type(error).__name__}: {one_line(error)}") from error
+        raise failed(f"importing {path}", error) from error

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import webbrowser
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -41,11 +42,20 @@ def serve_agents(references: list[str], address: ServedAt, options: ServeOptions
     server = AgentServer(served, host, port, token=token, grace=grace, connections=connections, **options)
 
     def ready() -> None:
-        report_ready(server, ", ".join(served), server.url, host)
+        report_ready(server, ", ".join(served), host)
         token = f"#token={server.token}" if server.token_is_made else ""  # a browser sends no fragment
-        write_line(f"open {server.url}/{token} to look at runs, talk and approve")
+        write_line(f"open {server.public_url or server.url}/{token} to look at runs, talk and approve")
 
-    server.serve(ready)
+    serve_until_signal(server, ready)
+
+
+def serve_until_signal(server: HTTPServing, ready: Callable[[], object]) -> None:
+    """Serve until SIGTERM, after which the command ends with status 0, or until Ctrl-C."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: server.stop())  # which the server raises at its end
+    try:
+        server.serve(ready)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def read_tokens(token: str | None, users: Path | None) -> str | Mapping[str, str] | None:
@@ -94,12 +104,13 @@ def browse_runs(journal: Journal, port: int, reports: Collection[Path]) -> None:
             if type(found) is not webbrowser.GenericBrowser:  # which takes the terminal
                 found.open(address)
 
-    server.serve(ready)
+    serve_until_signal(server, ready)
 
 
-def report_ready(server: HTTPServing, what: str, where: str, host: str) -> None:
-    """Report that a server listens, and who may call it."""
-    write_line(f"serving {one_line(what)} at {where}; Ctrl-C ends it")
+def report_ready(server: HTTPServing, what: str, host: str, path: str = "") -> None:
+    """Report that a server listens, where it is called, and who may call it."""
+    public = f"{server.public_url}{path} (it listens at {server.url})" if server.public_url else ""
+    write_line(f"serving {one_line(what)} at {public or server.url + path}; Ctrl-C ends it")
     if server.token_is_made:
         write_line(f"token: {server.token} (for this run; TRIVIUM_SERVE_TOKEN sets one)")
     if server.is_open:

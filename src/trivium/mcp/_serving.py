@@ -41,6 +41,8 @@ class ToolServer(HTTPServing):
             and runs of their own.
         name: how the server calls itself.
         origins: web origins whose pages may call it; default none.
+        public_url: the address by which others know the server, as `"https://tools.example.org"` of a proxy before it:
+            requests may name it as their Host. Default: none.
         timeout: seconds that a call may take; None: no limit.
         max_bytes: size of a request's body.
         grace: seconds that calls have to end when the server stops.
@@ -78,6 +80,7 @@ class ToolServer(HTTPServing):
         token: str | Mapping[str, str] | None = None,
         name: str = "trivium",
         origins: Collection[str] = (),
+        public_url: str = "",
         timeout: float | None = None,
         max_bytes: int = 4 << 20,
         grace: float = 5.0,
@@ -88,12 +91,13 @@ class ToolServer(HTTPServing):
         owner_limits: OwnerLimits | None = None,
         max_runs: int = 100,
     ) -> None:
-        super().__init__(host, port, token, grace, connections)
+        super().__init__(host, port, token, grace, connections, public_url)
         positive(timeout=1.0 if timeout is None else timeout, max_bytes=max_bytes, max_runs=max_runs)
         self.name = name
         guard = partial(
-            Guard, tokens=check_tokens(self._chosen), hosts=self._hosts, origins=origins, max_bytes=max_bytes
-        )
+            Guard, tokens=check_tokens(self._chosen), hosts=self._hosts, origins=origins, max_bytes=max_bytes,
+            public_url=public_url,
+        )  # fmt: skip
         of_runs: dict[str, Any] = {"journal": journal, "owner_limits": owner_limits, "max_runs": max_runs}
         self._service = self._mcp = _Service(
             Offers(what, timeout, resources, prompts, **of_runs), name, guard, list(origins), max_bytes

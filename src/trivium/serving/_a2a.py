@@ -64,10 +64,12 @@ class A2ARoutes(Routes):
     Args:
         runs: the runs.
         max_bytes: the largest body of a request.
+        public_url: the address that the cards give; "": that of the request.
     """
 
-    def __init__(self, runs: Runs, max_bytes: int) -> None:
+    def __init__(self, runs: Runs, max_bytes: int, public_url: str = "") -> None:
         super().__init__(runs, max_bytes)
+        self._public_url = public_url
         self._methods: Mapping[str, Callable[[_Call], Awaitable[JSONObject | Response]]] = {
             "SendMessage": self._send, "SendStreamingMessage": self._stream, "GetTask": self._get,
             "ListTasks": self._list, "CancelTask": self._cancel, "SubscribeToTask": self._subscribe,
@@ -90,8 +92,8 @@ class A2ARoutes(Routes):
         module, name = self._runs.module(given), given or next(iter(self._runs.served))
         said = module.description or f"Ask {name}."
         is_safe = request.headers.get("x-forwarded-proto") == "https"
-        base = request.base_url.replace(scheme="https") if is_safe else request.base_url
-        url = f"{base}a2a" + (f"/{quote(given)}" if given else "")
+        asked = request.base_url.replace(scheme="https") if is_safe else request.base_url
+        url = f"{self._public_url or str(asked).rstrip('/')}/a2a" + (f"/{quote(given)}" if given else "")
         card: JSONObject = {
             "name": name, "description": said, "version": "1", "capabilities": {"streaming": True},
             "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": _VERSION}],

@@ -43,12 +43,16 @@ class A2AEvents:
     artifacts: list[JSONObject] = field(default_factory=list[JSONObject])
     _of: dict[str, JSONObject] = field(default_factory=dict[str, JSONObject])
     """The artifacts whose text counts, by the keys of their nodes."""
+    _pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Their text, by the same keys."""
     _free: list[JSONObject] = field(default_factory=list[JSONObject])
     """Those whose text does not count: the next answers take their place."""
     _last: object = ""
 
     def task(self) -> JSONObject:
         """Return the task as it is."""
+        for key, pieces in self._pieces.items():
+            self._of[key]["parts"] = [{"text": "".join(pieces)}]
         artifacts = [each for each in self.artifacts if each["parts"] != [{"text": ""}]]
         names = {"id": self.task_id, "contextId": self.context_id}
         return {**names, "status": self.status, "artifacts": artifacts, "history": self.history}
@@ -71,7 +75,7 @@ class A2AEvents:
                 self._last = event["text"]
                 yield self._update(self._of[event["key"]], "", append=True, lastChunk=True)
             case "void" if event["key"] in self._of:
-                artifact = self._of.pop(event["key"])
+                artifact, _ = self._of.pop(event["key"]), self._pieces.pop(event["key"])
                 artifact["parts"] = [{"text": ""}]
                 self._free.append(artifact)
                 yield self._update(artifact, "")
@@ -88,8 +92,8 @@ class A2AEvents:
     # ---- answers
     def _grow(self, key: str, piece: str) -> JSONObject:
         artifact = self._of.get(key)
+        self._pieces.setdefault(key, []).append(piece)
         if artifact is not None:
-            artifact["parts"][0]["text"] += piece
             return self._update(artifact, piece, append=True)
         artifact = self._of[key] = self._free.pop() if self._free else self._add(f"answer-{len(self.artifacts) + 1}")
         artifact["parts"] = [{"text": piece}]

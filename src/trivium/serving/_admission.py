@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from math import inf
+from typing import Final
 
 from trivium.commander import Limits
 from trivium.commander.lowlevel import run_in_worker
@@ -12,6 +13,9 @@ from trivium.serving._budgets import OwnerBudgets
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._store import RunRequest, RunStore, is_named
 from trivium.serving._wire import Failure
+
+_AGAIN_SECONDS: Final = 5.0
+"""When a client may try again that waits for the end of a run, which nobody knows: so seldom that it costs little."""
 
 
 class Admission:
@@ -41,7 +45,7 @@ class Admission:
         """
         if self.at_work.total() >= self._most:
             text = f"the server runs as much as it may ({self._most} runs, its max_runs); try again later"
-            raise Failure(429, "Overloaded", text, "max_runs", self._most)
+            raise Failure(429, "Overloaded", text, "max_runs", self._most, retry_after=_AGAIN_SECONDS)
         self.at_work[owner] += 1
 
     def release(self, owner: str) -> None:
@@ -54,7 +58,7 @@ class Admission:
         owner, session, most = request.owner, request.session, self._owner_limits.runs
         if most is not None and await run_in_worker(partial(self._store.count_active, owner)) >= most:
             text = f"{most} of your runs are at work, as many as may be: wait until one ends, or cancel one"
-            raise Failure(429, "TooManyRuns", text, "runs", most)
+            raise Failure(429, "TooManyRuns", text, "runs", most, retry_after=_AGAIN_SECONDS)
         if session == request.id or await run_in_worker(partial(self._store.has_session, owner, session)):
             return
         if session.startswith("run_"):

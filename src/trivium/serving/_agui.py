@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 
+_USED: Final = "OtherInput"
 _FORM: Final = 'the payload is {"approved": true} or {"approved": false, "reason": "…"}'
 
 
@@ -49,7 +50,7 @@ class AGUIRoutes(Routes):
     """`/ag-ui`, for the first of the served modules, and `/ag-ui/{name}`.
 
     A POST with the id of a run that the thread has streams this run again from its beginning: so a client that lost
-    its connection reads the rest.
+    its connection reads the rest. One that says something else by this id is refused.
     """
 
     def handled(self) -> Sequence[Handled]:
@@ -72,7 +73,7 @@ class AGUIRoutes(Routes):
             async with self._runs.alone(owner, thread_id):
                 attempt = await self._attempt(owner, name, thread_id, run_id, messages, resume)
         except Failure as failure:
-            if failure.status not in (409, 410):  # of a run, not of the request
+            if failure.status not in (409, 410) or failure.kind == _USED:  # of the request, not of a run
                 raise
             return cast("Response", Streamed(_refused(thread_id, run_id, failure)))
         return cast("Response", Streamed(_sent(thread_id, attempt)))
@@ -83,6 +84,9 @@ class AGUIRoutes(Routes):
         session = str(parse_session(thread_id, "threadId"))
         found = await self._runs.labelled(owner, session, run_id)
         if found is not None and (not found[1] or len(found[0].log.events) > found[1]):  # else it was not decided yet
+            if not await self._is_same(*found, name, messages, resume):
+                text = f"the run {run_id[:100]!r} of this thread has another input: give the new run an id of its own"
+                raise Failure(409, _USED, text)
             return _Attempt(*found, run_id, await self._messages_of(found[0]))
         waiting = await self._runs.waiting_in(owner, session, is_decided=bool(resume))
         if resume:
@@ -94,8 +98,7 @@ class AGUIRoutes(Routes):
         if waiting is not None:
             text = "the thread waits for a decision: answer each of its interrupts in resume, or cancel the run"
             raise Failure(409, "Interrupted", text)
-        new = [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
-        said = parse_conversation([{**each, "content": _content(each.get("content"))} for each in new], "messages")
+        said = _spoken(_last_of_user(messages))
         kept = messages_added(messages, await self._runs.in_session(owner, session))
         run = await self._runs.start(
             owner, name, said, session=session, is_conversation=True, label=run_id, agui={"run": run_id, **kept},
@@ -104,6 +107,29 @@ class AGUIRoutes(Routes):
 
     async def _messages_of(self, run: ServedRun) -> list[JSONObject] | None:
         return thread_messages(run.request, await self._runs.in_session(run.request.owner, run.request.session))
+
+    async def _is_same(
+        self, run: ServedRun, after: int, name: str, messages: list[JSONObject], resume: list[JSONObject]
+    ) -> bool:
+        """Return whether a request is one again that has begun or resumed a run; it may tell less, as by a page anew.
+
+        Args:
+            run: the run.
+            after: the number of the event before the attempt that it has begun.
+            name: the name of the served module; "" for the first one.
+            messages: those of the request.
+            resume: its answers.
+        """
+        if run.request.name != (name or next(iter(self._runs.served))):
+            return False
+        if not after:
+            new = _last_of_user(messages)
+            return not resume and (not new or _spoken(new) == run.request.body["messages"])
+        events = takewhile(lambda each: each["kind"] != "resumed", run.log.events[after:])
+        made = {each["digest"]: each["approved"] for each in events if each["kind"] == "decided"}
+        given = {text_field(each, "interruptId"): _is_approved(each) for each in resume}
+        agree = all(given.get(digest, approved) == approved for digest, approved in made.items())
+        return agree and not await self._says_more(run, messages)
 
     async def _says_more(self, run: ServedRun, messages: list[JSONObject]) -> bool:
         """Return whether messages have one of the user that the thread of a run does not have."""
@@ -129,6 +155,23 @@ class AGUIRoutes(Routes):
         after = len(run.log.events)
         await decide_rest(self._runs, run, decided, {"agui": run_id}, run_id)
         return _Attempt(run, after, run_id, await self._messages_of(run))
+
+
+def _last_of_user(messages: list[JSONObject]) -> list[JSONObject]:
+    """Return the messages of the user with which a conversation ends."""
+    return [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
+
+
+def _spoken(messages: list[JSONObject]) -> list[JSONObject]:
+    """Return messages of the user as a run keeps them."""
+    return parse_conversation([{**each, "content": _content(each.get("content"))} for each in messages], "messages")
+
+
+def _is_approved(answer: JSONObject) -> bool:
+    """Return whether an answer to an interrupt approves the call."""
+    payload: object = answer.get("payload")
+    given = cast("JSONObject", payload) if isinstance(payload, dict) else {}
+    return answer.get("status") != "cancelled" and given.get("approved") is True
 
 
 def _said_in(messages: Iterable[JSONObject]) -> list[str]:

@@ -40,8 +40,8 @@ class AGUIEvents:
     is_resumed: bool = False
     _of: dict[str, JSONObject] = field(default_factory=dict[str, JSONObject])
     """The messages whose text counts, by the keys of their nodes."""
-    _open: list[str] = field(default_factory=list[str])
-    """The keys of those that grow."""
+    _open: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The text of those that grow, by the same keys."""
     _thoughts: dict[str, str] = field(default_factory=dict[str, str])
     _answers: int = 0
     _last: str = ""
@@ -66,9 +66,9 @@ class AGUIEvents:
                 yield from self._think(event["key"], event["text"], at)
             case "answered":
                 yield from self._end_thought(event["key"], at)
+                yield from self._end_text(event["key"], at)
                 self._parents[agent_of(event["path"])] = message = self._of.get(event["key"])
                 self._last = message["content"] if message else self._last
-                yield from self._end_text(event["key"], at)
             case "void":
                 yield from self._end_thought(event["key"], at)
                 yield from self._take_back(event["key"], at)
@@ -93,16 +93,17 @@ class AGUIEvents:
             self._answers += 1
             made = f"{self.run_id}-{self._answers}"
             message = self._of[key] = {"id": made, "role": "assistant", "content": "", "name": agent}
-            self._open.append(key)
+            self._open[key] = []
             self.messages.append(message)
             yield _event("TEXT_MESSAGE_START", at, messageId=made, role="assistant", name=agent)
         if piece:
-            message["content"] += piece
+            self._open[key].append(piece)
             yield _event("TEXT_MESSAGE_CONTENT", at, messageId=message["id"], delta=piece)
 
     def _end_text(self, key: str, at: float) -> Iterator[JSONObject]:
-        if key in self._open:
-            self._open.remove(key)
+        pieces = self._open.pop(key, None)
+        if pieces is not None:
+            self._of[key]["content"] = "".join(pieces)
             yield _event("TEXT_MESSAGE_END", at, messageId=self._of[key]["id"])
 
     def _take_back(self, key: str, at: float) -> Iterator[JSONObject]:
@@ -164,6 +165,8 @@ class AGUIEvents:
 
     def _snapshot(self, at: float) -> Iterator[JSONObject]:
         if self.is_whole:
+            for key, pieces in self._open.items():
+                self._of[key]["content"] = "".join(pieces)
             yield _event("MESSAGES_SNAPSHOT", at, messages=[*self.messages])
 
     # ---- the end

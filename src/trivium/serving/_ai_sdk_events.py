@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from trivium.events import JSONObject
@@ -30,7 +30,7 @@ class AISDKEvents:
     _open: str = ""
     """The kind of part that grows: "text", "reasoning" or none."""
     _parts: int = 0
-    _text: str = ""
+    _text: list[str] = field(default_factory=list[str])
     _last: str = ""
 
     def begin(self) -> Iterator[JSONObject]:
@@ -45,9 +45,9 @@ class AISDKEvents:
                 yield from self._grow(event["key"], "text" if event["kind"] == "delta" else "reasoning", event["text"])
             case "answered":
                 yield from self._close()
-                self._last, self._text = self._text, ""
+                self._last, self._text = "".join(self._text), []
             case "void" if event["key"] == self._step:
-                self._step, self._open, self._text = "", "", ""
+                self._step, self._open, self._text = "", "", []
                 yield {"type": "reset-step"}
             case "tool_call":
                 yield self._tool(
@@ -79,13 +79,13 @@ class AISDKEvents:
             yield from self._close()
             if self._step:
                 yield from ({"type": "finish-step"}, {"type": "start-step"})
-            self._step, self._text = key, ""
+            self._step, self._text = key, []
         if self._open != kind:
             yield from self._close()
             self._open, self._parts = kind, self._parts + 1
             yield {"type": f"{kind}-start", "id": f"{self.message_id}-{self._parts}"}
         if kind == "text":
-            self._text += piece
+            self._text.append(piece)
         yield {"type": f"{kind}-delta", "id": f"{self.message_id}-{self._parts}", "delta": piece}
 
     def _close(self) -> Iterator[JSONObject]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
@@ -19,7 +18,7 @@ from trivium.serving._agui import AGUIRoutes
 from trivium.serving._ai_sdk import AISDKRoutes
 from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
-from trivium.serving._guard import LOOPBACK, Guard, check_tokens
+from trivium.serving._guard import LOOPBACK, Guard, check_origin, check_tokens
 from trivium.serving._http import refuse, refuse_route
 from trivium.serving._last_resort import LAST_SECONDS
 from trivium.serving._limits import OwnerLimits
@@ -34,7 +33,6 @@ from trivium.serving._wire import Failure
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+")
 _EXPOSED: Final = ("location", "mcp-session-id", "retry-after")
 """The headers of answers that pages of other origins may read; they may send any, as SDKs have their own."""
 _RESERVED: Final = frozenset(
@@ -52,6 +50,8 @@ class ServeOptions(TypedDict, total=False):
         journal: where runs are written down, with what clients were sent: an SQLite file, or the URL of a PostgreSQL
             database. They go on after a restart of the server. Default: a file that is deleted when the server ends.
         origins: web origins (`"https://app.example"`) whose pages may call the server; default none.
+        public_url: the address by which others know the server, as `"https://agents.example.org"` of a proxy before it:
+            requests may name it as their Host, its pages may call, and the cards of A2A give it. Default: none.
         keywords: names that a client may send beside its message, and that reach the agent's `forward`, as
             `"temperature"`; default none.
         timeout: seconds that a run may take; default None: no limit.
@@ -76,6 +76,7 @@ class ServeOptions(TypedDict, total=False):
 
     journal: str | Path | Journal
     origins: Collection[str]
+    public_url: str
     keywords: Collection[str]
     timeout: float | None
     limits: Limits | None
@@ -97,6 +98,7 @@ class Chosen:
 
     journal: str | Path | Journal = ""
     origins: Collection[str] = ()
+    public_url: str = ""
     keywords: Collection[str] = ()
     timeout: float | None = None
     limits: Limits | None = None
@@ -116,8 +118,8 @@ class Chosen:
         given = {"approval_seconds": self.approval_seconds, "keep_days": self.keep_days}
         positive(**{name: value for name, value in given.items() if value is not None})
         positive(timeout=timeout, max_runs=self.max_runs, max_bytes=self.max_bytes, max_sessions=self.max_sessions)
-        if wrong := [each for each in self.origins if not _ORIGIN.fullmatch(each)]:
-            raise ConfigurationError(f"{wrong[0]!r} is no origin: write it as https://app.example, without a path")
+        for each in (*self.origins, *filter(None, [self.public_url])):
+            check_origin(each)
         if reserved := _RESERVED.intersection(self.keywords):
             raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")
 
@@ -196,7 +198,10 @@ class Service:
             CORSMiddleware,
             allow_origins=origins, allow_methods=methods, allow_headers=["*"], expose_headers=_EXPOSED,
         )  # fmt: skip
-        guard = Middleware(Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=options.max_bytes)
+        guard = Middleware(
+            Guard, tokens=tokens, hosts=hosts, origins=origins, max_bytes=options.max_bytes,
+            public_url=options.public_url,
+        )  # fmt: skip
         known = dict.fromkeys((Failure, JournalError, Exception), refuse)
         for each in options.endpoints:
             each.attach(runs, options.max_bytes)
@@ -209,7 +214,7 @@ class Service:
                 *ResponseRoutes(runs, options.max_bytes).routes(),
                 *AGUIRoutes(runs, options.max_bytes).routes(),
                 *AISDKRoutes(runs, options.max_bytes).routes(),
-                *A2ARoutes(runs, options.max_bytes).routes(),
+                *A2ARoutes(runs, options.max_bytes, options.public_url).routes(),
                 *UIRoutes(runs, options.max_bytes, options.inspectors, options.reports).routes(),
                 *(Route(each.path, each, methods=list(each.methods)) for each in options.endpoints),
             ],

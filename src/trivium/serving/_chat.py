@@ -182,19 +182,20 @@ class ChatText:
 
     def __init__(self, is_typed: bool) -> None:
         self._is_typed = is_typed
-        self._key, self._answer, self._has_text = "", "", False
+        self._key, self._answer, self._has_text = "", list[str](), False
 
     def read(self, event: JSONObject) -> str:
         """Return the text by which an event extends the answer."""
         if event["kind"] == "delta" and is_answer(event) and not self._is_typed:
             gap = "\n\n" if event["key"] != self._key and self._has_text else ""
             if event["key"] != self._key:
-                self._key, self._answer = event["key"], ""
-            self._answer, self._has_text = self._answer + event["text"], True
+                self._key, self._answer = event["key"], []
+            self._answer.append(event["text"])
+            self._has_text = True
             return gap + event["text"]
         if event["kind"] == "void" and event["key"] == self._key:
             self._key = ""
-        if event["kind"] == "done" and (text := content_text(event["message"])) != self._answer:
+        if event["kind"] == "done" and (text := content_text(event["message"])) != "".join(self._answer):
             return "\n\n" + text if self._has_text else text
         return ""
 

@@ -8,7 +8,7 @@ from time import time
 from typing import TYPE_CHECKING, cast
 
 from trivium.events import JSONObject
-from trivium.serving._http import json_response, owner_of, read_object
+from trivium.serving._http import json_response, owner_of, read_object, text_field
 from trivium.serving._log import ENDS
 from trivium.serving._routes import Handled, Routes
 from trivium.serving._runs import Runs
@@ -56,11 +56,13 @@ class ChatCompletion(Routes):
         if not isinstance(streamed, bool):
             raise Failure(422, "InvalidRequest", "stream is true or false")
         streamed = streamed or "text/event-stream" in request.headers.get("accept", "")
+        named = {} if "model" in self._keywords else {"model": given.pop("model", None)}
+        name = text_field(named, "model")
         if refused := [name for name in given if name not in self._keywords]:
             known = f"the server takes {', '.join(self._keywords) or 'none'}"
             raise Failure(422, "InvalidRequest", f"{refused[0][:100]!r} is no keyword of a call here; {known}")
         run = await self._runs.start(
-            owner_of(request), "", message, session=session, options=given, of_client=True, asks=False
+            owner_of(request), name, message, session=session, options=given, of_client=True, asks=False
         )
         leave = partial(self._runs.leave, run)
         if streamed:

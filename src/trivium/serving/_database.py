@@ -107,6 +107,8 @@ class _SQLite:
     def __init__(self, path: Path, tables: Sequence[str], columns: ColumnTypes) -> None:
         self._path, self._lock = path, Lock()
         self._joined: sqlite3.Connection | None = None
+        self._place: tuple[int, int] | None = None
+        """The file itself, whatever its name is, since the server is at work with it."""
         self._connections = SQLiteConnections(path, BUSY_SECONDS, partial(_create, tables=tables, columns=columns))
 
     def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
@@ -122,8 +124,11 @@ class _SQLite:
 
     @contextmanager
     def _use(self) -> Generator[sqlite3.Connection]:
-        with self._typed_errors(), self._connections.use() as database:
-            yield database
+        with self._typed_errors():
+            if self._place is not None and _place_of(self._path) != self._place:
+                raise OSError("it was deleted or replaced while the server is at work with it")
+            with self._connections.use() as database:
+                yield database
 
     @contextmanager
     def _typed_errors(self) -> Generator[None]:
@@ -146,6 +151,7 @@ class _SQLite:
         with self._typed_errors():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._joined = self._joined or server_lock(self._path)
+            self._place = _place_of(self._path)
         if self._joined is None:
             raise ConfigurationError(
                 f"another server is at work with {self._path}: end it first, or give this one a file of its own;"
@@ -157,10 +163,18 @@ class _SQLite:
             return int(self._joined is not None or has_server(self._path))
 
     def close(self) -> None:
-        joined, self._joined = self._joined, None
+        joined, self._joined, self._place = self._joined, None, None
         if joined is not None:
             joined.close()
         self._connections.close()
+
+
+def _place_of(path: Path) -> tuple[int, int] | None:
+    """Return which file has a name now; None: there is none."""
+    with suppress(FileNotFoundError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
 
 
 class _SQLiteChanges:

@@ -19,8 +19,13 @@ _OPEN = re.compile(r"/|/ui/(files|report)/.*|/health_check|(/a2a/.+)?/\.well-kno
 """The paths that need no token: the UI's page asks for it, paths of reports are secret, and clients of A2A read in a
 card that they need one."""
 _PORT = re.compile(r":\d+$")
-_OTHER_HOST: Final = "the server does not go by that Host: call it by the address that it shows when it starts"
+_OTHER_HOST: Final = (
+    "the server does not go by that Host: call it by the address that it shows when it starts, or start it with"
+    " public_url=, or --public-url, that has the name by which a proxy passes requests on"
+)
 _OTHER_ORIGIN: Final = "pages of that origin may not call the server: start it with origins=, or --origin, that name it"
+
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+")
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -52,8 +57,28 @@ def check_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
     return tokens
 
 
+def check_origin(origin: str) -> str:
+    """Return a web origin as it is.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if not _ORIGIN.fullmatch(origin):
+        raise ConfigurationError(f"{origin!r} is no origin: write it as https://app.example, without a path")
+    return origin
+
+
 class Guard:
-    """Refuses requests of other hosts and origins, without the token, or too large; notes the user (`trivium.user`)."""
+    """Refuses requests of other hosts and origins, without the token, or too large; notes the user (`trivium.user`).
+
+    Args:
+        app: the application behind it.
+        tokens: the tokens by user.
+        hosts: the names that a request's Host may have; None: any.
+        origins: the web origins whose pages may call; pages of the Host always may.
+        max_bytes: the largest body of a request.
+        public_url: the origin by which others know the server, whose name is a Host too; "": none.
+    """
 
     def __init__(
         self,
@@ -62,9 +87,11 @@ class Guard:
         hosts: Collection[str] | None,
         origins: Collection[str],
         max_bytes: int,
+        public_url: str = "",
     ) -> None:
-        self._app, self._origins, self._max_bytes = app, origins, max_bytes
-        self._hosts = None if hosts is None else {host.lower() for host in hosts}
+        self._app, self._origins, self._max_bytes = app, {*origins, public_url}, max_bytes
+        public = _PORT.sub("", urlsplit(public_url).netloc)
+        self._hosts = None if hosts is None else {host.lower() for host in (*hosts, public) if host}
         self._tokens = {user: f"bearer {token}".encode() if token else b"" for user, token in tokens.items()}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

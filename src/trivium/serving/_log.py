@@ -62,7 +62,7 @@ class EventLog:
     def _begin_attempt(self) -> None:
         """Prepare for the events of an attempt: those that are logged come again."""
         self._again = Counter((each.get("key"), each["kind"]) for each in self.events)
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, list[str]] = {}
         """The pieces of text that are logged of each model's answer that is not whole."""
         self._whole = set[str]()
         """The answers that are whole, and count."""
@@ -74,9 +74,9 @@ class EventLog:
     def _note_text(self, event: JSONObject) -> None:
         match event["kind"]:
             case "delta":
-                self._texts[event["key"]] = self._texts.get(event["key"], "") + event["text"]
+                self._texts.setdefault(event["key"], []).append(event["text"])
             case "reasoning":
-                self._texts.setdefault(event["key"], "")
+                self._texts.setdefault(event["key"], [])
             case "answered":
                 self._texts.pop(event["key"], None)
                 self._whole.add(event["key"])
@@ -147,19 +147,19 @@ class EventLog:
 
     def _end_answer(self, event: RunEvent) -> None:
         key, answer = event.key, event.node.result
-        logged = self._texts.get(key)
+        pieces = self._texts.get(key)
         if answer is None:
-            if logged is not None:
+            if pieces is not None:
                 self.add("void", event.time, key=key)
             return
         self._latest[agent_of(event.path)] = key
         if self._was_logged(key, "answered"):
             return
-        text = str(answer.text)
-        if logged is not None and not text.startswith(logged):
+        text, logged = str(answer.text), "".join(pieces or ())
+        if not text.startswith(logged):
             self.add("void", event.time, key=key)
-            logged = None
-        if rest := text[len(logged or "") :]:
+            logged = ""
+        if rest := text[len(logged) :]:
             self.add("delta", event.time, key=key, path=event.path, agent=event.caller, text=rest)
         self.add("answered", event.time, key=key, path=event.path, agent=event.caller, text=text)
 

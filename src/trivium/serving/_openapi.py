@@ -72,13 +72,17 @@ _SCHEMAS: Final[JSONObject] = {
 }
 
 
+_MODEL: Final[JSONObject] = {
+    "type": ["string", "null"],
+    "description": "what runs, by its name; default the first",
+}
 _START: Final[JSONObject] = {
     "type": "object",
     "required": ["message"],
     "additionalProperties": False,
     "properties": {
         "message": _MESSAGE,
-        "model": {"type": ["string", "null"], "description": "what runs, by its name; default the first"},
+        "model": _MODEL,
         "session_id": _SESSION,
         "previous_run_id": {"type": ["string", "null"], "description": "the run from whose end it goes on"},
         "stream": {"type": "boolean", "description": "answer with the events of the run"},
@@ -173,7 +177,7 @@ def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
 
 def _lagents(keywords: Collection[str]) -> JSONObject:
     """Return the routes of Lagent."""
-    allowed: JSONObject = {each: {} for each in keywords}
+    allowed: JSONObject = {"model": _MODEL, **{each: {} for each in keywords}}
     asked: JSONObject = {**_ASK, "properties": {**_ASK["properties"], **allowed}, "additionalProperties": False}
     answer = {**_json({"type": "object"})["content"], **_events()["content"]}
     status = {"type": "object", "required": ["status"], "properties": {"status": {"const": "success"}}}

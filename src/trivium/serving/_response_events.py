@@ -20,7 +20,11 @@ class _Text:
 
     item: JSONObject
     index: int
-    text: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 @dataclass(slots=True)
@@ -103,7 +107,7 @@ class ResponseEvents:
             yield added
             text = self._texts[key] = _Text(item, index)
             yield self._of(text, "response.content_part.added", part=_part(""))
-        text.text += piece
+        text.pieces.append(piece)
         yield self._of(text, "response.output_text.delta", delta=piece, logprobs=[])
 
     def _of(self, message: _Text, kind: str, **fields: Any) -> JSONObject:

@@ -138,14 +138,14 @@ class Runs:
         kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept}
         if self._work.is_draining:
             raise shutting_down()
+        last = (await self.find(owner, before)).request if before else None
+        if last is not None and last.state != "done":
+            raise not_done(last)
+        name = name or (next(iter(self.served), "") if last is None else last.name)
+        if not fork:
+            client_messages(self.module(name), messages, is_conversation, self._structured)
         self._admission.reserve(owner)
         try:
-            last = (await self.find(owner, before)).request if before else None
-            if last is not None and last.state != "done":
-                raise not_done(last)
-            name = name or (next(iter(self.served), "") if last is None else last.name)
-            if not fork:
-                client_messages(self.module(name), messages, is_conversation, self._structured)
             await self._admission.budgets.check(owner)
             async with self._claims.turn("start", owner):
                 if last is not None:

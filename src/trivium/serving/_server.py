@@ -19,7 +19,7 @@ from trivium.serving._connections import (
     ConnectionLimits,
     bounded_log,
 )
-from trivium.serving._guard import LOOPBACK, is_loopback
+from trivium.serving._guard import LOOPBACK, check_origin, is_loopback
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._tasks import run_to_end
 
@@ -56,9 +56,10 @@ class HTTPServing:
         token: the token that clients send, as for `AgentServer`.
         grace: seconds that runs have to end; see `AgentServer`.
         connections: the limits of its connections.
+        public_url: the address by which others know the server; "": the one where it listens.
 
     Raises:
-        ConfigurationError: there is no token, and other machines can reach the server.
+        ConfigurationError: there is no token, and other machines can reach the server; or the address is no origin.
     """
 
     _service: Served
@@ -70,8 +71,10 @@ class HTTPServing:
         token: str | Mapping[str, str] | None,
         grace: float,
         connections: ConnectionLimits | None = None,
+        public_url: str = "",
     ) -> None:
         positive(grace=grace or 1)
+        self.public_url = check_origin(public_url) if public_url else ""
         given = os.environ.get("TRIVIUM_SERVE_TOKEN") or None if token is None else token
         self.token_is_made = given is None
         self._chosen = secrets.token_urlsafe(32) if given is None else given
@@ -239,7 +242,7 @@ class AgentServer(HTTPServing):
         connections: ConnectionLimits | None = None,
         **options: Unpack[ServeOptions],
     ) -> None:
-        super().__init__(host, port, token, grace, connections)
+        super().__init__(host, port, token, grace, connections, options.get("public_url", ""))
         self.agent = agent
         self._service = self._runs = Service(agent, self._chosen, self._hosts, options)
 
