@@ -116,7 +116,9 @@ def test_a_journal_that_can_only_be_read_is_read(tmp_path: Path, left: str):
         assert first.diff(second) is None
         with first.as_journal().run("a"):
             assert step("one", lambda: 2) == 1
-        for change in (lambda: copied.forget("a"), lambda: first.fork("c"), copied.run("a").__enter__):
+        with copied.run("a"):  # which is done
+            assert step("one", lambda: 2) == 1
+        for change in (lambda: copied.forget("a"), lambda: first.fork("c"), copied.run("c").__enter__):
             with pytest.raises(JournalError, match="the right to write"):
                 change()
         copied.close()

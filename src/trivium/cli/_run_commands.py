@@ -92,6 +92,7 @@ def _show(
     content: Annotated[
         bool, typer.Option("--content", help="Show what was asked, and what models and tools answered.")
     ] = False,
+    paths: Annotated[bool, typer.Option("--paths", help="Show the whole path of each node, for --at.")] = False,
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it as an HTML page that needs no network.")
     ] = None,
@@ -103,7 +104,7 @@ def _show(
 
     if page is not None:
         runs.write_page(runs.open_journal(journal), run, page)
-    runs.show_run(runs.open_journal(journal), run, json, content)
+    runs.show_run(runs.open_journal(journal), run, json, content, paths)
 
 
 def _resume(

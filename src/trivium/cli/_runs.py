@@ -97,7 +97,7 @@ def format_time(at: float) -> str:
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> None:
+def show_run(journal: Journal, run_id: str, as_json: bool, content: bool, paths: bool) -> None:
     """Show a run: its status, the reason of its failure, and its tree with times and costs; or that it waits."""
     try:
         run = journal.view(run_id)
@@ -116,6 +116,8 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> Non
         told = {**_info_json(run.info), "why": run.why, **_usage_json(top.total), "nodes": nodes}
         if run.forked_from is not None:
             told["forked_from"] = run.forked_from._asdict()
+        if run.result is not None:
+            told["result"] = _plain_text(run.result.content)
         _write_json(told)
         return
     screen = stdout(is_wrapped=False)
@@ -128,7 +130,7 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> Non
         screen.print(Text(f"forked from {one_line(run.forked_from.run_id)}", style="dim"))
     for message in (run.input or ()) if content else ():
         screen.print(Text(f"> {printable(_plain_text(message.content))}", style="cyan"))
-    screen.print(_tree(top, content))
+    screen.print(_tree(top, content, paths))
 
 
 def write_page(journal: Journal, run_id: str, page: Path) -> None:
@@ -145,13 +147,14 @@ def write_page(journal: Journal, run_id: str, page: Path) -> None:
     write_line(f"wrote {one_line(str(page))}")
 
 
-def _tree(top: RunNode, content: bool) -> Tree:
+def _tree(top: RunNode, content: bool, paths: bool) -> Tree:
     tree = Tree(_line(top, top.name, top.total, content), guide_style="dim")
     todo = [(top, tree)]
     while todo:
         node, branch = todo.pop()
         for child in node.children:
-            label = child.path.rpartition("/")[2].removesuffix("#0")
+            path = child.path.replace("#0", "")
+            label = path if paths else path.rpartition("/")[2]
             todo.append((child, branch.add(_line(child, label, child.usage, content))))
     return tree
 
@@ -190,7 +193,9 @@ def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool
         ConfigurationError: there is no such program, or the run is that of other code.
         RunError: code of the program has failed.
     """
-    program, run = import_agent(reference), journal.view(run_id)
+    run = journal.view(run_id)
+    run.check_repeatable()
+    program = import_agent(reference)
     try:
         result = run.replay(program) if is_replay else run.resume(program, approve=program.approve or ask_later)
     except TriviumError:
@@ -226,7 +231,8 @@ def fork_run(journal: Journal, run_id: str, new: str | None, at: str | None, edi
         _write_json(_info_json(fork.info))
     else:
         sys.stdout.write(f"{one_line(fork.id)}\n")
-        write_line(f"nothing of it has run; `trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it")
+        command = f"`trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it"
+        write_line(f"nothing of it has run; {command if fork.input else 'run your program again with this id'}")
 
 
 def decide_call(
