@@ -72,6 +72,7 @@ def _runs(
         list[Path] | None, typer.Option(metavar="FILE", help="With --open: show this page of `trivium extract` too.")
     ] = None,
     port: Annotated[int, typer.Option(metavar="PORT", help="The port for --open; 0: any free one.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="The most that are listed; --json lists all.")] = 50,
     journal: _Journal = _DEFAULT,
     json: _AsJson = False,
 ) -> None:
@@ -84,7 +85,7 @@ def _runs(
 
         browse_runs(opened, port, report or ())
     else:
-        runs.list_runs(opened, status, json)
+        runs.list_runs(opened, status, json, limit)
 
 
 def _show(
@@ -171,6 +172,13 @@ def _fork(
 def _forget(
     run: Annotated[list[str] | None, typer.Argument(metavar="RUN", help="The ids of runs.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="All runs of this session.")] = None,
+    older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="All that ended longer ago, as 90m, 12h, 30d or 8w.")
+    ] = None,
+    status: Annotated[
+        _Status | None, typer.Option(metavar="STATUS", help="With --older-than: only those of this status.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="With --older-than: do not ask.")] = False,
     journal: _Journal = _DEFAULT,
 ) -> int:
     """Delete runs and all that is kept of them; one that is at work is refused.
@@ -179,7 +187,11 @@ def _forget(
     """
     from trivium.cli import _runs as runs
 
-    return runs.forget_runs(runs.open_journal(journal), run or [], session)
+    if not run and session is None and older_than is None:
+        raise typer.BadParameter("name the runs to forget, or --session, or --older-than")
+    opened = runs.open_journal(journal)
+    old = [] if older_than is None else runs.old_runs(opened, older_than, status, yes)
+    return runs.forget_runs(opened, [*(run or []), *old], session)
 
 
 def eval_command(

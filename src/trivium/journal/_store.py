@@ -375,7 +375,8 @@ def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str, key
     found, before, is_whole, number = list[Entry](), "", not head, 0
     for number, entry in enumerate(entries, max(known, 1)):
         if entry.seq != number or (number != known and entry.linked(before, key).link != entry.link):
-            other = ", or the journal has another key (key=)" if number == 1 or key else ""
+            missing = ", or the journal has a key: none was given (key=, $TRIVIUM_JOURNAL_KEY)" if number == 1 else ""
+            other = ", or the journal has another key (key=)" if key else missing
             raise damaged(run_id, f"record {number} of the run {run_id!r} is damaged or was changed{other}")
         before = entry.link
         is_whole = is_whole or before == head

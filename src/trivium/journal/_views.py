@@ -202,11 +202,11 @@ class RunView:
         ends = [path for path in paths if path.endswith(f"/{wanted}")]
         if len(ends) == 1:
             return paths[ends[0]]
-        near = ends[:3] or get_close_matches(wanted, paths, 3, 0.4)
-        known = f"has {', '.join(near)}" if near else "has none of a name like it"
-        several = "several nodes" if ends else "no node"
+        near = ", ".join(ends[:3] or get_close_matches(wanted, paths, 3, 0.4))
+        near = near and f" (it has {near})"
         raise UnknownNodeError(
-            f"the run {self.id!r} has {several} {place!r}, and {known}: `trivium show --paths` lists all of them",
+            f"the run {self.id!r} has {'several nodes' if ends else 'no node'} {place!r}{near}: "
+            "`trivium show --paths` lists its nodes",
             self.id,
             place,
         )
