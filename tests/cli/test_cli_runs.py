@@ -290,15 +290,13 @@ def test_a_run_of_other_code_is_run_again_by_its_program_and_nodes_are_found_by_
     assert not Path("called").exists()
     assert "run your program again with this id" in failed("fork", "plain", "plain-2", "--at", "n").err
     assert "run/n" in failed("show", "plain", "--paths").out
-    assert (
-        "has no node 'run/m' (it has run/n, run): `trivium show --paths`"
-        in failed("fork", "plain", "--at", "run/m").error
-    )
+    missed = failed("fork", "plain", "--at", "run/m").error
+    assert "has no node 'run/m' (it has run/n, run): `trivium show --paths`" in missed
     Path("line").touch()
     assert failed("resume", "order-17", "agents:buyer").status == 0
     (told,) = failed("show", "order-17", "--json").records
     assert told["result"] == "I say: Oslo is sunny"
-    assert failed("fork", "order-17", "--at", "model").error.count("buyer/model") == 1
+    assert failed("fork", "order-17", "--at", "tool:look").status == 0
 
 
 def test_a_decision_that_was_made_is_told(failed: Command):
