@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from _disks import mounted
-from trivium import Agent
+from trivium import Agent, tool
 from trivium.exceptions import ProviderConnectionError, RunPausedError
 from trivium.journal import Journal, ask_later, step
+from trivium.testing import ScriptedModel, call_tool
 
 from ._command import Command
 
@@ -222,7 +223,7 @@ def test_what_is_wrong_is_told_on_one_line(failed: Command, arguments: list[str]
 def test_runs_are_forgotten_in_the_order_in_which_they_are_named(failed: Command):
     journal = Journal("runs.db")
     names = [f"run-{number}" for number in range(9)]
-    for name in (*names, "busy"):
+    for name in names:
         with journal.run(name):
             step("look", int)
     with journal.run("busy"):
@@ -255,3 +256,60 @@ def test_a_journal_on_a_disk_that_can_only_be_read_is_shown(failed: Command):
             status, _, err = failed(*words, *there)
             assert (status, err.count("\n")) == (1, 1), err
             assert "give this user the right to write the file and its folder" in err
+
+
+def test_runs_are_listed_up_to_a_limit_and_forgotten_by_their_age(failed: Command):
+    journal = Journal("runs.db")
+    for number in range(60):
+        with journal.run(f"run-{number}"):
+            step("look", int)
+    journal.close()
+    listed = failed("runs")
+    assert (listed.out.count("run-"), "and 11 more" in listed.err) == (50, True)
+    assert len(failed("runs", "--json").records) == 61
+    assert "more" not in failed("runs", "--limit", "61").err
+    with closing(sqlite3.connect("runs.db")) as database:
+        database.execute("UPDATE run SET ended = ended - 864000 WHERE id IN ('order-17', 'run-1', 'run-2')")
+        database.commit()
+    assert failed("forget", "--older-than", "ten").status == 2
+    refused = failed("forget", "--older-than", "9d")
+    assert (refused.status, "this deletes 3 runs older than 9d: add --yes" in refused.error) == (2, True)
+    assert failed("forget", "--older-than", "9d", "--status", "done", "--yes").err == "2 runs are deleted\n"
+    assert failed("forget", "--older-than", "11d", "--yes").err == "0 runs are deleted\n"
+    left = {each["run"] for each in failed("runs", "--json").records}
+    assert (len(left), "order-17" in left, "run-1" in left) == (59, True, False)
+
+
+def test_a_run_of_other_code_is_run_again_by_its_program_and_nodes_are_found_by_their_ends(failed: Command):
+    Path("plain.py").write_text("def prog():\n    open('called', 'w').close()\n    return (1,)\n")
+    with closing(Journal("runs.db")) as journal, journal.run("plain"):
+        step("n", int)
+    for command in ("resume", "replay"):
+        ended = failed(command, "plain", "plain:prog")
+        assert (ended.status, "run your program again with this id" in ended.error) == (2, True)
+    assert not Path("called").exists()
+    assert "run your program again with this id" in failed("fork", "plain", "plain-2", "--at", "n").err
+    assert "run/n" in failed("show", "plain", "--paths").out
+    missed = failed("fork", "plain", "--at", "run/m").error
+    assert "has no node 'run/m' (it has run/n, run): `trivium show --paths`" in missed
+    Path("line").touch()
+    assert failed("resume", "order-17", "agents:buyer").status == 0
+    (told,) = failed("show", "order-17", "--json").records
+    assert told["result"] == "I say: Oslo is sunny"
+    assert failed("fork", "order-17", "--at", "tool:look").status == 0
+
+
+def test_a_decision_that_was_made_is_told(failed: Command):
+    @tool(effect="read", needs_approval=True)
+    def look(place: str) -> str:
+        """Look at a place."""
+        return place
+
+    with closing(Journal("runs.db")) as journal:
+        agent = Agent(ScriptedModel([call_tool("look", place="Oslo")]), tools=[look], name="buyer")
+        with pytest.raises(RunPausedError):
+            agent("Go.", run_id="w", journal=journal, approve=ask_later)
+        (waiting,) = journal.pending("w")
+    assert failed("approve", "w", waiting.digest[:6], "--by", "Ada").status == 0
+    again = failed("approve", "w", waiting.digest[:6])
+    assert f"{waiting.digest[:6]} was approved by Ada at " in again.error

@@ -82,12 +82,12 @@ def test_recorded_runs_become_cases_with_what_they_answered(journal: Journal) ->
         return None if run.result is None else run.result.content
 
     dataset = Dataset.from_runs(journal, ["order-1", "order-2"], [exact], expected=answered)
-    assert [(each.id, each.expected) for each in dataset] == [("order-1", "no idea"), ("order-2", None)]
+    assert [(each.id, each.expected) for each in dataset] == [("order-1", "no idea"), ("order-2", "9")]
     assert dataset[0].input == "Square 2."
     assert isinstance(dataset[1].input, Message)
     assert dataset[1].input.sender == "ada"
     report = evaluate(calculator([], {"Square 2."}), dataset, "again", journal)
-    assert report.values("exact") == {"order-1": [1.0], "order-2": [0.0]}
+    assert report.values("exact") == {"order-1": [1.0], "order-2": [1.0]}
     with journal.run("no message"):
         Agent(ScriptedModel(["1"]))("1")
     with pytest.raises(ConfigurationError, match="did not begin with one message"):

@@ -116,7 +116,9 @@ def test_a_journal_that_can_only_be_read_is_read(tmp_path: Path, left: str):
         assert first.diff(second) is None
         with first.as_journal().run("a"):
             assert step("one", lambda: 2) == 1
-        for change in (lambda: copied.forget("a"), lambda: first.fork("c"), copied.run("a").__enter__):
+        with copied.run("a"):  # which is done
+            assert step("one", lambda: 2) == 1
+        for change in (lambda: copied.forget("a"), lambda: first.fork("c"), copied.run("c").__enter__):
             with pytest.raises(JournalError, match="the right to write"):
                 change()
         copied.close()
@@ -311,3 +313,9 @@ def test_files_that_are_damaged_and_races_end_well():
     assert ran.returncode == 0, ran.stdout + ran.stderr
     heads = [at for at, line in enumerate(ran.stdout.splitlines()) if line.startswith("| store |")]
     assert [*heads, len(ran.stdout.splitlines())] == [0, 2 + 9, 2 + 9 + 2 + 2, 3 * 2 + sum(rows.values())]
+
+
+@pytest.mark.parametrize(("place", "told"), [("", "empty text"), ("a\0b", "null character")])
+def test_a_place_that_names_nothing_is_told(place: str, told: str):
+    with pytest.raises(ConfigurationError, match=told):
+        Journal(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -34,8 +34,11 @@ ATOMS = (
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False)
-    | st.text(st.characters(codec="utf-8"))
+    | st.text(st.characters())
     | st.binary()
+    | st.binary().map(bytearray)
+    | st.complex_numbers(allow_nan=False)
+    | st.builds(range, st.integers(), st.integers(), st.integers(1))
     | st.dates()
     | st.datetimes().map(lambda value: value.replace(fold=0))
     | st.datetimes(timezones=st.just(UTC)).map(lambda value: value.replace(fold=0))
@@ -45,7 +48,7 @@ ATOMS = (
     | st.uuids()
     | st.just(Path("a/b"))
 )
-HASHED = st.integers() | st.text(st.characters(codec="utf-8"), max_size=5)
+HASHED = st.integers() | st.text(st.characters(), max_size=5)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     ATOMS,
     lambda inner: (
@@ -63,8 +66,8 @@ def test_what_is_written_is_read_again_as_it_was(value: Any):
     text = Codec().dump(value)
     assert Codec().load(text) == value
     assert Codec().dump(Codec().load(text)) == text
-    kept, load = Codec().keep(value)
-    assert (kept, load()) == (text, value)
+    kept = Codec().keep(value)
+    assert (kept.body, kept.load(), kept.lost) == (text, value, [])
 
 
 class Decimal(BaseModel):
@@ -77,7 +80,8 @@ def test_times_that_their_texts_do_not_tell_and_odd_paths_are_texts_and_classes_
     zone = datetime(2024, 3, 30, 12, tzinfo=ZoneInfo("Europe/Berlin"))
     for value in (zone, zone.timetz(), datetime(2024, 1, 1, fold=1)):
         assert isinstance(Codec().load(Codec().dump(value)), str)
-    assert Codec().load(Codec().dump(Path(os.fsdecode(b"/a\xff")))) == Path("/a?")
+    odd = Path(os.fsdecode(b"/a\xff"))
+    assert Codec().load(Codec().dump(odd)) == odd
     assert Codec(Decimal).load(Codec(Decimal).dump(Decimal(text="1"))) == Decimal(text="1")
     for damaged in ('{"$":"py.Decimal","v":"abc"}', '{"$":"py.timedelta","v":"99999999999999999999999999"}'):
         with pytest.raises(JournalDamagedError):
@@ -167,7 +171,7 @@ def test_what_has_no_json_is_recorded_all_the_same(place: Place):
     values = {"number": numbers, "\ud800": "\udcff", "é": 1}
     for _ in range(2):  # nothing is asked in the second attempt
         with journal.run("odd"):
-            assert step("once", lambda: values) == {"number": numbers, "?": "?", "é": 1}
+            assert step("once", lambda: values) == values
             step("read", int, numbers[0], effect="read")
 
 
@@ -187,8 +191,9 @@ def test_a_large_result_is_written_beside_the_loop_or_there_if_that_changes_it(t
         async with journal.run("large"):
             return await step_async("fetch", lambda: result)
 
-    for _ in range(2):
+    with pytest.warns(UserWarning, match="the result of fetch has what comes back as text, in all attempts: a Odd"):
         assert asyncio.run(program()) == {**result, "odd": "odd"}
+    assert asyncio.run(program()) == {**result, "odd": "odd"}
     assert len(threads) == 2
     assert threads[0] != threads[1] == get_ident()
 
@@ -240,6 +245,29 @@ def test_values_without_a_form_and_deep_ones_have_one_too():
     for value in (Bad(), deep, loop, {"a": Bad(), 1: lambda: 0}, float("inf"), "\ud800"):
         assert isinstance(Codec().dump(value), str)
         Codec().load(Codec().dump(value))
+
+
+def test_what_comes_back_as_text_is_told_once_it_is_recorded_and_no_key_is_lost(journal: Journal):
+    deep: Any = []
+    for _ in range(300):
+        deep = [deep]
+    done = list[str]()
+
+    def give(value: Any) -> Any:
+        done.append("given")
+        return value
+
+    for number, value in enumerate((deep, object(), {"a": [deep, object()]})):
+        with pytest.warns(UserWarning, match=r"give has what .*types="), journal.run(f"lost {number}"):
+            step("give", give, value)
+        with journal.run(f"lost {number}"):
+            step("give", give, value)
+    assert len(done) == 3
+    with pytest.warns(UserWarning, match="a object"), journal.run("transaction"):
+        step("give", object, effect="transactional")
+    for value in (Counter({1: 2, "1": 3}), dict.fromkeys(("k\ud800", "k\ud801")), {"\ud83d\ude00": "\ud83d\ude00"}):
+        assert Codec().load(Codec().dump(value)) == value
+    assert Codec().load(Codec().dump(memoryview(b"ab"))) == b"ab"
 
 
 class Reply(BaseModel):

@@ -257,6 +257,7 @@ def test_what_a_later_attempt_does_not_ask_again_is_reported(
         return [each for each in heard if isinstance(each, UnclaimedEvent)]
 
     assert program(("price", "pay", "mail")) == []
+    journal.give_up(journal.info("a"), "its machine is gone")
     assert [each.data for each in program(second)] == [unclaimed] * bool(unclaimed)
     assert [record.args for record in caplog.records] == [("a", ", ".join(unclaimed))] * bool(unclaimed)
     assert journal.info("a").status == "done"

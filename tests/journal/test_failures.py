@@ -377,6 +377,7 @@ def test_an_end_that_cannot_be_read_leaves_the_run(tmp_path: Path, monkeypatch: 
     with world.journal.run("a"):
         step("one", lambda: 1)
         step("two", lambda: 2)
+    world.journal.give_up(world.journal.info("a"), "its machine is gone")
     with monkeypatch.context() as patch:
         patch.setattr(SQLiteRunStore, "entries", raise_weird)
         with pytest.raises(Weird), world.journal.run("a"):

@@ -51,5 +51,5 @@ def test_a_tool_whose_error_could_not_be_recorded_runs_again(tmp_path: Path):
     assert store.lost == 1
     assert clerk("Go.", run_id="a", journal=journal).content == "done"
     assert len(calls) == 2
-    assert [each.kind for each in journal.entries("a")] == ["begin", "outcome", "outcome", "outcome"]
+    assert [each.kind for each in journal.entries("a")] == ["begin", "outcome", "outcome", "outcome", "end"]
     journal.close()

@@ -31,6 +31,7 @@ from trivium.exceptions import (
 )
 from trivium.journal import Entry, Journal, step, step_async
 from trivium.journal._owners import Caller
+from trivium.journal._store import Begun
 from trivium.journal.lowlevel import Appending, PostgresRunStore, SQLiteRunStore, Store, Writing
 
 
@@ -67,7 +68,7 @@ def in_child(act: Callable[[], object]) -> None:
 # ---- records
 def test_records_come_back_as_they_were_and_each_attempt_gets_those_before(place: Place):
     store, written = store_at(place), entries(5)
-    assert store.begin("a", "root", "digest", Caller.here()) == (1, [])
+    assert store.begin("a", "root", "digest", Caller.here()) == (1, [], False)
     store.append("a", 1, Writing(written[:2]))
     store.append("a", 1, Writing(written[2:]), is_durable=True)
     store.end("a", 1, "failed", "ValueError: no")
@@ -76,7 +77,7 @@ def test_records_come_back_as_they_were_and_each_attempt_gets_those_before(place
         ("a", "root", "failed", "ValueError: no", 1)
     ]
     assert store.entries("a", after=3) == written[3:]
-    assert store.begin("a", "root", "digest", Caller.here()) == (2, written)
+    assert store.begin("a", "root", "digest", Caller.here()) == (2, written, False)
     assert store.runs("a")[0].ended is None
     store.leave("a", 2)
     for given in (("a", "root", "other"), ("a", "other", "digest")):
@@ -375,7 +376,7 @@ def test_a_decision_is_written_while_no_attempt_is_at_work_and_only_one_of_two(p
     in_child(lambda: store_at(place).append("a", 1, Writing([written[1]]), is_durable=True))
     with pytest.raises(RunTakenOverError, match="decided"):
         store.append("a", 1, Writing([written[1]]))
-    assert store.begin("a", "root", "digest", Caller.here()) == (2, written[:2])
+    assert store.begin("a", "root", "digest", Caller.here()) == (2, written[:2], False)
     with pytest.raises(RunTakenOverError):
         store_at(place).append("a", 1, Writing(written[2:]))
     store.leave("a", 2)
@@ -442,7 +443,7 @@ def test_an_outcome_is_kept_though_its_caller_was_cancelled_while_it_was_written
 class SlowToBegin(SQLiteRunStore):
     """A store that takes its time to begin a run."""
 
-    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> Begun:
         begun = super().begin(run_id, root, digest, caller)
         time.sleep(0.2)
         return begun

@@ -20,7 +20,7 @@ GROUP = 10
 def write_large(place: Path, nodes: int, run_id: str = "large") -> None:
     """Write a run of so many nodes: a job with batches, each of nine steps; the last step has failed."""
     store = SQLiteRunStore(place)
-    epoch, _ = store.begin(run_id, ROOT, "", Caller.here())
+    epoch, _, _ = store.begin(run_id, ROOT, "", Caller.here())
     made, link, began = list[Entry](), "", time.time()
     for seq, (kind, node, parent, name, body) in enumerate(_records(nodes), 1):
         made.append(Entry(seq, kind, node, parent, name, "", body, began + seq / 1000).linked(link))

@@ -8,13 +8,13 @@ from functools import partial
 from inspect import signature
 from typing import Any, Literal, NamedTuple
 
-from trivium.actions._run import reason_of
+from trivium.actions._run import reason_of, report_error
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step
 from trivium.commander.lowlevel import emit, scope_of, settle, sources_above
 from trivium.events import JSONObject, is_of_signal_handler, on_one_line, to_json_value
-from trivium.exceptions import CannotWaitError, PolicyRefusedError, RunPausedError, ToolNotApprovedError
+from trivium.exceptions import JournalError, PolicyRefusedError, ToolNotApprovedError
 from trivium.module import Module
 from trivium.policies import Decision, SinkCall, decide
 from trivium.schema import Message
@@ -102,6 +102,7 @@ async def require_permission(
     Raises:
         PolicyRefusedError: a policy refuses it.
         ToolNotApprovedError: it was refused, there is no approver, or the approver failed: its error is the cause.
+        ToolFailedError: the approver failed in a durable run.
     """
     if is_recorded:
         needed = scope_of(node).journal.decisions.is_recorded(node)
@@ -127,16 +128,20 @@ async def require_permission(
     cause: BaseException | None = None
     try:
         reason = await find_refusal(request)
-    except (RunPausedError, CannotWaitError):
+    except JournalError:  # it waits, or the run cannot go on
         raise
     except (Exception, SystemExit) as error:
         if is_of_signal_handler(error):
             raise
         told = reason_of(error) if isinstance(error, Exception) else repr(error)
         cause, reason = error, f"the approver failed: {told}"
+    refusal = ToolNotApprovedError("; ".join(filter(None, (decision.why, reason))), tool.name)
+    refusal.__cause__ = cause
+    if cause is not None and scope_of(node).journal is not None:  # nothing is decided: the next attempt asks again
+        report_error(tool.name, refusal, "raise")
     emit(node, ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))
     if reason is not None:
-        raise ToolNotApprovedError("; ".join(filter(None, (decision.why, reason))), tool.name) from cause
+        raise refusal
 
 
 def find_decision(node: CallNode, tool: Tool, arguments: Mapping[str, object]) -> Decision:

@@ -6,7 +6,7 @@ from asyncio import CancelledError
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from itertools import count
-from logging import WARNING, getLogger
+from logging import DEBUG, WARNING, getLogger
 from random import uniform
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -283,7 +283,7 @@ async def _permit(node: CallNode, tool: Tool, values: Arguments, is_recorded: bo
 
 
 def report_error(name: str, error: Exception, on_error: OnToolError = "answer") -> None:
-    """Log the error of a tool, or of its approver, with its traceback where it is unexpected; see `run_tool`.
+    """Log the error of a tool, or of its approver, with its traceback where it is new and unexpected; see `run_tool`.
 
     Args:
         name: the tool's name.
@@ -299,7 +299,8 @@ def report_error(name: str, error: Exception, on_error: OnToolError = "answer") 
         return
     cause = (isinstance(error, ToolEndedError) and error.__cause__) or error
     said = f"the tool {name} raised {exception_line(cause)}"
-    _logger.warning("%s", said, exc_info=cause)
+    is_recorded = "_is_recorded" in vars(error)  # of an earlier attempt of a durable run, which has logged it
+    _logger.log(DEBUG if is_recorded else WARNING, "%s", said, exc_info=cause)
     if on_error == "raise":
         raise ToolFailedError(said, name) from error
 

@@ -72,6 +72,7 @@ def _runs(
         list[Path] | None, typer.Option(metavar="FILE", help="With --open: show this page of `trivium extract` too.")
     ] = None,
     port: Annotated[int, typer.Option(metavar="PORT", help="The port for --open; 0: any free one.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="The most that are listed; --json lists all.")] = 50,
     journal: _Journal = _DEFAULT,
     json: _AsJson = False,
 ) -> None:
@@ -84,7 +85,7 @@ def _runs(
 
         browse_runs(opened, port, report or ())
     else:
-        runs.list_runs(opened, status, json)
+        runs.list_runs(opened, status, json, limit)
 
 
 def _show(
@@ -92,6 +93,7 @@ def _show(
     content: Annotated[
         bool, typer.Option("--content", help="Show what was asked, and what models and tools answered.")
     ] = False,
+    paths: Annotated[bool, typer.Option("--paths", help="Show the whole path of each node, for --at.")] = False,
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it as an HTML page that needs no network.")
     ] = None,
@@ -103,7 +105,7 @@ def _show(
 
     if page is not None:
         runs.write_page(runs.open_journal(journal), run, page)
-    runs.show_run(runs.open_journal(journal), run, json, content)
+    runs.show_run(runs.open_journal(journal), run, json, content, paths)
 
 
 def _resume(
@@ -170,6 +172,13 @@ def _fork(
 def _forget(
     run: Annotated[list[str] | None, typer.Argument(metavar="RUN", help="The ids of runs.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="All runs of this session.")] = None,
+    older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="All that ended longer ago, as 90m, 12h, 30d or 8w.")
+    ] = None,
+    status: Annotated[
+        _Status | None, typer.Option(metavar="STATUS", help="With --older-than: only those of this status.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="With --older-than: do not ask.")] = False,
     journal: _Journal = _DEFAULT,
 ) -> int:
     """Delete runs and all that is kept of them; one that is at work is refused.
@@ -178,7 +187,11 @@ def _forget(
     """
     from trivium.cli import _runs as runs
 
-    return runs.forget_runs(runs.open_journal(journal), run or [], session)
+    if not run and session is None and older_than is None:
+        raise typer.BadParameter("name the runs to forget, or --session, or --older-than")
+    opened = runs.open_journal(journal)
+    old = [] if older_than is None else runs.old_runs(opened, older_than, status, yes)
+    return runs.forget_runs(opened, [*(run or []), *old], session)
 
 
 def eval_command(

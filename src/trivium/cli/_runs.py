@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import sys
 import time
 from datetime import datetime
@@ -19,7 +20,7 @@ from trivium.cli._objects_at import import_agent, import_object
 from trivium.cli._screen import one_line, printable, stdout, write_line
 from trivium.exceptions import ConfigurationError, RunError, TriviumError, UnknownRunError
 from trivium.journal import Journal, RunInfo, RunNode, RunView, WaitingRun, ask_later
-from trivium.journal.lowlevel import is_there, queue_of
+from trivium.journal.lowlevel import decided_in, is_there, queue_of
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
 from trivium.ui import run_page
@@ -31,6 +32,7 @@ LEFT = 3
 _PATIENCE = 2.0
 """Seconds for which others that read the journal are waited for."""
 _PAUSE = 0.1
+_UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _COLOURS = {"done": "green", "running": "cyan", "paused": "yellow", "stopped": "yellow"}
 
 
@@ -54,8 +56,8 @@ def open_journal(place: str) -> Journal:
     raise ConfigurationError(f"there is no journal {one_line(place)}: name it by --journal, or TRIVIUM_JOURNAL")
 
 
-def list_runs(journal: Journal, status: str | None, as_json: bool) -> None:
-    """List the runs, the latest first; those that wait in a queue before those that have begun."""
+def list_runs(journal: Journal, status: str | None, as_json: bool, limit: int) -> None:
+    """List the runs, the latest first; those that wait in a queue before those that have begun; as JSON all of them."""
     waiting = [each for each in journal.waiting() if status in (None, each.status)]
     runs = [each for each in journal.runs() if status in (None, each.status)]
     if as_json:
@@ -64,7 +66,8 @@ def list_runs(journal: Journal, status: str | None, as_json: bool) -> None:
         for each in runs:
             _write_json(_info_json(each))
         return
-    screen = stdout()
+    screen, left = stdout(), len(waiting) + len(runs) - limit
+    waiting, runs = waiting[:limit], runs[: max(0, limit - len(waiting))]
     wide = max((len(one_line(each.id)) for each in (*waiting, *runs)), default=0)
     for each in waiting:
         screen.print(_waiting_line(each, wide), soft_wrap=True)
@@ -77,6 +80,8 @@ def list_runs(journal: Journal, status: str | None, as_json: bool) -> None:
         screen.print(line, soft_wrap=True)
         if each.why:
             screen.print(Text(f"  {one_line(each.why)}", style="red"), soft_wrap=True)
+    if left > 0:
+        write_line(f"and {left:,} more: `trivium runs --limit N` shows N of them, --json all")
 
 
 def _waiting_json(run: WaitingRun) -> dict[str, object]:
@@ -97,7 +102,7 @@ def format_time(at: float) -> str:
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> None:
+def show_run(journal: Journal, run_id: str, as_json: bool, content: bool, paths: bool) -> None:
     """Show a run: its status, the reason of its failure, and its tree with times and costs; or that it waits."""
     try:
         run = journal.view(run_id)
@@ -116,6 +121,8 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> Non
         told = {**_info_json(run.info), "why": run.why, **_usage_json(top.total), "nodes": nodes}
         if run.forked_from is not None:
             told["forked_from"] = run.forked_from._asdict()
+        if run.result is not None:
+            told["result"] = _plain_text(run.result.content)
         _write_json(told)
         return
     screen = stdout(is_wrapped=False)
@@ -128,7 +135,7 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool) -> Non
         screen.print(Text(f"forked from {one_line(run.forked_from.run_id)}", style="dim"))
     for message in (run.input or ()) if content else ():
         screen.print(Text(f"> {printable(_plain_text(message.content))}", style="cyan"))
-    screen.print(_tree(top, content))
+    screen.print(_tree(top, content, paths))
 
 
 def write_page(journal: Journal, run_id: str, page: Path) -> None:
@@ -145,13 +152,14 @@ def write_page(journal: Journal, run_id: str, page: Path) -> None:
     write_line(f"wrote {one_line(str(page))}")
 
 
-def _tree(top: RunNode, content: bool) -> Tree:
+def _tree(top: RunNode, content: bool, paths: bool) -> Tree:
     tree = Tree(_line(top, top.name, top.total, content), guide_style="dim")
     todo = [(top, tree)]
     while todo:
         node, branch = todo.pop()
         for child in node.children:
-            label = child.path.rpartition("/")[2].removesuffix("#0")
+            path = child.path.replace("#0", "")
+            label = path if paths else path.rpartition("/")[2]
             todo.append((child, branch.add(_line(child, label, child.usage, content))))
     return tree
 
@@ -190,7 +198,9 @@ def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool
         ConfigurationError: there is no such program, or the run is that of other code.
         RunError: code of the program has failed.
     """
-    program, run = import_agent(reference), journal.view(run_id)
+    run = journal.view(run_id)
+    run.check_repeatable()
+    program = import_agent(reference)
     try:
         result = run.replay(program) if is_replay else run.resume(program, approve=program.approve or ask_later)
     except TriviumError:
@@ -226,7 +236,8 @@ def fork_run(journal: Journal, run_id: str, new: str | None, at: str | None, edi
         _write_json(_info_json(fork.info))
     else:
         sys.stdout.write(f"{one_line(fork.id)}\n")
-        write_line(f"nothing of it has run; `trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it")
+        command = f"`trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it"
+        write_line(f"nothing of it has run; {command if fork.input else 'run your program again with this id'}")
 
 
 def decide_call(
@@ -249,6 +260,10 @@ def decide_call(
             write_line("no call of it waits for a decision")
         return
     found = [each for each in waiting if each.digest.startswith(digest)]
+    if digest and not found and (decision := decided_in(journal.entries(run_id), digest)):
+        (is_approved, who, *_), at = decision
+        did = "approved" if is_approved else "refused"
+        raise ConfigurationError(f"{one_line(digest)} was {did} by {one_line(who)} at {format_time(at)}")
     if not digest or len(found) != 1:
         number = (digest and len(found)) or "none"
         raise ConfigurationError(
@@ -273,16 +288,36 @@ def _read_key(file: Path) -> bytes:
         raise ConfigurationError(f"{one_line(str(file))} holds no key: 64 hexadecimal digits") from None
 
 
+def old_runs(journal: Journal, age: str, status: str | None, is_agreed: bool) -> list[str]:
+    """Return the ids of runs that ended, or began, longer ago than an age, if the user agrees that they are deleted.
+
+    Those that are at work, or wait in a queue, are left out.
+
+    Raises:
+        ConfigurationError: the age is none, or there is nobody to ask.
+    """
+    found = re.fullmatch(r"(\d+)([mhdw])", age)
+    if found is None:
+        raise ConfigurationError(f"{one_line(age)} is no age: write a number with m, h, d or w, as 30d")
+    before = time.time() - int(found[1]) * _UNITS[found[2]]
+    old = [each for each in journal.runs() if (each.ended or each.started) < before and each.status != "running"]
+    ids = [each.id for each in old if status in (None, each.status)]
+    if not ids or is_agreed:
+        return ids
+    asked = f"this deletes {len(ids):,} {'run' if len(ids) == 1 else 'runs'} older than {age}"
+    if not sys.stdin.isatty():
+        raise ConfigurationError(f"{asked}: add --yes")
+    sys.stderr.write(f"{asked}. Go on? [y/N] ")
+    return ids if sys.stdin.readline().strip().lower() in ("y", "yes") else []
+
+
 def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> int:
     """Delete runs, or all runs of a session; return 0, or 3 if some text of them still stands in a file.
 
     Raises:
-        ConfigurationError: neither is named.
         UnknownRunError: there is no such run; none is deleted then.
         RunAliveError: one is at work, or waits for its turn at a server; those named before it are deleted.
     """
-    if not run_ids and session is None:
-        raise ConfigurationError("name the runs to forget, or --session")
     known = {each.id for each in (*journal.waiting(), *journal.runs())}
     number = 0
     for each in sorted(dict.fromkeys(run_ids), key=known.__contains__):  # first those of which at most a server knows

@@ -96,7 +96,10 @@ class NestedRunError(JournalError, RuntimeError):
 
 
 class DivergedError(JournalError, RuntimeError):
-    """The program does not ask what the journal has recorded at this place. `path` is the place in the run tree."""
+    """The program does not ask what the journal has recorded at this place, or asks for more in a run that is done.
+
+    `path` is the place in the run tree.
+    """
 
     def __init__(self, message: str, run_id: str = "", path: str = "") -> None:
         super().__init__(message, run_id)

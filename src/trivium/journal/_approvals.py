@@ -203,6 +203,12 @@ def pending_in(run_id: str, entries: Sequence[Entry], seal: Seal) -> list[Pendin
     return found
 
 
+def decided_in(entries: Sequence[Entry], digest: str) -> tuple[Decided, float] | None:
+    """Return the last decision on a call of which the beginning of its digest is given, and its time; None: none."""
+    found = [each for each in entries if each.kind == "decision" and _digest_of(each).startswith(digest)]
+    return (Decided(**json.loads(found[-1].body)), found[-1].at) if found else None
+
+
 def _digest_of(asked: Entry) -> str:
     return digest_of_call(asked.digest, asked.node)
 

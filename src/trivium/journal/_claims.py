@@ -34,6 +34,16 @@ NOT_STOPPED: Final = '"not stopped"'
 """The body of the record that a stop, the one before it, does not count: what an effect had come to until then does."""
 
 
+def finished(run_id: str, path: str) -> DivergedError:
+    """Return the error of a program that asks for something new in a run that is done."""
+    return DivergedError(
+        f"{path} would be done now, but the run {run_id!r} is finished: what it has recorded is repeated, and nothing "
+        f"new is done. Fork it (`trivium fork {run_id}`), or give the call another run id",
+        run_id,
+        path,
+    )
+
+
 class Record:
     """What an earlier attempt has recorded of one node."""
 
@@ -213,6 +223,13 @@ class Claims:
             self._run_id,
             path,
         )
+
+    @driver_neutral
+    async def let_others_stop(self) -> None:
+        """Have a branch that is about to do something new wait a moment: what others repeat may have stopped it."""
+        if place_of_caller() != self._root_place:
+            for pause in _PAUSES:
+                await wait(pause)
 
     def _is_missed(self, record: Record, name: str) -> bool:
         """Return whether an act has this name, may have happened, and stands below no result."""

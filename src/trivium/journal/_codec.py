@@ -6,8 +6,9 @@ import dataclasses
 import json
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -47,7 +48,9 @@ _LARGEST: Final = 1 << 2000
 """Numbers from here on have more digits than Python writes in every program: they are written as hexadecimal text."""
 _TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
     **dict.fromkeys((date, datetime, time), lambda value: value.isoformat()),
-    **dict.fromkeys((Decimal, UUID, PosixPath, WindowsPath), str),
+    **dict.fromkeys((Decimal, UUID, PosixPath, WindowsPath, complex), str),
+    bytearray: lambda value: b64encode(value).decode(),
+    range: lambda value: f"{value.start}:{value.stop}:{value.step}",
     timedelta: lambda value: f"{value // timedelta(microseconds=1)}",
 }
 """Python's own values that JSON has not, and how they are written; each has a tag that is no class's name."""
@@ -60,13 +63,27 @@ _KNOWN: Final[Mapping[str, type]] = {
 }  # fmt: skip
 
 
+class Kept(NamedTuple):
+    """A value as it is written.
+
+    Args:
+        body: its JSON.
+        load: returns the value as `Codec.load` would read it.
+        lost: what of it comes back as text.
+    """
+
+    body: str
+    load: Callable[[], Any]
+    lost: Sequence[str]
+
+
 class Codec:
     """Writes values as JSON, and reads them again.
 
-    It is total: every value has a form. JSON's own values, tuples, sets, bytes, dates, times, decimal numbers, UUIDs,
-    paths and the classes that it knows come back as they were. An instance of any other pydantic model or dataclass
-    comes back as a dict, and anything else as its text: no class is looked up by its name, so that nobody who writes
-    into a journal chooses what runs.
+    It is total: every value has a form. JSON's own values, tuples, sets, bytes, complex numbers, ranges, dates, times,
+    decimal numbers, UUIDs, paths and the classes that it knows come back as they were. An instance of any other
+    pydantic model or dataclass comes back as a dict, and anything else as its text, which `Kept.lost` tells: no class
+    is looked up by its name, so that nobody who writes into a journal chooses what runs.
 
     Args:
         types: further classes that it knows: pydantic models, dataclasses, named tuples, enumerations and exceptions.
@@ -85,6 +102,8 @@ class Codec:
         self._types, self._bases = dict(_KNOWN), bases
         self._wider: dict[object, Codec] = {}
         self._errors: dict[str, type[Exception]] = {}
+        self._lost: list[str] | None = None
+        """Receives what has no form of its own; None: nobody asks."""
         for each in types:
             is_class = isinstance(each, type)  # type: ignore[unnecessary] - users pass anything
             if is_class and each in _TEXTS:
@@ -116,13 +135,15 @@ class Codec:
 
     def dump(self, value: object) -> str:
         """Return the JSON of a value."""
-        return self.keep(value)[0]
+        return _written(self.encode(value))
 
-    def keep(self, value: object) -> tuple[str, Callable[[], Any]]:
-        """Return the JSON of a value, and a function that returns the value as `load` would read it."""
-        encoded = self.encode(value)
+    def keep(self, value: object) -> Kept:
+        """Return the JSON of a value, how it is read again, and what of it comes back as text."""
+        noting = copy(self)
+        noting._lost = lost = list[str]()
+        encoded = noting.encode(value)
         text = _written(encoded)
-        return text, partial(self.decode, encoded) if _MARK in text else lambda: encoded
+        return Kept(text, partial(self.decode, encoded) if _MARK in text else lambda: encoded, lost)
 
     def load(self, text: str) -> Any:
         """Return the value of a JSON text that `dump` gave.
@@ -140,15 +161,15 @@ class Codec:
         if value is None or kind is bool:
             return value
         if kind is str:
-            return _clean(value)
+            return value if _is_whole(value) else {_TAG: "str", "v": value.encode("unicode_escape").decode()}
         if kind is int:
             return value if -_LARGEST < value < _LARGEST else {_TAG: "int", "v": hex(value)}
         if kind is float:
             return value if math.isfinite(value) else {_TAG: "float", "v": repr(value)}
         if depth > _DEEPEST:
-            return f"<a {kind.__name__}, nested deeper than {_DEEPEST}>"
-        if kind is dict and not (_TAG in value or any(key.__class__ is not str for key in value)):
-            return {_clean(key): self.encode(each, depth + 1) for key, each in value.items()}
+            return self._lose(f"<a {kind.__name__}, nested deeper than {_DEEPEST}>")
+        if kind is dict and not (_TAG in value or any(key.__class__ is not str or not _is_whole(key) for key in value)):
+            return {key: self.encode(each, depth + 1) for key, each in value.items()}
         if kind is list:
             return [self.encode(each, depth + 1) for each in value]
         if kind is dict:
@@ -161,20 +182,30 @@ class Codec:
         if kind is set or kind is frozenset:
             parts = [self.encode(each, depth + 1) for each in value]
             return {_TAG: kind.__name__, "v": sorted(parts, key=lambda each: json.dumps(each, sort_keys=True))}
-        if kind is bytes:
+        if kind is bytes or kind is memoryview:
             return {_TAG: "bytes", "v": b64encode(value).decode()}
         if kind in _TEXTS and not _loses_its_zone(value):
-            return {_TAG: f"py.{kind.__name__}", "v": _clean(_TEXTS[kind](value))}
+            return {_TAG: f"py.{kind.__name__}", "v": self.encode(_TEXTS[kind](value))}
         if kind is ShownText:
             return {_TAG: "shown", "v": [_clean(str(value)), _clean(value.shown)]}
         if kind is ShownSet:
             return {_TAG: "shown set", "v": [self.encode(set(value), depth + 1), _clean(value.shown)]}
         name = kind.__name__ if self._types.get(kind.__name__) is kind else _full_name(kind)
         if self._types.get(name) is not kind and not isinstance(value, self._bases):
-            return self.encode(_plain(value), depth + 1)
+            plain = _plain(value)
+            if plain.__class__ is str and not (kind in _TEXTS or isinstance(value, str | Enum)):
+                self._lose(f"a {kind.__name__}")
+            return self.encode(plain, depth + 1)
         if isinstance(value, Enum):
             return {_TAG: name, "v": self.encode(value.value)}
-        return {_TAG: name, "v": {key: self.encode(each, depth + 1) for key, each in _values_of(value).items()}}
+        own = {key: _clean(each) if each.__class__ is str else each for key, each in _values_of(value).items()}
+        return {_TAG: name, "v": {key: self.encode(each, depth + 1) for key, each in own.items()}}
+
+    def _lose(self, what: str) -> str:
+        """Note something that comes back as text."""
+        if self._lost is not None:
+            self._lost.append(what)
+        return what
 
     def decode(self, value: Any) -> Any:
         """Return the value of what `encode` gave.
@@ -239,8 +270,11 @@ _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "float": float,
     "int": lambda text: int(text, 16),
     "bytes": b64decode,
+    "str": lambda text: text.encode().decode("unicode_escape"),
     **{f"py.{kind.__name__}": kind.fromisoformat for kind in (date, datetime, time)},
-    **{f"py.{kind.__name__}": kind for kind in (Decimal, UUID)},
+    **{f"py.{kind.__name__}": kind for kind in (Decimal, UUID, complex)},
+    "py.bytearray": lambda text: bytearray(b64decode(text)),
+    "py.range": lambda text: range(*map(int, text.split(":"))),
     **dict.fromkeys(("py.PosixPath", "py.WindowsPath"), Path),
     "py.timedelta": lambda text: timedelta(microseconds=int(text)),
     "shown": lambda parts: ShownText(*parts),
@@ -266,7 +300,11 @@ def _loses_its_zone(value: Any) -> bool:
 
 
 def _plain(value: object) -> Any:
-    """Return a value of a class that is not known as JSON's own values: its data where it has some, else its text."""
+    """Return a value of a class that is not known as one that is: its data where it has some, else its text."""
+    if isinstance(value, dict):  # of a class of its own: what is in it keeps its form
+        return dict(cast("dict[Any, Any]", value))
+    if isinstance(value, list):
+        return [*cast("list[Any]", value)]
     for form in (to_sorted_json, str):
         try:
             return form(value)
@@ -283,6 +321,14 @@ def _written(value: Any) -> str:
     if value.__class__ is dict and any(each.__class__ is list and len(each) > _MANY for each in value.values()):
         return f"{{{','.join(f'{_JSON(key)}:{_written(each)}' for key, each in value.items())}}}"
     return _JSON(value)
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a text has no half of a character (a lone surrogate), which UTF-8 cannot hold."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _clean(text: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from logging import WARNING, getLogger
 from typing import Any, Literal, NamedTuple
+from warnings import warn
 
-from trivium.commander.lowlevel import CallNode, emit
+from trivium.commander.lowlevel import CallNode, TaskNode, emit, node_name
 from trivium.events import Event, JSONObject
 
 _logger = getLogger("trivium.journal")
@@ -71,3 +72,21 @@ def report_unclaimed(node: CallNode, run_id: str, paths: tuple[str, ...]) -> Non
         run_id,
         ", ".join(paths),
     )
+
+
+def warn_of_lost(node: TaskNode, lost: Sequence[str]) -> None:
+    """Warn of what a program gets back as text from an effect of its own; what a tool gives is read as text anyway."""
+    name = node_name(node)
+    if not lost or name.startswith("tool:"):
+        return
+    warn(
+        f"the result of {name} has what comes back as text, in all attempts: {', '.join(dict.fromkeys(lost))}. Name "
+        "its class in Journal(…, types=(…)) if that is a dataclass, pydantic model, named tuple or enumeration; else "
+        "have the step return such a one, or values of JSON",
+        stacklevel=2,
+    )
+
+
+def report_waiting(run_id: str, process: int) -> None:
+    """Report that a call waits for the end of an attempt in another process, thread or task."""
+    _logger.warning("the run %r is at work in process %d; waiting for it", run_id, process)

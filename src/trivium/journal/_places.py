@@ -33,6 +33,10 @@ def run_store_at(place: str | PathLike[str] | Store, seal: Seal) -> Store:
         if hasattr(place, "append_all"):
             return place
         given = repr(place)
+    elif not str(place):
+        raise ConfigurationError("the place of a journal is an empty text: name a file, as 'runs.db'")
+    elif "\0" in str(place):
+        raise ConfigurationError(f"{place!r} is the name of no file: a name has no null character")
     elif found := _ADDRESS.search(str(place)):
         given = f"{found[0].strip()}…"
     elif is_there(place, Path.is_dir):

@@ -22,6 +22,7 @@ from trivium.journal._store import (
     BRIEF,
     VERSION,
     Appending,
+    Begun,
     Entry,
     Part,
     RunInfo,
@@ -142,29 +143,34 @@ class PostgresRunStore:
         self._locks.close()
         self.connections.close()
 
-    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> Begun:
         """Begin a run, or go on with one; see `Store.begin`."""
         owner = own_process(self._token, caller)
         lease = self._locks.take(run_id)
         try:
             with self.connections.use(run_id) as connection, connection.transaction():
-                query = "SELECT root, digest, epoch, owner, head FROM trivium_run WHERE id = %s FOR UPDATE"
+                query = "SELECT root, digest, epoch, owner, head, status FROM trivium_run WHERE id = %s FOR UPDATE"
                 row = connection.execute(query, (run_id,)).fetchone()
-                epoch, entries = 1, list[Entry]()
+                epoch, entries, is_done = 1, list[Entry](), row is not None and row[5] == "done"
                 if row is not None:
                     check_input(run_id, (root, digest), row[:2])
-                    epoch = row[2] + 1
-                if lease is not None:
+                    epoch = row[2] if is_done else row[2] + 1
+                if lease is not None or is_done:
                     entries = self._entries(connection, run_id, row and row[4])
+                if lease is not None and not is_done:
                     connection.execute(_BEGIN, (run_id, root, digest, epoch, owner, time.time()))
         except BaseException:
             if lease is not None:
                 self._locks.give(lease)
             raise
+        if is_done and lease is not None:
+            self._locks.give(lease)
+        if is_done:
+            return Begun(epoch, entries, is_done)
         if lease is None:
             raise Owner.parse(row and row[3]).error(run_id, caller)
         self._leases.add(run_id, epoch, lease)
-        return epoch, entries
+        return Begun(epoch, entries)
 
     def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Add records to a run, all or none; see `Store.append`."""

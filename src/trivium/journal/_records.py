@@ -25,13 +25,14 @@ class Records:
 
     Attributes:
         epoch: the number of the attempt; 0: it has not begun.
+        is_done: whether the run was done before: nothing is added to it.
         last: the last record that is written; None: there is none.
         waiting: records that are written together with the next one.
         chains: what these refer to.
     """
 
     def __init__(self, run_id: str, store: Store) -> None:
-        self.epoch, self.last = 0, None
+        self.epoch, self.is_done, self.last = 0, False, None
         self.last: Entry | None
         self.waiting = list[Entry]()
         self.chains = list[list[Part]]()
@@ -43,39 +44,37 @@ class Records:
         """Begin the attempt, and return the records that there are; see `Store.begin`."""
         with suppress(UnknownRunError):
             self._before = self._store.runs(self._run_id)[0]
-        self.epoch, entries = self._store.begin(self._run_id, root, digest, caller)
+        self.epoch, entries, self.is_done = self._store.begin(self._run_id, root, digest, caller)
         return entries
 
-    def end(self, root: str, status: RunStatus, why: str, error: BaseException | None = None) -> None:
-        """Write what waits, note how the run has ended, and give it back.
+    def end(self, status: RunStatus, why: str, error: BaseException | None = None) -> None:
+        """Write what waits, note how the run has ended, and give it back; a run that was done stays as it is.
 
         Args:
-            root: the key of its root.
             status: its status.
             why: the error that ended it, on one line.
             error: what ended the attempt. Where the program was changed, a run that had ended stays as it was.
         """
+        if self.is_done:
+            return
         try:
             is_refused = isinstance(error, AgentChangedError | DivergedError)
             if is_refused and self._before is not None and self._before.ended is not None:
                 status, why = self._before.status, self._before.why
             else:
-                status, why = ("done", "") if self.is_over(root) else (status, why)
                 self.write()
             self._store.end(self._run_id, self.epoch, status, why)
         finally:
             self._store.leave(self._run_id, self.epoch)
-
-    def is_over(self, root: str) -> bool:
-        """Return whether the run was done before this attempt, which has added nothing: so it is done still."""
-        return self.last is not None and (self.last.kind, self.last.node) == ("end", root) and not self.waiting
 
     def lock(self) -> AbstractContextManager[object]:
         """Return the lock that is held while something is written."""
         return self._commits.lock()
 
     def write(self, *entries: Entry) -> None:
-        """Write what waits, and then these, all or none."""
+        """Write what waits, and then these, all or none; nothing in a run that was done."""
+        if self.is_done:
+            return
         self._commits.write(NewRecords(self, entries), partial(_write_all, self._store))
 
     @driver_neutral

@@ -18,7 +18,7 @@ from trivium.journal._outline import Head
 from trivium.journal._owners import Caller
 from trivium.journal._reconciling import Reconcile
 from trivium.journal._run import DurableRun
-from trivium.journal._store import Appending, Entry, RunInfo, RunStatus, Store, Writing
+from trivium.journal._store import Appending, Begun, Entry, RunInfo, RunStatus, Store, Writing
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class _ReplayStore:
     def close(self) -> None:
         """Do nothing."""
 
-    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> Begun:
         """Return the records.
 
         Raises:
@@ -51,7 +51,7 @@ class _ReplayStore:
                 "input: give it the same",
                 run_id,
             )
-        return self._info.epoch + 1, self._kept
+        return Begun(self._info.epoch + 1, self._kept)
 
     def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Write nothing."""
@@ -137,7 +137,7 @@ class _ReplayedRun(DurableRun):
 
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Leave the run as it is: nothing is tried again, and the error is the one of the run."""
-        self._records.end(self._root, status, why)
+        self._records.end(status, why)
 
 
 class ReplayJournal(Journal):

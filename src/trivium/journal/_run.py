@@ -33,11 +33,11 @@ from trivium.commander.lowlevel import (
 )
 from trivium.exceptions import JournalError, RunAliveError, RunPausedError
 from trivium.journal._approvals import Decisions
-from trivium.journal._claims import NOT_STOPPED, Claims, Record
+from trivium.journal._claims import NOT_STOPPED, Claims, Record, finished
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
 from trivium.journal._digests import Digests
 from trivium.journal._effects import MAY_REPEAT, REPEATABLE, EffectKind, Permit
-from trivium.journal._events import Fork, ForkedEvent, report_unclaimed
+from trivium.journal._events import Fork, ForkedEvent, report_unclaimed, report_waiting, warn_of_lost
 from trivium.journal._failures import Failures, mark_unknown, unknown_act
 from trivium.journal._fingerprints import Changes, Fingerprint, Fingerprints
 from trivium.journal._memories import HasState, RunMemories
@@ -54,6 +54,8 @@ from trivium.policies import NOTHING, Sources
 T = TypeVar("T")
 _PAUSES: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Seconds between looks at a run that another attempt has, the last one again and again."""
+_SILENT: Final = 1.0
+"""Seconds after which it is told that one waits."""
 
 
 class DurableRun:
@@ -194,17 +196,18 @@ class DurableRun:
         claim_key(node, self._root)  # wherever it is called from
         self._claims.start(node)
         self._located.add(self._root)
-        pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
+        pauses, since, is_told = chain(_PAUSES, repeat(_PAUSES[-1])), time.monotonic(), False
         while not self._records.epoch:
             try:
                 await self._beside_loop(partial(self._begin, node_name(node), digest, Caller.here()))
             except RunAliveError as error:
                 if error.is_here:
                     raise
+                if not is_told and time.monotonic() - since >= _SILENT:
+                    is_told = True
+                    report_waiting(self.id, error.owner)
                 await wait(next(pauses))
             except CancelledError:
-                if self._records.is_over(self._root):
-                    self._store.end(self.id, self._records.epoch, "done")
                 self._store.leave(self.id, self._records.epoch)
                 raise
         if (fork := json.loads(self._begun or "{}").get("fork")) is not None:
@@ -219,7 +222,7 @@ class DurableRun:
     def until_end(self, node: CallNode, state: HasState | None = None) -> Generator[list[object]]:
         """End the run with the block, which is that of its node.
 
-        Of a run with a session it records what is remembered, and the result, which the block puts into the list.
+        It records the result, if the block puts one into the list, and what is remembered of a session.
         """
         results: list[object] = []
         try:
@@ -227,9 +230,10 @@ class DurableRun:
             if keys := self._claims.unclaimed():
                 tree = tree_of(self._root, 0.0, self._store.entries(self.id), self._codec)
                 report_unclaimed(node, self.id, tuple(each.path for each in tree.walk() if each.key in keys))
-            if state is not None and node.session_id != 0:
-                remembered = self._memories.saved(state, node.session_id)
-                body = {"result": [self._codec.encode(each) for each in results], **remembered}
+            if results and not self._records.is_done:
+                body: dict[str, Any] = {"result": [self._codec.encode(each) for each in results]}
+                if state is not None and node.session_id != 0:
+                    body |= self._memories.saved(state, node.session_id)
                 self._records.waiting.append(self._entry("end", node, "", json.dumps(body, ensure_ascii=False)))
         except BaseException as error:
             ended = "stopped" if not isinstance(error, Exception) else "failed"
@@ -243,10 +247,10 @@ class DurableRun:
 
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Note how the attempt has ended; the effect whose error ended it is tried again by the next one."""
-        if error is not None and status != "paused" and not self._records.is_over(self._root):
+        if error is not None and status != "paused" and not self._records.is_done:
             self._failures.explain(error, self.id)
             self._records.waiting += self._failures.behind(error)
-        self._records.end(self._root, status, why, error)
+        self._records.end(status, why, error)
 
     # ---- effects
     @driver_neutral
@@ -325,10 +329,13 @@ class DurableRun:
 
     @driver_neutral
     async def _go_on(self, node: CallNode, *, is_new: bool) -> None:
-        """Go on with an act that has no outcome: the run becomes longer than it was before."""
+        """Go on with an act that has no outcome: the run becomes longer than it was before, unless it is done."""
         for each in node.ancestor_chain if self._stops else ():
             if key_of(each) in self._stops:
                 stop_again(node, self._stops[key_of(each)])
+        if self._records.is_done:
+            await self._claims.let_others_stop()
+            raise finished(self.id, node.path)
         self._fingerprints.check()
         if is_new and self._fingerprints.changes != "accept":
             await self._claims.refuse_repeat(node)
@@ -420,6 +427,8 @@ class DurableRun:
             record = self._claims.claim(node, name, lambda: name)
             if record is not None and record.outcome is not None:
                 return self._recorded(node, record.outcome, self._codec)
+            if self._records.is_done:
+                raise finished(self.id, node.path)
             body = self._codec.dump(make())
             self._records.write(self._entry("outcome", node, name, self._noted(node, body, NOTHING)))
             return self._codec.load(body)
@@ -429,8 +438,9 @@ class DurableRun:
         is_long, kept = is_large(value), None
         with suppress(RuntimeError):  # what runs on the loop has changed the value meanwhile
             kept = await self._beside_loop(partial(codec.keep, value)) if is_long else None
-        body, load = kept or codec.keep(value)
+        body, load, lost = kept or codec.keep(value)
         await self._records.write_beside(self._entry("outcome", node, digest, self._noted(node, body, before)))
+        warn_of_lost(node, lost)
         return await self._beside_loop(load) if is_long else load()
 
     def _noted(self, node: TaskNode, body: str, before: Sources) -> str:
@@ -448,6 +458,7 @@ class DurableRun:
         note_sources(node, notes_in(body).sources)
         if kind == "error":
             stop_again(node, error := self._error_in(node, body, codec))
+            vars(error)["_is_recorded"] = True  # those who log errors have told it before
             raise error
         return codec.load(body)
 

@@ -31,6 +31,7 @@ from trivium.journal._store import (
     BRIEF,
     VERSION,
     Appending,
+    Begun,
     Entry,
     Part,
     RunInfo,
@@ -135,7 +136,7 @@ class SQLiteRunStore:
         self._locks.remove()
         self._connections.close()
 
-    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> Begun:
         """Begin a run, or go on with one; see `Store.begin`."""
         owner = own_process(self._token, caller)
         with self._writing(run_id) as database:
@@ -150,6 +151,8 @@ class SQLiteRunStore:
                 database.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
             else:
                 check_input(run_id, (root, digest), row[:2])
+                if row[2] == "done":
+                    return Begun(row[3], entries, is_done=True)
                 holder, epoch = self._holder(run_id, *row[2:5]), row[3] + 1
             if holder is None:  # before others can see who has it
                 self._locks.take(_attempt(run_id, epoch, owner))
@@ -161,7 +164,7 @@ class SQLiteRunStore:
         if holder is not None:
             raise holder.error(run_id, caller)
         self._leases.add(run_id, epoch, owner)
-        return epoch, entries
+        return Begun(epoch, entries)
 
     def _holder(self, run_id: str, status: str, epoch: int, owner: str) -> Owner | None:
         """Return the attempt that is at work on a run."""

@@ -152,6 +152,20 @@ def checked_parts(chain: Sequence[Part], digest: str) -> list[Part]:
     return list(chain)
 
 
+class Begun(NamedTuple):
+    """An attempt that has begun.
+
+    Args:
+        epoch: the number of the attempt, 1 for a new run; of a run that is done, that of its last attempt.
+        entries: the records of the run, none for a new one.
+        is_done: whether the run is done: it stays as it is, and nobody has its lease.
+    """
+
+    epoch: int
+    entries: list[Entry]
+    is_done: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class RunInfo:
     """A run of a journal.
@@ -205,17 +219,14 @@ class Store(Protocol):
         """The file or the server, without a password."""
         ...
 
-    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> tuple[int, list[Entry]]:
-        """Begin a run, or go on with one that was begun before.
+    def begin(self, run_id: str, root: str, digest: str, caller: Caller) -> Begun:
+        """Begin a run, or go on with one that was begun before; one that is done is only read.
 
         Args:
             run_id: its id.
             root: the name of the module that it begins with.
             digest: the digest of its input.
             caller: who begins it.
-
-        Returns:
-            The epoch, 1 for a new run; and its records, none for a new one.
 
         Raises:
             RunInputError: it began with another input, or another module.
@@ -364,7 +375,8 @@ def checked_entries(entries: Iterable[Entry], head: str | None, run_id: str, key
     found, before, is_whole, number = list[Entry](), "", not head, 0
     for number, entry in enumerate(entries, max(known, 1)):
         if entry.seq != number or (number != known and entry.linked(before, key).link != entry.link):
-            other = ", or the journal has another key (key=)" if number == 1 or key else ""
+            missing = ", or the journal has a key: none was given (key=, $TRIVIUM_JOURNAL_KEY)" if number == 1 else ""
+            other = ", or the journal has another key (key=)" if key else missing
             raise damaged(run_id, f"record {number} of the run {run_id!r} is damaged or was changed{other}")
         before = entry.link
         is_whole = is_whole or before == head

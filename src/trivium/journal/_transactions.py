@@ -7,8 +7,9 @@ from typing import Any, TypeVar, cast
 
 from trivium.commander.lowlevel import CallNode, TaskNode, drive
 from trivium.exceptions import ConfigurationError
-from trivium.journal._codec import Codec
+from trivium.journal._codec import Codec, Kept
 from trivium.journal._effects import MAY_REPEAT, EffectKind
+from trivium.journal._events import warn_of_lost
 from trivium.journal._records import Records
 from trivium.journal._store import Entry, Store, Writing
 from trivium.policies import Sources
@@ -46,23 +47,24 @@ class Transactions:
             codec: the form of its outcome.
             entry: returns the record of an outcome, given its JSON and what was read before.
         """
-        kept: list[tuple[str, Writing]] = []
+        done: list[tuple[Kept, Writing]] = []
 
         def perform(connection: object) -> Writing:
             before, self._open[node] = node.sources, connection
             try:
-                body = codec.dump(drive(cast("Coroutine[Any, Any, T]", act())))
+                kept = codec.keep(drive(cast("Coroutine[Any, Any, T]", act())))
             finally:
                 del self._open[node]
-            written = self._records.linked(entry(body, before))
-            kept.append((body, written))
+            written = self._records.linked(entry(kept.body, before))
+            done.append((kept, written))
             return written
 
         with self._records.lock():
             self._store.transact(self._run_id, self._records.epoch, perform)
-            body, written = kept[0]
+            kept, written = done[0]
             self._records.note(written, 1)
-        return codec.load(body)
+        warn_of_lost(node, kept.lost)
+        return kept.load()
 
 
 def check_transactional(node: CallNode, effect: EffectKind | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivium.commander.lowlevel import check_option
@@ -82,7 +83,7 @@ class RunView:
 
     @property
     def result(self) -> Message | None:
-        """The message that it ended with; None where it had none, is not done, or had no session of its own.
+        """The message that it ended with; None where it is not done, or is a run of other code.
 
         A typed output comes back as itself if the journal knows its class: `Journal(…, types=(Order,))`.
         """
@@ -188,15 +189,26 @@ class RunView:
     def node(self, place: str) -> RunNode:
         """Return a node by its key or its path; the numbers that are 0 may be left out of a path.
 
+        So may its beginning, where only one path ends so.
+
         Raises:
             UnknownNodeError: there is none.
         """
-        wanted = place.replace("#0", "")
-        for each in self.tree().walk():
+        wanted, nodes = place.replace("#0", ""), [*self.tree().walk()]
+        paths = {each.path.replace("#0", ""): each for each in nodes}
+        for each in nodes:
             if place == each.key or wanted == each.path.replace("#0", ""):
                 return each
+        ends = [path for path in paths if path.endswith(f"/{wanted}")]
+        if len(ends) == 1:
+            return paths[ends[0]]
+        near = ", ".join(ends[:3] or get_close_matches(wanted, paths, 3, 0.4))
+        near = near and f" (it has {near})"
         raise UnknownNodeError(
-            f"the run {self.id!r} has no node {place!r}: `trivium show` lists them with their paths", self.id, place
+            f"the run {self.id!r} has {'several nodes' if ends else 'no node'} {place!r}{near}: "
+            "`trivium show --paths` lists its nodes",
+            self.id,
+            place,
         )
 
     def _path_of(self, key: str) -> str:
@@ -253,7 +265,7 @@ class RunView:
             ConfigurationError: the run has not ended well, or had no session of its own.
         """
         end = self._end()
-        if end is None:
+        if end is None or self.session_id == 0:
             raise ConfigurationError(
                 f"the run {self.id!r} has no session that could be restored: it has not ended well (resume it), or "
                 "was called without session_id="
@@ -281,13 +293,22 @@ class RunView:
 
         return ReplayJournal(self.info, self.digest(), self._entries, self._codec, self._store)
 
-    def _call(self, program: Callable[..., T], journal: Journal, options: dict[str, Any]) -> T:
-        check_option("program", program, Callable, "the agent, task or module that the run began with")
+    def check_repeatable(self) -> list[Message]:
+        """Return the messages that the run began with, if a module can be called with them again.
+
+        Raises:
+            ConfigurationError: the run is that of other code.
+        """
         messages = self.input
         if messages is None:
             raise ConfigurationError(
-                f"the run {self.id!r} is that of code within `with journal.run(…)`: run that code again with this id"
+                f"the run {self.id!r} is that of code within `with journal.run(…)`: run your program again with this id"
             )
+        return messages
+
+    def _call(self, program: Callable[..., T], journal: Journal, options: dict[str, Any]) -> T:
+        check_option("program", program, Callable, "the agent, task or module that the run began with")
+        messages = self.check_repeatable()
         session = {} if self.session_id == 0 else {"session_id": self.session_id}
         return program(*messages, run_id=self.id, journal=journal, **session, **options)
 

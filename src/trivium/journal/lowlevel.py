@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from trivium.journal._approvals import decided_in
     from trivium.journal._codec import Codec, digest_of
     from trivium.journal._fingerprints import fingerprint_chain
     from trivium.journal._held_back import ATTEMPTS, hold_back
@@ -40,6 +41,7 @@ __all__ = [
     "Writing",
     "attempt_of",
     "check_queue",
+    "decided_in",
     "digest_of",
     "digest_of_call",
     "file_at",
@@ -82,6 +84,7 @@ _HOMES = {
     "Writing": "_store",
     "attempt_of": "_journal",
     "check_queue": "_queue",
+    "decided_in": "_approvals",
     "digest_of": "_codec",
     "file_at": "_places",
     "is_there": "_places",
