@@ -28,7 +28,7 @@ from trivium.exceptions import (
     ToolkitError,
 )
 from trivium.schema import ActionReturn, ActionStatusCode
-from trivium.schema.lowlevel import checked, create_object, is_mapping, unfence
+from trivium.schema.lowlevel import checked, create_object, is_mapping, keywords_of, unfence
 
 Method = TypeVar("Method", bound=Callable[..., object])
 _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
@@ -269,8 +269,9 @@ class BaseAction:
 
     @property
     def _is_called(self) -> bool:
-        """Whether the class has written its call: then executors call the object, and not its method."""
-        return type(self).acall is not BaseAction.acall or type(self).__call__ not in _CALLS
+        """Whether its class has written the documented call: then executors call the object, and not its method."""
+        call = type(self).__call__
+        return call not in _CALLS and "name" in (keywords_of(call) or ("name",))
 
     __call__ = sync_method(acall)
 

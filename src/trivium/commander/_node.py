@@ -317,7 +317,7 @@ class TaskNode:
             if isinstance(error, LimitExceededError) and not error.path:
                 error.path = self._path()
             if isinstance(error, RecursionError) and not isinstance(error, RecursionTooDeepError):
-                return RecursionTooDeepError.of(self._name, error)
+                return RecursionTooDeepError.of(self._name)
             return error
         cancelled, reason = self._stopping
         return error if cancelled is not self and self._parent is not None else error_of_stop(self, reason)

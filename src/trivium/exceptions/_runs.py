@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from itertools import chain
-from pathlib import Path
-from traceback import walk_stack, walk_tb
-from types import FrameType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from trivium.exceptions._root import LimitError, TriviumError
-
-_FEW: Final = 9
-"""Calls of one function within each other that are no sign of a recursion without an end."""
 
 
 class RunError(TriviumError):
@@ -67,36 +59,12 @@ class RecursionTooDeepError(RunError, RecursionError):
     """Calls, or the values in each other, are nested deeper than the interpreter allows."""
 
     @classmethod
-    def of(cls, what: str, error: RecursionError | None = None) -> Self:
-        """Return the error for what nests too deeply: it names the function that calls itself, or else the limit.
-
-        Args:
-            what: the value, or the call.
-            error: the interpreter's error about a call.
-        """
-        if error is not None and (repeated := _repeated(error)):
-            return cls(f"{what} does not end: {repeated}: let it return something that does not lead back to it")
+    def of(cls, what: str) -> Self:
+        """Return the error for what nests too deeply, which names the limit."""
         return cls(
-            f"{what} nests calls or values too deeply: nest less, or raise sys.setrecursionlimit(…), now "
-            f"{sys.getrecursionlimit():,} (since Python 3.12 it limits calls, not values)"
+            f"{what} nests calls or values too deeply: see that nothing calls itself without end, nest less, or raise "
+            f"sys.setrecursionlimit(…), now {sys.getrecursionlimit():,} (since Python 3.12 it limits calls, not values)"
         )
-
-
-def _repeated(error: RecursionError) -> str:
-    """Return in words the function of a program that calls itself, where an error comes from that; "" where not."""
-    trace = error.__traceback__
-    above = walk_stack(trace and trace.tb_frame.f_back)
-    codes = Counter(frame.f_code for frame, _ in chain(above, walk_tb(trace)) if not _is_ours(frame))
-    for code, times in codes.most_common(1):
-        if times > _FEW:
-            file = Path(code.co_filename).name
-            return f"{code.co_qualname} ({file}, line {code.co_firstlineno}) calls itself, {times} calls deep"
-    return ""
-
-
-def _is_ours(frame: FrameType) -> bool:
-    package = str(frame.f_globals.get("__name__")).partition(".")[0]
-    return package == "trivium" or package in sys.stdlib_module_names
 
 
 class WouldDeadlockError(RunError, RuntimeError):
