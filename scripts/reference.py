@@ -220,7 +220,8 @@ def form(owner: type, name: str, value: Any) -> str:
         kind = annotation(next(filter(None, said), None) or _type_of(value))
         return f"{name}: {kind}" if kind else name
     if isinstance(value, classmethod | staticmethod) or inspect.isfunction(value):
-        core = getattr(owner, getattr(value, "__driver_neutral__", "") or name)
+        mark = getattr(value, "__driver_neutral__", "")
+        core = getattr(owner, (mark if isinstance(mark, str) else "") or name)
         return f"{_async(value)}{name}{signature(core, is_method=True)}"
     return ""
 
