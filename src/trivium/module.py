@@ -45,7 +45,7 @@ from trivium.commander.lowlevel import (
     settle,
     sources_above,
 )
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, StateError
+from trivium.exceptions import ArgumentTypeError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
 from trivium.policies import NOTHING, Sources
@@ -112,6 +112,7 @@ class Module:
     name: str = "Module"
     description: str = ""
     _memory: MemoryManager | None = None
+    _usual_memory: Any = None  # what a class says of its objects
     _locks: SessionLocks | None = None  # by which calls of a session take turns that have no memory with such locks
     approve: Callable[[Any], Any] | None = None
     policy: policies.Policy | None = None
@@ -131,12 +132,7 @@ class Module:
             cls._keywords = keywords_of(cls.forward)
         pair_forms(cls, {"__call__": "acall"})
         if not isinstance(cls.memory, property):  # a class says `memory = MemoryManager()`
-            cls._memory, cls.memory = cls.memory, Module.memory
-        for name, value in vars(cls).items():
-            inherited = getattr(super(cls, cls), name, None)
-            if isinstance(inherited, property) and inherited.fset is not None and not hasattr(value, "__get__"):
-                text = f"{cls.__name__} has {name} in its class body, which changes no object: give it to"
-                raise ConfigurationError(f"{text} `super().__init__({name}=…)`, or to the constructor")
+            cls._usual_memory, cls.memory = cls.memory, Module.memory
         names = [name for each in cls.__mro__ for name in vars(each)]
         cls.overridden = frozenset(name for name, count in Counter(names).items() if count > 1)
 
@@ -156,7 +152,7 @@ class Module:
             self.approve = approve
         if policy is not None:
             self.policy = policy
-        if memory is not None:
+        if (memory := self._usual_memory if memory is None else memory) is not None:
             self._memory = MemoryManager.of(memory)
         for hook in () if hooks is None else cast("Any", (hooks,) if isinstance(hooks, Hook | dict) else hooks):
             self.register_hook(hook)

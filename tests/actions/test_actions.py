@@ -381,6 +381,19 @@ def test_an_executor_calls_what_a_class_has_written(kind: type[Audited] | type[A
     assert ActionExecutor(kind())(bad).content.state is ActionStatusCode.ARGS_ERROR
 
 
+def test_a_call_of_another_form_is_none_of_an_executor():
+    class Short(BaseAction):
+        def run(self, number: int) -> int:
+            """Double a number."""
+            return 2 * number
+
+        def __call__(self, number: int) -> int:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+            return self.run(number)
+
+    asked = Message(content={"name": "Short", "parameters": {"number": 1}})
+    assert ActionExecutor(Short())(asked).content.format_result() == "2"
+
+
 def test_a_call_by_hand_is_written_once():
     action = Audited()
     assert action({"number": 1}).format_result() == "4"

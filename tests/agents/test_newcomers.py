@@ -268,6 +268,26 @@ def test_a_setting_in_a_class_body_that_would_count_for_nothing_is_refused(setti
         type("Mine", (Agent,), {setting: 3})
 
 
+def test_a_class_body_may_set_properties_of_its_own():
+    class Unit(Module):
+        @property
+        def unit(self) -> str:
+            return "m"
+
+        @unit.setter
+        def unit(self, given: str) -> None: ...
+
+    class Sub(Unit, Agent):
+        unit = "km"  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+
+        @property
+        def memory(self) -> MemoryManager | None:
+            return super().memory
+
+    assert Sub().unit == "km"
+    assert Sub().memory is not None
+
+
 @pytest.mark.parametrize("kind", [Agent, ChatAgent])
 def test_settings_in_a_class_body_that_count(kind: type[Agent]):
     class Mine(kind):
@@ -277,9 +297,13 @@ def test_settings_in_a_class_body_that_count(kind: type[Agent]):
     class Remembers(kind):
         memory = MemoryManager({"type": Memory})
 
+    class RemembersAlone(kind):
+        memory = True
+
     agent = Mine(ScriptedModel(['{"value": 3}']))
     assert (agent.name, agent.description, agent.template, agent.memory) == ("mine", "what it is for", "Be kind.", None)
     assert agent("?").output == 3
-    assert Remembers().memory is Remembers.__dict__["_memory"]
+    assert Remembers().memory is Remembers().memory
+    assert RemembersAlone().memory is not RemembersAlone().memory
     assert Mine(memory=True).memory is not None
     assert kind().memory is not None

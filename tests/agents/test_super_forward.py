@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,8 @@ from trivium import Agent, Message, Module
 from trivium.actions import BaseAction
 from trivium.agents import AgentForInternLM, AsyncAgent, AsyncSequential, Sequential, StreamingAgent
 from trivium.agents.stream import MathCoder
-from trivium.module import AsyncModule
+from trivium.commander import driver_neutral
+from trivium.module import AsyncModule, overridable
 from trivium.testing import ScriptedModel
 
 
@@ -105,6 +107,51 @@ def test_a_plain_override_within_a_running_loop():
         return Loud(model())("q").content
 
     assert asyncio.run(ask()) == "A"
+
+
+def logged(function: Callable[..., Any], log: list[str]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        log.append("called")
+        return function(*args, **kwargs)
+
+    return inner
+
+
+def test_a_decorator_around_an_inherited_forward_counts():
+    log: list[str] = []
+
+    class Decorated(Agent):
+        forward = logged(Agent.forward, log)
+
+    class Wrapping(Agent):
+        @functools.wraps(Agent.forward)
+        async def forward(self, *message: Message, **kwargs: Any) -> Any:
+            log.append("called")
+            return await super().forward(*message, **kwargs)
+
+    on_the_object = Agent(model())
+    on_the_object.forward = logged(on_the_object.forward, log)
+    for count, agent in enumerate((Decorated(model()), Wrapping(model()), on_the_object), 1):
+        assert agent("q").content == "a"
+        agent.llm = model()
+        assert asyncio.run(agent.acall("q")).content == "a"
+        assert len(log) == 2 * count
+
+
+def test_code_that_both_drivers_run_awaits_the_class_above():
+    class Neutral(Agent):
+        @driver_neutral
+        async def forward(self, *message: Message, **kwargs: Any) -> Any:
+            return (await super().forward(*message, **kwargs)).content + "!"
+
+    class Inner(Agent):
+        @overridable
+        async def forward(self, *message: Message, **kwargs: Any) -> Any:
+            return (await super().forward(*message, **kwargs)).content + "!"
+
+    for kind in (Neutral, Inner):
+        assert kind(model())("q").content == asyncio.run(kind(model()).acall("q")).content == "a!"
 
 
 def test_by_hand_it_answers_plain_code():

@@ -308,13 +308,14 @@ def test_names_a_server_that_is_not_there() -> None:
     assert "secret" not in f"{caught.value}{model!r}"
 
 
-@pytest.mark.parametrize("key", ["a", "x", "none", "EMPTY", "abc4567"])
+@pytest.mark.parametrize("key", ["a", "x", "none", "EMPTY"])
 def test_a_short_key_is_hidden_as_a_word_and_no_other_word_is_harmed(chat: ChatServer, key: str) -> None:
-    told = f"no answer, {key}; key {key} ?key={key}&b {key.join('__')} %3A{key} \\n{key} [{key}]"
+    told = f"no answer, {key}; key {key} ?key={key}&b q{key}q {key.join('__')} %3A{key} \\n{key} [{key}]"
     chat.scripts = [refused("401 No", told)]
     with pytest.raises(ProviderStatusError) as caught:
         asyncio.run(collect(OpenAIModel("m", base_url=chat.url, api_key=key)))
     hidden = told.replace(f", {key};", ", ***;").replace(f" {key} ", " *** ").replace(f"={key}&", "=***&")
+    hidden = hidden.replace(f"_{key}_", "_***_")
     hidden = hidden.replace(f"3A{key} ", "3A*** ").replace(f"\\n{key} ", "\\n*** ").replace(f"[{key}]", "[***]")
     assert hidden in str(caught.value)
 

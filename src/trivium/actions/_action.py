@@ -28,7 +28,7 @@ from trivium.exceptions import (
     ToolkitError,
 )
 from trivium.schema import ActionReturn, ActionStatusCode
-from trivium.schema.lowlevel import checked, create_object, is_mapping, keywords_of, unfence
+from trivium.schema.lowlevel import checked, create_object, is_mapping, unfence
 
 Method = TypeVar("Method", bound=Callable[..., object])
 _TYPES = {"string": "STRING", "integer": "NUMBER", "number": "FLOAT", "boolean": "BOOLEAN", "array": "Array",
@@ -270,8 +270,10 @@ class BaseAction:
     @property
     def _is_called(self) -> bool:
         """Whether its class has written the documented call: then executors call the object, and not its method."""
-        call = type(self).__call__
-        return call not in _CALLS and "name" in (keywords_of(call) or ("name",))
+        if (call := type(self).__call__) in _CALLS:
+            return False
+        taken = list(inspect.signature(call).parameters.values())[1:3]
+        return any(each.kind is each.VAR_POSITIONAL for each in taken) or [each.name for each in taken[1:]] == ["name"]
 
     __call__ = sync_method(acall)
 

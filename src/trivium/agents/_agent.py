@@ -89,6 +89,7 @@ class Agent(AgentNames, Generic[T_co]):
     name: str = "Agent"
     description: str = ""
     _template: Instruction = None
+    _usual_memory = "default"
     if TYPE_CHECKING:
         output_format: Any  # a class may say so too: `output_format = A`
         # Most have one, and those that have none say so when they are made.
@@ -120,6 +121,7 @@ class Agent(AgentNames, Generic[T_co]):
             cls.answer_type = given
             del cls.output_format
         cls.answer_type = type_argument(cls, cls.answer_type)
+        parts.refuse_settings(cls, Agent)
         super().__init_subclass__(**kwargs)
 
     def __init__(
@@ -156,8 +158,8 @@ class Agent(AgentNames, Generic[T_co]):
             output_format = config.output_format if output_format is None else output_format
             if template is None and system_message is None and chosen(config, "system_message"):
                 template = config.system_message
-        usual = None if "memory" in self.overridden else config is None  # an agent of a config answers one-shot
-        memory = usual if memory == "default" else memory
+        memory = self._usual_memory if memory == "default" else False if memory is None else memory
+        memory = config is None if memory == "default" else memory  # an agent of a config answers one-shot
         super().__init__(name=name, memory=memory, hooks=hooks, approve=approve, policy=policy)
         self.llm, self.answer_format, self.answer_parser = parts.accept_model(llm), None, None  # quicker here to read
         self._aggregator = DefaultAggregator() if aggregator is None else create_object(aggregator)

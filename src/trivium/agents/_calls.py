@@ -100,17 +100,15 @@ def handled_by(agent: AgentNames, message: Message | str) -> Sequence[ToolCall |
 
 def find_handled(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMessage, ...]:
     """Return the calls that a model made and the tool messages that a program put there, if the agent handles them."""
-    calls, has_more = calls_in(agent, message), "attachments" in message.__pydantic_extra__
-    if not (calls or has_more):
-        return ()
     found = [
         call
-        for call in calls
+        for call in calls_in(agent, message)
         if ('"recipient"' not in call.arguments or recipient_of(agent, call.arguments) in ("", agent.name))
         and (handles(agent, call.name) or (call.name in agent.executor.tools and message.sender == agent.name))
     ]
-    tools = message.tool_messages if has_more else ()
-    return (*found, *[tool for tool in tools if handles_tool(agent, tool)])
+    if "attachments" not in message.__pydantic_extra__:
+        return tuple(found)
+    return (*found, *[tool for tool in message.tool_messages if handles_tool(agent, tool)])
 
 
 def find_all(agent: AgentNames, message: Message) -> Sequence[ToolCall | ToolMessage]:

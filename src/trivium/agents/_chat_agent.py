@@ -77,7 +77,7 @@ class ChatAgent(Agent[T_co]):
             vars(config)["name"] = name  # unchecked: without a config of one's own, an agent may have any name
         elif llm is not None:
             config = config.model_copy(update={"llm": llm})
-        kwargs.setdefault("memory", None if "memory" in self.overridden else True)
+        kwargs.setdefault("memory", True if self._usual_memory == "default" else self._usual_memory)
         if system_message is None and (self._template is None or "system_message" in config.model_fields_set):
             kwargs.setdefault("template", config.system_message)
         super().__init__(config, system_message=system_message, output_format=output_format, **kwargs)

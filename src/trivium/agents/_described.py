@@ -36,11 +36,13 @@ def instruction_of(agent: Agent[Any]) -> Instruction:
 
 
 def writes_calls_as_text(agent: Agent[Any]) -> bool:
-    """Return whether the model writes tool calls into its text: as the config says, or as it knows no other way."""
+    """Return whether the model writes tool calls into its text: as the config says, or as it was told of some
+    and knows no other way.
+    """
     config = agent.config
     if isinstance(config, ChatAgentConfig) and chosen(config, "use_tools", "use_functions_api"):
         return config.use_tools and not config.use_functions_api
-    return not getattr(agent.model, "takes_tools", True)
+    return bool(agent.toolbox.usable or agent.executor.tools) and not getattr(agent.model, "takes_tools", True)
 
 
 def calls_in_own_text(agent: Agent[Any], text: str) -> tuple[ToolCall, ...]:

@@ -136,7 +136,7 @@ async def handle_tool(
         raise
     except ToolError as error:  # the model reads it and tries again
         is_repair, result = isinstance(error, ToolArgumentsError | ToolDefinitionError), f"error: {error}"
-        if is_repair and overrides(agent, "tool_validation_error"):
+        if overrides(agent, "tool_validation_error"):
             cause = error.__cause__
             result = agent.tool_validation_error(cause if isinstance(cause, ValidationError) else error)
     except Exception as error:

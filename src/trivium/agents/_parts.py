@@ -44,6 +44,18 @@ _RARE: Final = ("aggregator", "config", "description", "hooks", "parameters", "m
 _USUAL: Final = (None, None, "", None, None, 50, 2, False, None, None, False)
 
 
+def refuse_settings(cls: type, above: type) -> None:
+    """Refuse a class body that holds a setting of the agents above which counts for no object.
+
+    Raises:
+        ConfigurationError: it tells where the setting goes.
+    """
+    for name in vars(cls).keys() & signature(above.__init__).parameters.keys():
+        if isinstance(vars(above).get(name), property) and not hasattr(vars(cls)[name], "__get__"):
+            text = f"{cls.__name__} has {name} in its class body, which changes no object: give it to"
+            raise ConfigurationError(f"{text} `super().__init__({name}=…)`, or to the constructor")
+
+
 def check_sampling(given: Mapping[str, Any], model: object) -> dict[str, Any]:
     """Return the sampling parameters among the keywords of a call; what `parameters` holds is not checked.
 

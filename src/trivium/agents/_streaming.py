@@ -64,8 +64,7 @@ def _answer_so_far(form: Any, name: str, text: str, state: AgentStatusCode | Mod
 
 
 def _yields(module: Module | None) -> bool:
-    forward = getattr(type(module), "forward", None)
-    return isgeneratorfunction(forward) or isasyncgenfunction(forward)
+    return any(is_kind(getattr(type(module), "forward", None)) for is_kind in (isgeneratorfunction, isasyncgenfunction))
 
 
 class StreamingMixin(Module):

@@ -219,7 +219,8 @@ class NameSet(MutableSet[str]):
         self._agent, self._field = agent, field
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(attrgetter(self._field)(self._agent.toolbox))
+        names = tuple(attrgetter(self._field)(self._agent.toolbox))
+        return _plus(names, ORCHESTRATION) if self._field == "known" and self._agent.orchestrates else names
 
     def fill(self, names: Iterable[str]) -> None:
         """Have the toolbox hold these names instead."""

@@ -14,7 +14,6 @@ from trivium.actions import ActionExecutor
 from trivium.agents._agent import Agent, MemoryOption
 from trivium.agents._typed import T_co
 from trivium.agents.stream import Condition, ToolLoop, fill
-from trivium.commander import invoke
 from trivium.exceptions import AnswerFormatError, ConfigurationError
 from trivium.hooks import ActionPreprocessor
 from trivium.module import AsyncModule, overridable
@@ -146,7 +145,7 @@ class ReAct(ToolLoop[T_co]):
     @overridable
     async def forward(self, *message: Message, **kwargs: Any) -> Message:
         """Ask, call, and ask again; in an agent of a type the output is the conclusion."""
-        answer = await invoke(super().forward, *message, **kwargs)
+        answer = await super().forward(*message, **kwargs)
         is_typed = self.answer_type is not None and has_conclusion(answer)
         return answer.replace(output=answer.formatted["conclusion"]) if is_typed else answer
 

@@ -281,7 +281,7 @@ class MathCoder(AgentForInternLM):
     async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
         """Solve one problem, and end the kernel that was used for it."""
         try:
-            return await invoke(super().forward, *message, **kwargs)
+            return await super().forward(*message, **kwargs)
         finally:
             for action in self.interpreter_executor.actions.values() if self.interpreter_executor else ():
                 if hasattr(action, "close_session"):

@@ -15,12 +15,13 @@ blocked thread meanwhile runs the sync user code below it, so that pdb, input(),
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from functools import partial, wraps
-from inspect import CO_COROUTINE
-from types import MethodType, NoneType
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
+from types import CoroutineType, MethodType, NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from trivium.commander._loops import (
@@ -29,7 +30,6 @@ from trivium.commander._loops import (
     home_loop_here,
     in_worker,
     is_blocking,
-    is_plain_code,
     lender,
     local,
     run_in_worker,
@@ -171,9 +171,11 @@ def overridable(core: Callable[..., Core[Any]]) -> Callable[..., Any]:
     @wraps(core)
     def forward(self: Any, /, *message: Any, **kwargs: Any) -> Any:
         coroutine = core(self, *message, **kwargs)
-        return drive(coroutine) if self._is_plain and is_plain_code() else coroutine
+        is_async = not self._is_plain or sys._getframe(1).f_code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)
+        is_plain = not is_async and (is_blocking() or get_running_loop() is None)
+        return drive(coroutine) if is_plain else coroutine
 
-    forward.__driver_neutral__ = driver_neutral(core)  # type: ignore[attr-defined] - a mark on the function
+    forward.__driver_neutral__ = forward, driver_neutral(core)  # type: ignore[attr-defined] - a mark on the function
     return forward
 
 
@@ -240,11 +242,13 @@ def invoke(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Core[A
     if node is not None and (node._stopping is not None or node._scope.deadline is not None):
         checkpoint(node)
     form: Any = function
-    mark = getattr(form, "__driver_neutral__", None)
-    if mark.__class__ is _BothForms and is_blocking():
-        mark = None
+    mark: Any = getattr(form, "__driver_neutral__", None)
+    if mark.__class__ is tuple and getattr(form, "__func__", None) is mark[0]:  # of `overridable`
+        return mark[1](form.__self__, *args, **kwargs)
+    if mark.__class__ is tuple or (mark.__class__ is _BothForms and is_blocking()):
+        mark = None  # a decorator has taken the mark along, or both forms are written
     elif mark:  # a sync method: the coroutine method beside it
-        form = getattr(form.__self__, mark) if isinstance(mark, str) else MethodType(mark, form.__self__)
+        form = getattr(form.__self__, mark)
         mark = "" if hasattr(form, "__driver_neutral__") else None
     return _invoke(form, args, kwargs) if mark is None else form(*args, **kwargs)
 
@@ -267,8 +271,8 @@ async def _invoke(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     if is_async(function):
         work = partial(function, *args, **kwargs)
         out = await_on_loop(work) if is_sync else await await_foreign(current_node(), work())
-    else:
-        out = function(*args, **kwargs) if is_sync else await run_in_worker(partial(function, *args, **kwargs))
+        return await settle(out) if out.__class__ is CoroutineType else out
+    out = function(*args, **kwargs) if is_sync else await run_in_worker(partial(function, *args, **kwargs))
     return out if out.__class__ in _PLAIN else await settle(out)
 
 

@@ -69,11 +69,6 @@ def is_blocking() -> bool:
     return local.here.driving is get_running_loop()
 
 
-def is_plain_code() -> bool:
-    """Return True where plain code runs: without a loop, or blocking the one that runs."""
-    return (loop := get_running_loop()) is None or local.here.driving is loop
-
-
 def place_of_caller() -> tuple[int, int]:
     """Return the id of the thread that runs here, and that of the task; 0 for none."""
     return threading.get_ident(), 0 if get_running_loop() is None else id(asyncio.current_task())

@@ -28,7 +28,7 @@ from trivium.schema import (
     StreamEventType,
     Usage,
 )
-from trivium.schema.lowlevel import OlderNames
+from trivium.schema.lowlevel import OlderNames, keywords_of
 from trivium.settings import settings
 
 __all__ = [
@@ -162,7 +162,9 @@ class LanguageModel(ChatModel):
     """
 
     takes_tools: ClassVar[bool] = True
-    """The model has an interface for tools. False for a class that writes `chat` over none, if it does not say more."""
+    """The model has an interface for tools. False for a class that writes a `chat` that
+    names no `tools`, if it does not say more.
+    """
 
     _below: ClassVar[Callable[[Any, Request], Any] | None] = None
     """The `stream` under the `chat` that a subclass writes, for the built-in `chat`."""
@@ -174,7 +176,8 @@ class LanguageModel(ChatModel):
         if writes and "stream" not in writes:
             from trivium.language_models._own_chat import stream_by_chat  # few classes write it
 
-            if cls.stream is ChatModel.stream and "takes_tools" not in vars(cls):
+            hands_on = any("tools" in (keywords_of(vars(cls)[name]) or ()) for name in writes)
+            if cls.stream is ChatModel.stream and "takes_tools" not in vars(cls) and not hands_on:
                 cls.takes_tools = False
             cls._below = cls._below or cls.stream
             cls.stream = stream_by_chat  # type: ignore[method-assign]  # pyright: ignore[reportAttributeAccessIssue]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set, ValuesView
 from dataclasses import dataclass, field, fields
 from operator import add, attrgetter
 from types import NoneType
@@ -81,11 +81,14 @@ class ToolCall:
     arguments: str
 
 
+_LISTS: Final = (Iterator, Sequence, Set, ValuesView)
+
+
 def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     """Return a list of a message as it holds it."""
-    if value.__class__ is not tuple and (isinstance(value, str) or not isinstance(value, Sequence)):
+    if value.__class__ is not tuple and (isinstance(value, str) or not isinstance(value, _LISTS)):
         raise ArgumentTypeError(f"the {name} of a message are a list, not {type(value).__name__}", name)
-    return tuple(cast("Sequence[Any]", value))
+    return tuple(cast("Iterable[Any]", value))
 
 
 def as_calls(value: Any) -> tuple[ToolCall, ...]:

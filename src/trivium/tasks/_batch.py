@@ -266,14 +266,14 @@ def _make_work(ask: Ask, input_map: Callable[[Any], Any], output_map: Callable[[
     Args:
         ask: asks the module of an item.
         input_map, output_map: as for `run_batch_tasks`.
-        said: a text is the program's own word, which may call tools, if it is not that of a message.
+        said: a text that is an item is the program's own word, which may call tools.
     """
 
     async def work(index: int, item: Any) -> Any:
         message = await invoke_in_place(input_map, item)
         if isinstance(message, str) and isinstance(item, Message) and item.sources:  # it repeats what the item does
             message = Message(content=message, sources=item.sources)
-        elif said and isinstance(message, str) and not isinstance(item, Message):
+        elif said and isinstance(message, str) and isinstance(item, str):
             message = Message(content=message).replace(origin=Origin.PROGRAM)
         return await invoke_in_place(output_map, await ask(index, message))
 

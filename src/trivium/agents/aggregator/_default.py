@@ -136,10 +136,7 @@ def _close_calls(found: list[dict[str, Any]], waiting: Iterable[str], answer: st
 
 def text_of(message: Message) -> str:
     """Return the content of a message as a model reads it."""
-    content = message.content
-    if isinstance(content, str):
-        return content
-    return "" if content is None else as_text(content)
+    return "" if message.content is None else as_text(message.content)
 
 
 def chat_message(message: Message, name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.agents.special._documents import DocumentAgent
 from trivium.agents.special._quoting import is_quoted
 from trivium.agents.special._reading import Reading
-from trivium.commander import Listener, driver_neutral, invoke, sync_method
+from trivium.commander import Listener, driver_neutral, sync_method
 from trivium.commander.lowlevel import CallNode, Scope, current, scope_of
 from trivium.knowledge.retrieval import NearestSentences, Refinement, stand_alone_question_async
 from trivium.llms import DeltaEvent, Request
@@ -89,7 +89,7 @@ class DocChatAgent(DocumentAgent[T_co]):
         messages = (self.memory.open(session_id) if self.memory else Memory.of(message)).get_memory()
         last = next((at for at in reversed(range(len(messages))) if self._is_question(messages[at])), None)
         if last is None:
-            return await invoke(super().forward, *message, session_id=session_id, **kwargs)
+            return await super().forward(*message, session_id=session_id, **kwargs)
         before, turn = messages[:last], messages[last:]
         question = text_of(turn[0])
         with silent_step("search"):

@@ -77,7 +77,7 @@ class QueryAgent(ChatAgent[T_co]):
         """Ask the model, and run what it calls, until it answers; keywords are sampling parameters."""
         if self._description is None:
             self._description = await invoke(self.describe_data)
-        return await invoke(super().forward, *message, session_id=session_id, **kwargs)
+        return await super().forward(*message, session_id=session_id, **kwargs)
 
     def instruction(self) -> str:
         return "\n\n".join(filter(None, (str(super().instruction()), self._description)))

@@ -11,9 +11,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 HIDDEN: Final = "***"
 _NAME: Final = re.compile("key|token|secret|signature|passw|auth|cookie|credential", re.IGNORECASE)
 
-_LONG: Final = 8
+_LONG: Final = 6
 """Characters of a secret that stands in no other word by chance."""
-_BEFORE: Final = r"(?<!\w)|(?<=%[\dA-Fa-f]{2})|(?<=\\[bfnrt])|(?<=\\u[\dA-Fa-f]{4})"
+_BEFORE: Final = "|".join(
+    (r"(?<![^\W_])", r"(?<=%[\dA-Fa-f]{2})", r"(?<=\\[bfnrt])", r"(?<=\\u[\dA-Fa-f]{4})", r"(?<=\\x[\dA-Fa-f]{2})")
+)
 """The beginning of a word, also after a character that an address or JSON has escaped."""
 
 
@@ -59,5 +61,5 @@ def redact(text: str, secrets: Iterable[str]) -> str:
         if len(secret) >= _LONG:
             text = text.replace(secret, HIDDEN)
         else:
-            text = re.sub(rf"(?:{_BEFORE}){re.escape(secret)}(?!\w)", HIDDEN, text)
+            text = re.sub(rf"(?:{_BEFORE}){re.escape(secret)}(?![^\W_])", HIDDEN, text)
     return text
