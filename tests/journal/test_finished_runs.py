@@ -7,20 +7,22 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from journal._places import Place
-from trivium import Agent, this_call, tool
-from trivium.exceptions import DivergedError, ToolFailedError
-from trivium.journal import Journal, step, step_async
+from trivium import Agent, AsyncAgent, this_call, tool
+from trivium.exceptions import DivergedError, RunPausedError, ToolFailedError
+from trivium.journal import Journal, ask_later, step, step_async
 from trivium.journal._effects import EffectKind
+from trivium.llms import Request
 from trivium.testing import ScriptedModel, call_tool
 
 
-@pytest.mark.parametrize("effect", ["read", "idempotent", "transactional", "once", None])
+@pytest.mark.parametrize("effect", ["idempotent", "transactional", "once", None])
 def test_a_new_step_of_a_finished_run_is_refused_before_it_happens(place: Place, effect: EffectKind | None):
     done, journal = list[str](), place.journal()
 
@@ -42,12 +44,60 @@ def test_a_new_step_of_a_finished_run_is_refused_before_it_happens(place: Place,
 
 
 @pytest.mark.parametrize("ask", ["now", "random", "new_id"])
-def test_times_numbers_and_ids_are_not_made_for_a_finished_run(journal: Journal, ask: str):
+def test_what_is_read_anew_in_a_finished_run_is_not_recorded(journal: Journal, ask: str):
+    def program() -> None:
+        with journal.run("r"):
+            getattr(this_call(), ask)()
+            step("look", list, effect="read")
+
     with journal.run("r"):
         pass
-    with pytest.raises(DivergedError, match="finished"), journal.run("r"):
-        getattr(this_call(), ask)()
+    program()
     assert journal.entries("r") == []
+    assert journal.info("r").epoch == 1
+
+
+def test_what_a_program_has_cut_off_is_cut_off_again(journal: Journal):
+    @tool(effect="read")
+    async def search() -> str:
+        """Search."""
+        await asyncio.sleep(60)
+        return "found"
+
+    async def program() -> str:
+        async with journal.run("r"):
+            slow = AsyncAgent(ScriptedModel([call_tool("search")]), tools=[search])
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await slow("hi")
+            return (await AsyncAgent(ScriptedModel(["fast"]))("hi")).content
+
+    assert [asyncio.run(program()) for _ in range(2)] == ["fast"] * 2
+    assert (journal.info("r").status, journal.info("r").epoch) == ("done", 1)
+
+
+def test_a_run_that_waits_for_a_decision_is_not_done_though_its_program_caught_the_pause(journal: Journal):
+    paid = list[int]()
+
+    @tool(effect="once", needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    def ask(request: Request) -> Any:
+        return call_tool("pay", amount=1) if len(request.messages) < 2 else "ok"
+
+    async def program(approve: Callable[[Any], Any]) -> list[Any]:
+        async with journal.run("r"):
+            agents = [AsyncAgent(ScriptedModel(ask), tools=[pay], approve=approve) for _ in range(2)]
+            return await asyncio.gather(*(each("go") for each in agents), return_exceptions=True)
+
+    assert all(isinstance(each, RunPausedError) for each in asyncio.run(program(ask_later)))
+    assert (journal.info("r").status, len(journal.pending())) == ("paused", 2)
+    for _ in range(2):
+        assert [each.content for each in asyncio.run(program(lambda request: True))] == ["ok", "ok"]
+        assert (journal.info("r").status, paid) == ("done", [1, 1])
 
 
 def test_an_agent_with_another_tool_pays_nothing_and_asks_no_approver_and_no_model(journal: Journal):

@@ -130,6 +130,8 @@ async def require_permission(
         reason = await find_refusal(request)
     except JournalError:  # it waits, or the run cannot go on
         raise
+    except ToolNotApprovedError as error:
+        reason = reason_of(error)
     except (Exception, SystemExit) as error:
         if is_of_signal_handler(error):
             raise
@@ -177,7 +179,7 @@ async def _answer(approve: Callable[[Any], Any], request: ApprovalRequest) -> ob
     if (journal := scope_of(request.node).journal) is None:
         return await ask()
     with step("approval") as node:
-        found = await journal.perform(node, [request.name, request.arguments], ask, "read", types=(Denied,))
+        found = await journal.perform(node, [request.name, request.arguments], ask, "idempotent", types=(Denied,))
     from trivium.journal import Decided
 
     if isinstance(found, Decided):  # by a person, while the run was paused

@@ -85,6 +85,8 @@ class Records:
             entry: the record.
             is_durable: as for `Store.append`.
         """
+        if self.is_done:
+            return
         await self._commits.write_beside(NewRecords(self, (entry,), is_durable), partial(_write_all, self._store))
 
     def appending(self, new: Sequence[NewRecords]) -> Appending:

@@ -88,7 +88,7 @@ class DurableRun:
         """Those of calls that have no record of their own yet: it is asked whether they may be performed."""
         self._stops: dict[str, Exception] = {}
         """The recorded stops of calls that have started, by their keys."""
-        self._stopped_in = ""
+        self._stopped_in, self._waits = "", False
         """The path of the innermost node in which the run was stopped, with a colon."""
         self._transactions = Transactions(run_id, store, self._records)
         self._begun: str | None = None
@@ -230,7 +230,7 @@ class DurableRun:
             if keys := self._claims.unclaimed():
                 tree = tree_of(self._root, 0.0, self._store.entries(self.id), self._codec)
                 report_unclaimed(node, self.id, tuple(each.path for each in tree.walk() if each.key in keys))
-            if results and not self._records.is_done:
+            if results and not self._records.is_done and not self._waits:
                 body: dict[str, Any] = {"result": [self._codec.encode(each) for each in results]}
                 if state is not None and node.session_id != 0:
                     body |= self._memories.saved(state, node.session_id)
@@ -241,7 +241,7 @@ class DurableRun:
             self._end("paused" if isinstance(error, RunPausedError) else ended, error, why)
             raise
         else:
-            self._end("done")
+            self._end("paused" if self._waits else "done")
         finally:
             self._memories.go_on()
 
@@ -310,6 +310,9 @@ class DurableRun:
         broken_off = record if record is not None and record.outcome is None and not may_repeat else None
         if permit is not None and broken_off is None:
             await self._ask(node, record, permit, may_repeat=may_repeat)
+        if self._records.is_done and effect != "read" and broken_off is None:
+            await self._claims.let_others_stop()
+            raise finished(self.id, node.path)
         await self._go_on(node, is_new=record is None and effect not in REPEATABLE)
         with self._claims.running(node):
             if effect == "transactional":
@@ -317,6 +320,8 @@ class DurableRun:
             elif not may_repeat:
                 if broken_off and (found := await self._reconciled(node, broken_off, reconcile)) is not NOT_DONE:
                     return found
+                if self._records.is_done:
+                    raise finished(self.id, node.path)
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = node.sources  # these are noted again by the caller
             asks = None if self.decisions.has_asked(node, record) else encoded
@@ -329,13 +334,10 @@ class DurableRun:
 
     @driver_neutral
     async def _go_on(self, node: CallNode, *, is_new: bool) -> None:
-        """Go on with an act that has no outcome: the run becomes longer than it was before, unless it is done."""
+        """Go on with an act that has no outcome: the run becomes longer than it was before."""
         for each in node.ancestor_chain if self._stops else ():
             if key_of(each) in self._stops:
                 stop_again(node, self._stops[key_of(each)])
-        if self._records.is_done:
-            await self._claims.let_others_stop()
-            raise finished(self.id, node.path)
         self._fingerprints.check()
         if is_new and self._fingerprints.changes != "accept":
             await self._claims.refuse_repeat(node)
@@ -349,6 +351,9 @@ class DurableRun:
         self._asking.add(key_of(node))
         try:
             await permit(False)
+        except RunPausedError:
+            self._waits = True
+            raise
         finally:
             self._asking.discard(key_of(node))
 
@@ -427,8 +432,6 @@ class DurableRun:
             record = self._claims.claim(node, name, lambda: name)
             if record is not None and record.outcome is not None:
                 return self._recorded(node, record.outcome, self._codec)
-            if self._records.is_done:
-                raise finished(self.id, node.path)
             body = self._codec.dump(make())
             self._records.write(self._entry("outcome", node, name, self._noted(node, body, NOTHING)))
             return self._codec.load(body)
