@@ -220,6 +220,14 @@ def test_what_is_no_tool_is_told_with_the_functions_that_are(agents: Command, re
     assert (ended.status, ended.out, ended.error[: len(error)]) == (2, "", error)
 
 
+def test_ctrl_c_ends_a_server_of_tools_too(agents: Command):
+    process = agents.start("mcp", "serve", "agents:kept", "--http", "--port", "0", "--token", "t")
+    assert line_of(process).startswith("serving agents:kept at http://127.0.0.1:")
+    press_ctrl_c(process)
+    ended = agents.end(process)
+    assert (ended.status, ended.out, ended.err) == (130, "", "interrupted\n")
+
+
 def test_a_port_that_is_taken_is_reported(agents: Command):
     first = agents.start("serve", "agents:writer", "--port", "0", "--token", "t")
     port = port_of(line_of(first))

@@ -116,15 +116,45 @@ def test_behind_a_proxy_it_goes_by_its_public_name():
     with served(Echo()) as ask:
         refused = ask.http.get("/health_check", headers={"host": "agents.example.org"})
         assert [refused.status_code, "--public-url" in refused.text] == [403, True]
-    for wrong in ("agents.example.org", "https://agents.example.org/shop"):
-        with pytest.raises(ConfigurationError, match="no origin"):
-            AgentServer(Echo(), public_url=wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("https://Agents.example.org/", "https://agents.example.org"),
+        ("https://agents.example.org:443", "https://agents.example.org"),
+        ("https://é.example:8443", "https://xn--9ca.example:8443"),
+        ("http://[2001:DB8:0::1]:444", "http://[2001:db8::1]:444"),
+    ],
+)
+def test_a_public_address_counts_as_browsers_write_it(given: str, address: str):
+    name = address.partition("://")[2]
+    with served(Echo(), public_url=given) as ask:
+        card = ask.http.get("/.well-known/agent-card.json", headers={"host": name}).json()
+        assert card["supportedInterfaces"][0]["url"] == f"{address}/a2a"
+        assert status_with(ask, origin=address) == 200
+    assert AgentServer(Echo(), public_url=given).public_url == address
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "agents.example.org", "https://agents.example.org/shop", "https://[::1", "https://a:b", "https://:443",
+        "https://a:70000", "ftp://x", "https://*", "https://a,b", "https://a b", "https://u@a", "https://é..org", "/",
+        "https://a?b", "https://a#b",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_no_public_one(given: str):
+    with pytest.raises(ConfigurationError, match="no origin: write it as https://agents"):
+        AgentServer(Echo(), public_url=given)
+    with pytest.raises(ConfigurationError, match="no origin: write it as https://agents"):
+        agent_app(Echo(), token="", options={"public_url": given})
 
 
 def test_pages_of_other_origins_may_not_call_unless_they_were_named():
     with served(Echo()) as ask:
         assert status_with(ask, origin="https://evil.example") == 403
-        assert status_with(ask, origin="null") == 403
+        assert status_with(ask, origin="null") == status_with(ask, origin="http://[") == 403
         assert status_with(ask, origin=ask.url) == 200
         preflight = ask.http.options("/chat_completion", headers={"origin": "https://evil.example"})
         assert not [name for name in preflight.headers if name.startswith("access-control")]

@@ -97,6 +97,26 @@ def test_an_id_of_a_run_is_that_of_one_input():
         assert len(client.get("/runs").json()["runs"]) == 2
 
 
+@pytest.mark.parametrize(("first", "again"), [(["x", "hi"], ["hi"]), (["hi"], ["x", "hi"])])
+def test_a_request_again_may_send_more_or_less_of_what_was_said(first: list[str], again: list[str]):
+    def answer(request: Request) -> str:
+        if request.messages[-1]["content"] == "x":
+            raise ValueError
+        return "well"
+
+    def sent(*said: str) -> dict[str, Any]:
+        messages = [{"id": each, "role": "user", "content": each} for each in said]
+        return {"threadId": "t", "runId": "r2", "messages": messages, "tools": [], "context": []}
+
+    with serving(Agent(ScriptedModel(answer))) as client:
+        assert run(client, "x")[-1]["type"] == "RUN_ERROR"
+        begun = client.post("/ag-ui", json=sent(*first))
+        assert '"well"' in begun.text
+        assert client.post("/ag-ui", json=sent(*again)).text == begun.text
+        for others in (["new", "hi"], ["x"], ["hi", "new"]):
+            assert client.post("/ag-ui", json=sent(*others)).status_code == 409
+
+
 def test_of_the_messages_of_a_thread_each_run_keeps_what_it_adds(tmp_path: Path):
     journal, messages = tmp_path / "runs.db", list[dict[str, Any]]()
     with serving(journal=journal) as client:

@@ -79,6 +79,17 @@ def test_a_file_that_is_gone_is_told_and_takes_no_run(tmp_path: Path, what: str)
         assert outcome(client, start(client, "hi")) == "You said 1."
 
 
+def test_the_process_may_change_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    with serving(make_waiting_shop(), journal="runs.db") as client:
+        assert outcome(client, start(client, "hi")) == "You said 1."
+        (tmp_path / "other").mkdir()
+        monkeypatch.chdir(tmp_path / "other")
+        assert outcome(client, start(client, "hi")) == "You said 1."
+        monkeypatch.chdir(tmp_path)
+    assert not [*(tmp_path / "other").iterdir()]
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Place]:
     if request.param == "sqlite":

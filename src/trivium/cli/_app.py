@@ -340,7 +340,7 @@ def _serve_command(
 
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
     options |= {"max_runs": max_runs, "max_sessions": max_sessions, "max_bytes": max_megabytes << 20}
-    options["public_url"] = public_url.rstrip("/")
+    options["public_url"] = public_url
     options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
     options["owner_limits"] = OwnerLimits(runs=user_runs, tokens_per_day=user_tokens, usd_per_day=user_usd)
     limits = ConnectionLimits(total=connections, per_address=min(per_address, connections))
@@ -451,7 +451,7 @@ def _mcp_serve(
     """Serve MODULE:OBJECT as an MCP server; modules of this folder are found."""
     from trivium.cli import _mcp  # other commands need nothing of it
 
-    _mcp.serve_references(references, "http" if http else "stdio", host, port, token, public_url.rstrip("/"))
+    _mcp.serve_references(references, "http" if http else "stdio", host, port, token, public_url)
 
 
 @app.command("doctor", short_help="Show what is installed and works, and mend the rest.", epilog=_DOCTOR_EPILOG)

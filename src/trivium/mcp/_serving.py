@@ -96,7 +96,7 @@ class ToolServer(HTTPServing):
         self.name = name
         guard = partial(
             Guard, tokens=check_tokens(self._chosen), hosts=self._hosts, origins=origins, max_bytes=max_bytes,
-            public_url=public_url,
+            public_url=self.public_url,
         )  # fmt: skip
         of_runs: dict[str, Any] = {"journal": journal, "owner_limits": owner_limits, "max_runs": max_runs}
         self._service = self._mcp = _Service(
@@ -117,11 +117,11 @@ class ToolServer(HTTPServing):
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     async def _serve(self, ready: Callable[[], object], last_resort: LastResort) -> None:
-        failed: Exception | None = None
+        failed: Exception | KeyboardInterrupt | None = None
         async with self._mcp.sessions():
             try:
                 await super()._serve(ready, last_resort)
-            except Exception as error:  # the SDK's task group would wrap it
+            except (Exception, KeyboardInterrupt) as error:  # the SDK's task group would wrap it
                 failed = error
         if failed is not None:
             raise failed

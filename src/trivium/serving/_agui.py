@@ -111,7 +111,9 @@ class AGUIRoutes(Routes):
     async def _is_same(
         self, run: ServedRun, after: int, name: str, messages: list[JSONObject], resume: list[JSONObject]
     ) -> bool:
-        """Return whether a request is one again that has begun or resumed a run; it may tell less, as by a page anew.
+        """Return whether a request is one again that has begun or resumed a run.
+
+        It may tell less, as by a page anew, or more of what was said before.
 
         Args:
             run: the run.
@@ -124,7 +126,10 @@ class AGUIRoutes(Routes):
             return False
         if not after:
             new = _last_of_user(messages)
-            return not resume and (not new or _spoken(new) == run.request.body["messages"])
+            if resume or not new:
+                return not resume
+            said, kept = _spoken(new), run.request.body["messages"]
+            return said == kept or (_end_alike(said, kept) and not await self._says_more(run, messages))
         events = takewhile(lambda each: each["kind"] != "resumed", run.log.events[after:])
         made = {each["digest"]: each["approved"] for each in events if each["kind"] == "decided"}
         given = {text_field(each, "interruptId"): _is_approved(each) for each in resume}
@@ -160,6 +165,12 @@ class AGUIRoutes(Routes):
 def _last_of_user(messages: list[JSONObject]) -> list[JSONObject]:
     """Return the messages of the user with which a conversation ends."""
     return [*takewhile(lambda each: each.get("role") == "user", reversed(messages))][::-1]
+
+
+def _end_alike(one: list[JSONObject], other: list[JSONObject]) -> bool:
+    """Return whether one of two lists, which is not empty, is the end of the other."""
+    shorter = min(len(one), len(other))
+    return shorter > 0 and one[-shorter:] == other[-shorter:]
 
 
 def _spoken(messages: list[JSONObject]) -> list[JSONObject]:

@@ -18,7 +18,7 @@ from trivium.serving._agui import AGUIRoutes
 from trivium.serving._ai_sdk import AISDKRoutes
 from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
-from trivium.serving._guard import LOOPBACK, Guard, check_origin, check_tokens
+from trivium.serving._guard import LOOPBACK, Guard, check_origin, check_tokens, public_address
 from trivium.serving._http import refuse, refuse_route
 from trivium.serving._last_resort import LAST_SECONDS
 from trivium.serving._limits import OwnerLimits
@@ -118,8 +118,10 @@ class Chosen:
         given = {"approval_seconds": self.approval_seconds, "keep_days": self.keep_days}
         positive(**{name: value for name, value in given.items() if value is not None})
         positive(timeout=timeout, max_runs=self.max_runs, max_bytes=self.max_bytes, max_sessions=self.max_sessions)
-        for each in (*self.origins, *filter(None, [self.public_url])):
+        for each in self.origins:
             check_origin(each)
+        if self.public_url:
+            object.__setattr__(self, "public_url", public_address(self.public_url))
         if reserved := _RESERVED.intersection(self.keywords):
             raise ConfigurationError(f"no client may set {', '.join(sorted(reserved))}: leave it out of keywords")
 

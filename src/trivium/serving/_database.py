@@ -105,11 +105,12 @@ class _SQLite:
     is_shared, for_share, is_free = False, "", "1 = 1"
 
     def __init__(self, path: Path, tables: Sequence[str], columns: ColumnTypes) -> None:
-        self._path, self._lock = path, Lock()
+        self._path, self._lock = path.absolute(), Lock()  # the process may change its folder
         self._joined: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
         """The file itself, whatever its name is, since the server is at work with it."""
-        self._connections = SQLiteConnections(path, BUSY_SECONDS, partial(_create, tables=tables, columns=columns))
+        prepare = partial(_create, tables=tables, columns=columns)
+        self._connections = SQLiteConnections(self._path, BUSY_SECONDS, prepare)
 
     def read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         with self._use() as database:

@@ -26,6 +26,9 @@ _OTHER_HOST: Final = (
 _OTHER_ORIGIN: Final = "pages of that origin may not call the server: start it with origins=, or --origin, that name it"
 
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]+")
+_NAME: Final = re.compile(r"[a-z0-9._-]+|\[.+\]")
+_WEB: Final = {"http": 80, "https": 443}
+"""The schemes of the web, and the ports that addresses leave out."""
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -64,8 +67,32 @@ def check_origin(origin: str) -> str:
         ConfigurationError: it is none.
     """
     if not _ORIGIN.fullmatch(origin):
-        raise ConfigurationError(f"{origin!r} is no origin: write it as https://app.example, without a path")
+        text = "write it as https://app.example, in lower case and without a path"
+        raise ConfigurationError(f"{origin!r} is no origin: {text}")
     return origin
+
+
+def public_address(url: str) -> str:
+    """Return the origin of a server's public address, as browsers write it.
+
+    Raises:
+        ConfigurationError: it is no address of a server.
+
+    Example:
+        >>> public_address("https://Agents.example.org:443/"), public_address("http://é.example:8090")
+        ('https://agents.example.org', 'http://xn--9ca.example:8090')
+    """
+    try:
+        parts = urlsplit(url.lower().removesuffix("/"))
+        name, port = parts.hostname or "", parts.port
+        name = f"[{ip_address(name)}]" if ":" in name else name.encode("idna").decode()
+    except ValueError:
+        parts, name, port = urlsplit(""), "", None
+    has_more = parts.path or parts.query or parts.fragment or "@" in parts.netloc
+    if parts.scheme not in _WEB or has_more or not _NAME.fullmatch(name):
+        text = "write it as https://agents.example.org, without a path"
+        raise ConfigurationError(f"{url!r} is no origin: {text}")
+    return f"{parts.scheme}://{name}" + ("" if port in (None, _WEB[parts.scheme]) else f":{port}")
 
 
 class Guard:
@@ -77,7 +104,7 @@ class Guard:
         hosts: the names that a request's Host may have; None: any.
         origins: the web origins whose pages may call; pages of the Host always may.
         max_bytes: the largest body of a request.
-        public_url: the origin by which others know the server, whose name is a Host too; "": none.
+        public_url: the `public_address` by which others know the server, whose name is a Host too; "": none.
     """
 
     def __init__(
@@ -114,7 +141,7 @@ class Guard:
         if self._hosts is not None and _PORT.sub("", host) not in self._hosts:
             raise Failure(403, "Forbidden", _OTHER_HOST)  # a page whose name was re-bound
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if origin and origin not in self._origins and urlsplit(origin).netloc.lower() != host:
+        if origin and origin not in self._origins and origin.partition("://")[2].lower() != host:
             raise Failure(403, "Forbidden", _OTHER_ORIGIN)
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and (len(length) > 18 or int(length) > self._max_bytes):

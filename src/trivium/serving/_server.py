@@ -19,7 +19,7 @@ from trivium.serving._connections import (
     ConnectionLimits,
     bounded_log,
 )
-from trivium.serving._guard import LOOPBACK, check_origin, is_loopback
+from trivium.serving._guard import LOOPBACK, is_loopback, public_address
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._tasks import run_to_end
 
@@ -74,7 +74,7 @@ class HTTPServing:
         public_url: str = "",
     ) -> None:
         positive(grace=grace or 1)
-        self.public_url = check_origin(public_url) if public_url else ""
+        self.public_url = public_address(public_url) if public_url else ""
         given = os.environ.get("TRIVIUM_SERVE_TOKEN") or None if token is None else token
         self.token_is_made = given is None
         self._chosen = secrets.token_urlsafe(32) if given is None else given
