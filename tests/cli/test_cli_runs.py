@@ -6,7 +6,7 @@ import json
 import shutil
 import sqlite3
 import subprocess
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from _disks import mounted
 from trivium import Agent, tool
-from trivium.exceptions import ProviderConnectionError, RunPausedError
+from trivium.exceptions import ProviderConnectionError, RunPausedError, TriviumError
 from trivium.journal import Journal, ask_later, step
 from trivium.testing import ScriptedModel, call_tool
 
@@ -297,6 +297,7 @@ def test_a_run_of_other_code_is_run_again_by_its_program_and_nodes_are_found_by_
     (told,) = failed("show", "order-17", "--json").records
     assert told["result"] == "I say: Oslo is sunny"
     assert failed("fork", "order-17", "--at", "tool:look").status == 0
+    assert failed("fork", "order-17", "--at", "look").status == 0
 
 
 def test_a_decision_that_was_made_is_told(failed: Command):
@@ -313,3 +314,43 @@ def test_a_decision_that_was_made_is_told(failed: Command):
     assert failed("approve", "w", waiting.digest[:6], "--by", "Ada").status == 0
     again = failed("approve", "w", waiting.digest[:6])
     assert f"{waiting.digest[:6]} was approved by Ada at " in again.error
+
+
+def test_only_those_runs_are_forgotten_of_which_all_options_are_true(failed: Command):
+    with closing(Journal("runs.db")) as journal:
+        for run_id in ("ada-new", "ada-old", "bob-new", "bob-old", "eve-fails-old"):
+            answers = [] if "fails" in run_id else ["ok"]
+            with suppress(TriviumError):
+                Agent(ScriptedModel(answers))("hi", run_id=run_id, session_id=run_id[:3], journal=journal)
+    with closing(sqlite3.connect("runs.db")) as database:
+        for status in ("paused", "killed"):
+            database.execute(
+                "INSERT INTO run SELECT ?||'-old', root, digest, ?, epoch, owner, started, ended, why, head FROM run "
+                "WHERE id = 'ada-old'",
+                (status, status),
+            )
+        database.execute("UPDATE run SET started = started - 9e6, ended = ended - 9e6 WHERE id LIKE '%old'")
+        database.commit()
+    before = names(failed)
+    for words in (["bob-new", "--status", "failed"], ["bob-new", "--older-than", "9d"], ["--status", "failed"]):
+        assert failed("forget", *words, "--yes").status == 2
+    for age in ("9" * 300 + "d", "1234567d", "٣d"):
+        assert "is no age" in failed("forget", "--older-than", age, "--yes").error
+    assert (
+        "this deletes 1 run of the session ada older than 30d"
+        in failed("forget", "--session", "ada", "--older-than", "30d").error
+    )
+    assert names(failed) == before
+    gone = set[str]()
+    for words, more in (
+        (["--session", "ada", "--status", "failed"], ""), (["--session", "ada", "--older-than", "30d"], "ada-old"),
+        (["--older-than", "30d", "--status", "failed"], "eve-fails-old"), (["--older-than", "30d"], "bob-old"),
+        (["--older-than", "30d", "--status", "paused"], "paused-old"), (["--session", "ada"], "ada-new"),
+    ):  # fmt: skip
+        assert failed("forget", *words, "--yes").status == 0
+        gone |= {more} - {""}
+        assert before - names(failed) == gone, words
+
+
+def names(failed: Command) -> set[str]:
+    return {each["run"] for each in failed("runs", "--json").records}

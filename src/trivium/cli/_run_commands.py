@@ -171,27 +171,29 @@ def _fork(
 
 def _forget(
     run: Annotated[list[str] | None, typer.Argument(metavar="RUN", help="The ids of runs.")] = None,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="All runs of this session.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Runs of this session.")] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="All that ended longer ago, as 90m, 12h, 30d or 8w.")
+        str | None, typer.Option(metavar="AGE", help="Runs that ended longer ago, as 90m, 12h, 30d or 8w.")
     ] = None,
-    status: Annotated[
-        _Status | None, typer.Option(metavar="STATUS", help="With --older-than: only those of this status.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="With --older-than: do not ask.")] = False,
+    status: Annotated[_Status | None, typer.Option(metavar="STATUS", help="Only those of this status.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="With --older-than or --status: do not ask.")] = False,
     journal: _Journal = _DEFAULT,
 ) -> int:
-    """Delete runs and all that is kept of them; one that is at work is refused.
+    """Delete runs and all that is kept of them: those named, or those of which all options are true.
 
+    One that is at work is refused. Without --status, --older-than leaves out those that are paused or killed, too.
     Where another program is reading the journal, the text stands in its log until all have closed it: status 3.
     """
     from trivium.cli import _runs as runs
 
     if not run and session is None and older_than is None:
         raise typer.BadParameter("name the runs to forget, or --session, or --older-than")
+    if run and (session, older_than, status) != (None, None, None):
+        raise typer.BadParameter("name the runs to forget, or choose them by --session, --older-than and --status")
     opened = runs.open_journal(journal)
-    old = [] if older_than is None else runs.old_runs(opened, older_than, status, yes)
-    return runs.forget_runs(opened, [*(run or []), *old], session)
+    if older_than is None and status is None:
+        return runs.forget_runs(opened, run or [], session)
+    return runs.forget_runs(opened, runs.find_runs(opened, session, older_than, status, yes), None)
 
 
 def eval_command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import math
 import os
 import re
 import sys
@@ -33,6 +34,8 @@ _PATIENCE = 2.0
 """Seconds for which others that read the journal are waited for."""
 _PAUSE = 0.1
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_GOING_ON = ("running", "paused", "killed")
+"""The statuses of runs that are at work, or can go on."""
 _COLOURS = {"done": "green", "running": "cyan", "paused": "yellow", "stopped": "yellow"}
 
 
@@ -288,27 +291,37 @@ def _read_key(file: Path) -> bytes:
         raise ConfigurationError(f"{one_line(str(file))} holds no key: 64 hexadecimal digits") from None
 
 
-def old_runs(journal: Journal, age: str, status: str | None, is_agreed: bool) -> list[str]:
-    """Return the ids of runs that ended, or began, longer ago than an age, if the user agrees that they are deleted.
+def find_runs(journal: Journal, session: str | None, age: str | None, status: str | None, is_agreed: bool) -> list[str]:
+    """Return the ids of runs of a session, an age and a status, if the user agrees that they are deleted.
 
-    Those that are at work, or wait in a queue, are left out.
+    Without a status, those are left out that are at work or can go on.
 
     Raises:
         ConfigurationError: the age is none, or there is nobody to ask.
     """
-    found = re.fullmatch(r"(\d+)([mhdw])", age)
-    if found is None:
-        raise ConfigurationError(f"{one_line(age)} is no age: write a number with m, h, d or w, as 30d")
-    before = time.time() - int(found[1]) * _UNITS[found[2]]
-    old = [each for each in journal.runs() if (each.ended or each.started) < before and each.status != "running"]
-    ids = [each.id for each in old if status in (None, each.status)]
+    before = math.inf if age is None else time.time() - _seconds_of(age)
+    old = [each for each in journal.runs() if (each.ended or each.started) < before]
+    ids = [each.id for each in old if each.status == status or (status is None and each.status not in _GOING_ON)]
+    if session is not None:
+        ids = [each for each in ids if journal.inputs([each]).get(each, {}).get("session") == session]
     if not ids or is_agreed:
         return ids
-    asked = f"this deletes {len(ids):,} {'run' if len(ids) == 1 else 'runs'} older than {age}"
+    asked = f"this deletes {len(ids):,} {'run' if len(ids) == 1 else 'runs'}"
+    asked += "" if session is None else f" of the session {one_line(session)}"
+    asked += "" if age is None else f" older than {age}"
     if not sys.stdin.isatty():
         raise ConfigurationError(f"{asked}: add --yes")
     sys.stderr.write(f"{asked}. Go on? [y/N] ")
     return ids if sys.stdin.readline().strip().lower() in ("y", "yes") else []
+
+
+def _seconds_of(age: str) -> int:
+    found = re.fullmatch(r"(\d{1,6})([mhdw])", age, re.ASCII)
+    if found is None:
+        raise ConfigurationError(
+            f"{one_line(age)} is no age: write a number of up to six digits with m, h, d or w, as 30d"
+        )
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def forget_runs(journal: Journal, run_ids: list[str], session: str | None) -> int:

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import partial
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path, PosixPath, WindowsPath
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from trivium.events import to_sorted_json
 from trivium.exceptions import ConfigurationError, JournalDamagedError
 from trivium.journal._errors import ShownSet, ShownText, error_of, told_of
+from trivium.journal._forms import (
+    below,
+    clean,
+    fields_of,
+    full_name,
+    is_large,
+    is_whole,
+    json_or_text,
+    loses_its_zone,
+    told,
+    values_of,
+    written,
+)  # fmt: skip
 from trivium.policies import NOTHING, Source, Sources, as_sources
 from trivium.schema import (
     ActionReturn,
@@ -40,20 +52,21 @@ from trivium.schema import (
 
 _TAG: Final = "$"
 _MARK: Final = f'"{_TAG}"'
-_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _DEEPEST: Final = 200
-_MANY: Final = 2_000
-"""The parts from which on a value is large; as many are written at once."""
 _LARGEST: Final = 1 << 2000
 """Numbers from here on have more digits than Python writes in every program: they are written as hexadecimal text."""
 _TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
     **dict.fromkeys((date, datetime, time), lambda value: value.isoformat()),
     **dict.fromkeys((Decimal, UUID, PosixPath, WindowsPath, complex), str),
     bytearray: lambda value: b64encode(value).decode(),
-    range: lambda value: f"{value.start}:{value.stop}:{value.step}",
     timedelta: lambda value: f"{value // timedelta(microseconds=1)}",
 }
 """Python's own values that JSON has not, and how they are written; each has a tag that is no class's name."""
+_NEWER: Final = (bytearray, complex, range)
+"""Those that once were written as texts. They still are in digests, so that runs of that time go on."""
+_HALF: Final = 'half a character, as "?"'
+_MASK: Final = '"**********"'
+"""How pydantic writes a secret."""
 _KNOWN: Final[Mapping[str, type]] = {
     each.__name__: each
     for each in (
@@ -69,7 +82,7 @@ class Kept(NamedTuple):
     Args:
         body: its JSON.
         load: returns the value as `Codec.load` would read it.
-        lost: what of it comes back as text.
+        lost: what of it comes back as text, or with another text.
     """
 
     body: str
@@ -104,17 +117,20 @@ class Codec:
         self._errors: dict[str, type[Exception]] = {}
         self._lost: list[str] | None = None
         """Receives what has no form of its own; None: nobody asks."""
+        self._is_for_digests = False
+        self._changing = set[int]()
+        """The ids of large values that were changed while they were written; each is tried once more."""
         for each in types:
             is_class = isinstance(each, type)  # type: ignore[unnecessary] - users pass anything
             if is_class and each in _TEXTS:
                 continue
-            if not is_class or (_fields_of(each) is None and not issubclass(each, Enum | Exception)):
+            if not is_class or (fields_of(each) is None and not issubclass(each, Enum | Exception)):
                 raise ConfigurationError(
                     "a journal stores pydantic models, dataclasses, named tuples, enumerations and exceptions, not "
                     f"{each!r}"
                 )
             if issubclass(each, Exception):
-                self._errors[_full_name(each)] = each
+                self._errors[full_name(each)] = each
             elif self._types.setdefault(each.__name__, cast("type", each)) is not each:
                 raise ConfigurationError(
                     f"a journal knows another {each.__name__} already: give one of them another name"
@@ -130,19 +146,37 @@ class Codec:
             found._types, found._errors = dict(self._types), self._errors
             for each in types:  # a class of the user may have the name of one of ours
                 if found._types.setdefault(each.__name__, each) is not each:
-                    found._types[_full_name(each)] = each
+                    found._types[full_name(each)] = each
         return found
+
+    def for_digests(self) -> Codec:
+        """Return the codec by whose form digests are made: that of the first journals, so that their runs go on."""
+        made = copy(self)
+        made._is_for_digests = True
+        return made
 
     def dump(self, value: object) -> str:
         """Return the JSON of a value."""
-        return _written(self.encode(value))
+        return written(self.encode(value))
 
     def keep(self, value: object) -> Kept:
-        """Return the JSON of a value, how it is read again, and what of it comes back as text."""
+        """Return the JSON of a value, how it is read again, and what of it comes back as text.
+
+        Raises:
+            RuntimeError: it is large, and was changed meanwhile: try again where nothing changes it. A second time
+                this is not raised.
+        """
         noting = copy(self)
         noting._lost = lost = list[str]()
-        encoded = noting.encode(value)
-        text = _written(encoded)
+        try:
+            encoded = noting.encode(value)
+        except _ChangedMeanwhileError:
+            if is_large(value) and id(value) not in self._changing:
+                self._changing.add(id(value))
+                raise
+            encoded = noting._lose(f"<a {told(type(value))}, which changes while it is read>")
+        self._changing.discard(id(value))
+        text = written(encoded)
         return Kept(text, partial(self.decode, encoded) if _MARK in text else lambda: encoded, lost)
 
     def load(self, text: str) -> Any:
@@ -155,54 +189,116 @@ class Codec:
             found: object = json.loads(text)
             return self._decode(found) if _MARK in text else found
 
-    def encode(self, value: Any, depth: int = 0) -> Any:
-        """Return the value as JSON's own values; see `dump`."""
-        kind: type[Any] = value.__class__
+    def encode(self, value: Any, above: tuple[int, ...] = ()) -> Any:
+        """Return the value as JSON's own values; see `dump`. `above` has the ids of what it stands in."""
+        kind = cast("type[Any]", type(value))
         if value is None or kind is bool:
             return value
         if kind is str:
-            return value if _is_whole(value) else {_TAG: "str", "v": value.encode("unicode_escape").decode()}
+            return value if value.isascii() else self._whole(value)
         if kind is int:
             return value if -_LARGEST < value < _LARGEST else {_TAG: "int", "v": hex(value)}
         if kind is float:
             return value if math.isfinite(value) else {_TAG: "float", "v": repr(value)}
-        if depth > _DEEPEST:
-            return self._lose(f"<a {kind.__name__}, nested deeper than {_DEEPEST}>")
-        if kind is dict and not (_TAG in value or any(key.__class__ is not str or not _is_whole(key) for key in value)):
-            return {key: self.encode(each, depth + 1) for key, each in value.items()}
-        if kind is list:
-            return [self.encode(each, depth + 1) for each in value]
+        if len(above) > _DEEPEST:
+            return self._lose(f"<a {told(kind)}, nested deeper than {_DEEPEST}>")
+        if id(value) in above:
+            return self._lose(f"<a {told(kind)}, within itself>")
+        try:
+            return self._encode_parts(value, kind, (*above, id(value)))
+        except _ChangedMeanwhileError:
+            raise
+        except RecursionError:
+            return self._lose(f"<a {told(kind)}, nested too deep>")
+        except Exception:  # of code of a user's class
+            self._lose(f"a {told(kind)}")
+            return self.encode(json_or_text(value), (*above, id(value)))
+
+    def _encode_parts(self, value: Any, kind: type[Any], above: tuple[int, ...]) -> Any:
+        """Return what has parts, or is none of JSON's values, as JSON's own values; see `encode`."""
         if kind is dict:
-            return {
-                _TAG: "dict",
-                "v": [[self.encode(key, depth + 1), self.encode(each, depth + 1)] for key, each in value.items()],
-            }
+            return self._encode_dict(value, above)
+        if kind is list:
+            return [self.encode(each, above) for each in value]
         if kind is tuple:
-            return {_TAG: "tuple", "v": [self.encode(each, depth + 1) for each in value]}
+            return {_TAG: "tuple", "v": [self.encode(each, above) for each in value]}
         if kind is set or kind is frozenset:
-            parts = [self.encode(each, depth + 1) for each in value]
+            parts = [self.encode(each, above) for each in value]
             return {_TAG: kind.__name__, "v": sorted(parts, key=lambda each: json.dumps(each, sort_keys=True))}
         if kind is bytes or kind is memoryview:
-            return {_TAG: "bytes", "v": b64encode(value).decode()}
-        if kind in _TEXTS and not _loses_its_zone(value):
-            return {_TAG: f"py.{kind.__name__}", "v": self.encode(_TEXTS[kind](value))}
+            return {_TAG: "bytes", "v": b64encode(bytes(value)).decode()}
+        if kind in _NEWER and self._is_for_digests:
+            return self.encode(json_or_text(value), above)
+        if kind is range:
+            return {_TAG: "py.range", "v": [self.encode(each) for each in (value.start, value.stop, value.step)]}
+        if kind in _TEXTS and not loses_its_zone(value):
+            return {_TAG: f"py.{kind.__name__}", "v": self._exact(_TEXTS[kind](value))}
         if kind is ShownText:
-            return {_TAG: "shown", "v": [_clean(str(value)), _clean(value.shown)]}
+            return {_TAG: "shown", "v": [clean(str(value)), clean(value.shown)]}
         if kind is ShownSet:
-            return {_TAG: "shown set", "v": [self.encode(set(value), depth + 1), _clean(value.shown)]}
-        name = kind.__name__ if self._types.get(kind.__name__) is kind else _full_name(kind)
+            return {_TAG: "shown set", "v": [self.encode(set(value), above), clean(value.shown)]}
+        name = kind.__name__ if self._types.get(kind.__name__) is kind else full_name(kind)
         if self._types.get(name) is not kind and not isinstance(value, self._bases):
-            plain = _plain(value)
-            if plain.__class__ is str and not (kind in _TEXTS or isinstance(value, str | Enum)):
-                self._lose(f"a {kind.__name__}")
-            return self.encode(plain, depth + 1)
+            return self.encode(self._plain(value, kind), above)
         if isinstance(value, Enum):
-            return {_TAG: name, "v": self.encode(value.value)}
-        own = {key: _clean(each) if each.__class__ is str else each for key, each in _values_of(value).items()}
-        return {_TAG: name, "v": {key: self.encode(each, depth + 1) for key, each in own.items()}}
+            return {_TAG: name, "v": self.encode(value.value, above)}
+        return {_TAG: name, "v": {key: self.encode(each, above) for key, each in values_of(value).items()}}
+
+    def _encode_dict(self, value: dict[Any, Any], above: tuple[int, ...]) -> Any:
+        try:
+            if any(key.__class__ is str and not is_whole(key) for key in value):
+                value = self._with_whole_keys(value)
+            if _TAG in value or any(key.__class__ is not str for key in value):
+                above = (*above, 0)  # its form is deeper than others
+                parts = [[self.encode(key, above), self.encode(each, above)] for key, each in value.items()]
+                return {_TAG: "dict", "v": parts}
+            return {key: self.encode(each, above) for key, each in value.items()}
+        except RuntimeError as error:
+            if error.args[:1] and str(error.args[0]).startswith("dictionary "):
+                raise _ChangedMeanwhileError from error
+            raise
+
+    def _with_whole_keys(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        """Return a dict without halves of characters in its keys; those that would be equal then get a number."""
+        made = dict[Any, Any]()
+        for key, each in value.items():
+            name = whole = self._whole(key) if key.__class__ is str else key
+            if whole is not key:
+                tries = (f"{whole}~{number}" for number in count(1))
+                while name in made or name in value:
+                    name = next(tries)
+            made[name] = each
+        return made
+
+    def _plain(self, value: object, kind: type) -> Any:
+        """Return a value of a class that is not known as one that is: its data where it has some, else its text."""
+        if isinstance(value, dict):  # of a class of its own: what is in it keeps its form
+            return dict(cast("dict[Any, Any]", value))
+        if isinstance(value, list):
+            return [*cast("list[Any]", value)]
+        plain = json_or_text(value)
+        if plain.__class__ is str:
+            if not (kind in _TEXTS or isinstance(value, str | Enum)):
+                self._lose(f"a {told(kind)}")
+        elif self._lost is not None and _MASK in json.dumps(plain):
+            self._lose(f"a secret of a {told(kind)}, as asterisks")
+        return plain
+
+    def _whole(self, text: str) -> str:
+        """Return a text that can be written as UTF-8: "?" stands for each half of a character."""
+        if is_whole(text):
+            return text
+        self._lose(_HALF)
+        return clean(text)
+
+    def _exact(self, text: str) -> Any:
+        """Return the form of a text that comes back as it was, as that of a path must."""
+        if is_whole(text) or self._is_for_digests:
+            return clean(text)
+        return {_TAG: "str", "v": text.encode("unicode_escape").decode()}
 
     def _lose(self, what: str) -> str:
-        """Note something that comes back as text."""
+        """Note something that does not come back as it was."""
         if self._lost is not None:
             self._lost.append(what)
         return what
@@ -228,7 +324,7 @@ class Codec:
         inner = given["v"]
         if tag in _DECODERS:
             return _DECODERS[tag](self._decode(inner))
-        kind = self._types.get(tag) or next((each for each in _below(self._bases) if _full_name(each) == tag), None)
+        kind = self._types.get(tag) or next((each for each in below(self._bases) if full_name(each) == tag), None)
         if kind is None:  # of a program that knows more classes
             return self._decode(inner)
         if issubclass(kind, Enum):
@@ -274,7 +370,7 @@ _DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{f"py.{kind.__name__}": kind.fromisoformat for kind in (date, datetime, time)},
     **{f"py.{kind.__name__}": kind for kind in (Decimal, UUID, complex)},
     "py.bytearray": lambda text: bytearray(b64decode(text)),
-    "py.range": lambda text: range(*map(int, text.split(":"))),
+    "py.range": lambda parts: range(*parts),
     **dict.fromkeys(("py.PosixPath", "py.WindowsPath"), Path),
     "py.timedelta": lambda text: timedelta(microseconds=int(text)),
     "shown": lambda parts: ShownText(*parts),
@@ -294,87 +390,8 @@ def _readable(body: object) -> Generator[None]:
         ) from error
 
 
-def _loses_its_zone(value: Any) -> bool:
-    """Tell that a time is one of a zone by its name, or one of two with the same digits: its text has neither."""
-    return isinstance(value, datetime | time) and not (value.fold == 0 and isinstance(value.tzinfo, timezone | None))
-
-
-def _plain(value: object) -> Any:
-    """Return a value of a class that is not known as one that is: its data where it has some, else its text."""
-    if isinstance(value, dict):  # of a class of its own: what is in it keeps its form
-        return dict(cast("dict[Any, Any]", value))
-    if isinstance(value, list):
-        return [*cast("list[Any]", value)]
-    for form in (to_sorted_json, str):
-        try:
-            return form(value)
-        except Exception:  # noqa: S112 - an object of a user's that has no such form
-            continue
-    return f"<{type(value).__name__}>"
-
-
-def _written(value: Any) -> str:
-    """Return the JSON of JSON's own values; of a long list in pieces, between which other threads can run."""
-    if value.__class__ is list and len(value) > _MANY:
-        pieces = (value[at : at + _MANY] for at in range(0, len(value), _MANY))
-        return f"[{','.join(_JSON(each)[1:-1] for each in pieces)}]"
-    if value.__class__ is dict and any(each.__class__ is list and len(each) > _MANY for each in value.values()):
-        return f"{{{','.join(f'{_JSON(key)}:{_written(each)}' for key, each in value.items())}}}"
-    return _JSON(value)
-
-
-def _is_whole(text: str) -> bool:
-    """Return whether a text has no half of a character (a lone surrogate), which UTF-8 cannot hold."""
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
-
-
-def _clean(text: str) -> str:
-    """Return a text that can be written as UTF-8."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _full_name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _below(bases: Iterable[type]) -> Iterator[type]:
-    """Yield these classes and all below them."""
-    for each in bases:
-        yield each
-        yield from _below(each.__subclasses__())
-
-
-def _fields_of(kind: Any) -> tuple[str, ...] | None:
-    if issubclass(kind, BaseModel):
-        return tuple(kind.model_fields)
-    if dataclasses.is_dataclass(kind):
-        return tuple(each.name for each in dataclasses.fields(kind))
-    return getattr(kind, "_fields", None)  # a named tuple has them
-
-
-def _values_of(value: Any) -> dict[str, Any]:
-    if isinstance(value, BaseModel):
-        return {**vars(value), **(value.__pydantic_extra__ or {})}
-    kind: type[Any] = value.__class__
-    return {name: getattr(value, name) for name in _fields_of(kind) or ()}
-
-
-def is_large(value: object) -> bool:
-    """Return whether a value has so many parts that it takes over a millisecond to write or read it."""
-    found, left = 0, [value]
-    while left and found < _MANY:
-        each: Any = left.pop()
-        inner = vars(each).values() if isinstance(each, BaseModel) else each
-        if isinstance(each, dict):
-            inner = cast("dict[Any, Any]", each).values()
-        elif inner is each and not isinstance(each, list | tuple | set | frozenset):
-            continue
-        found += len(inner)
-        left += inner if found < _MANY else ()
-    return found >= _MANY
+class _ChangedMeanwhileError(RuntimeError):
+    """A dict was changed while it was written."""
 
 
 class Notes(NamedTuple):

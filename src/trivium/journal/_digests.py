@@ -26,7 +26,8 @@ class Digests:
         self._known: dict[int, _Begun] = {}
 
     def of(self, asked: object, codec: Codec) -> str:
-        """Return the digest of a value as the codec encodes it; see `digest_of`."""
+        """Return the digest of a value as the codec encodes it; see `Codec.for_digests` and `digest_of`."""
+        codec = codec.for_digests()
         if not isinstance(asked, list) or len(cast("list[Any]", asked)) < _LONG:
             return digest_of(codec.encode(asked))
         items = cast("list[Any]", asked)

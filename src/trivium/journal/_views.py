@@ -189,7 +189,7 @@ class RunView:
     def node(self, place: str) -> RunNode:
         """Return a node by its key or its path; the numbers that are 0 may be left out of a path.
 
-        So may its beginning, where only one path ends so.
+        So may its beginning, where only one path ends so, and `tool:` before the name of a tool.
 
         Raises:
             UnknownNodeError: there is none.
@@ -200,6 +200,7 @@ class RunView:
             if place == each.key or wanted == each.path.replace("#0", ""):
                 return each
         ends = [path for path in paths if path.endswith(f"/{wanted}")]
+        ends = ends or [path for path in paths if path.endswith(f"/tool:{wanted}")]
         if len(ends) == 1:
             return paths[ends[0]]
         near = ", ".join(ends[:3] or get_close_matches(wanted, paths, 3, 0.4))
