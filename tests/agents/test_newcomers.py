@@ -281,7 +281,7 @@ def test_a_class_body_may_set_properties_of_its_own():
         unit = "km"  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
 
         @property
-        def memory(self) -> MemoryManager | None:
+        def memory(self) -> MemoryManager | None:  # pyright: ignore[reportIncompatibleVariableOverride]
             return super().memory
 
     assert Sub().unit == "km"
@@ -292,13 +292,13 @@ def test_a_class_body_may_set_properties_of_its_own():
 def test_settings_in_a_class_body_that_count(kind: type[Agent]):
     class Mine(kind):
         name, description, template, output_format = "mine", "what it is for", "Be kind.", int
-        memory = None
+        memory = None  # pyright: ignore[reportAssignmentType]
 
     class Remembers(kind):
         memory = MemoryManager({"type": Memory})
 
     class RemembersAlone(kind):
-        memory = True
+        memory = True  # pyright: ignore[reportAssignmentType]
 
     agent = Mine(ScriptedModel(['{"value": 3}']))
     assert (agent.name, agent.description, agent.template, agent.memory) == ("mine", "what it is for", "Be kind.", None)

@@ -126,7 +126,7 @@ def test_a_decorator_around_an_inherited_forward_counts():
 
     class Wrapping(Agent):
         @functools.wraps(Agent.forward)
-        async def forward(self, *message: Message, **kwargs: Any) -> Any:
+        async def forward(self, *message: Message, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
             log.append("called")
             return await super().forward(*message, **kwargs)
 
