@@ -25,14 +25,14 @@ from trivium.journal._errors import ShownSet, ShownText, error_of, told_of
 from trivium.journal._forms import (
     below,
     clean,
-    fields_of,
-    full_name,
+    field_names_of,
+    field_values_of,
+    full_name_of,
     is_large,
     is_whole,
     json_or_text,
     loses_its_zone,
     told,
-    values_of,
     written,
 )  # fmt: skip
 from trivium.policies import NOTHING, Source, Sources, as_sources
@@ -124,13 +124,13 @@ class Codec:
             is_class = isinstance(each, type)  # type: ignore[unnecessary] - users pass anything
             if is_class and each in _TEXTS:
                 continue
-            if not is_class or (fields_of(each) is None and not issubclass(each, Enum | Exception)):
+            if not is_class or (field_names_of(each) is None and not issubclass(each, Enum | Exception)):
                 raise ConfigurationError(
                     "a journal stores pydantic models, dataclasses, named tuples, enumerations and exceptions, not "
                     f"{each!r}"
                 )
             if issubclass(each, Exception):
-                self._errors[full_name(each)] = each
+                self._errors[full_name_of(each)] = each
             elif self._types.setdefault(each.__name__, cast("type", each)) is not each:
                 raise ConfigurationError(
                     f"a journal knows another {each.__name__} already: give one of them another name"
@@ -146,7 +146,7 @@ class Codec:
             found._types, found._errors = dict(self._types), self._errors
             for each in types:  # a class of the user may have the name of one of ours
                 if found._types.setdefault(each.__name__, each) is not each:
-                    found._types[full_name(each)] = each
+                    found._types[full_name_of(each)] = each
         return found
 
     def for_digests(self) -> Codec:
@@ -237,12 +237,12 @@ class Codec:
             return {_TAG: "shown", "v": [clean(str(value)), clean(value.shown)]}
         if kind is ShownSet:
             return {_TAG: "shown set", "v": [self.encode(set(value), above), clean(value.shown)]}
-        name = kind.__name__ if self._types.get(kind.__name__) is kind else full_name(kind)
+        name = kind.__name__ if self._types.get(kind.__name__) is kind else full_name_of(kind)
         if self._types.get(name) is not kind and not isinstance(value, self._bases):
             return self.encode(self._plain(value, kind), above)
         if isinstance(value, Enum):
             return {_TAG: name, "v": self.encode(value.value, above)}
-        return {_TAG: name, "v": {key: self.encode(each, above) for key, each in values_of(value).items()}}
+        return {_TAG: name, "v": {key: self.encode(each, above) for key, each in field_values_of(value).items()}}
 
     def _encode_dict(self, value: dict[Any, Any], above: tuple[int, ...]) -> Any:
         try:
@@ -324,7 +324,7 @@ class Codec:
         inner = given["v"]
         if tag in _DECODERS:
             return _DECODERS[tag](self._decode(inner))
-        kind = self._types.get(tag) or next((each for each in below(self._bases) if full_name(each) == tag), None)
+        kind = self._types.get(tag) or next((each for each in below(self._bases) if full_name_of(each) == tag), None)
         if kind is None:  # of a program that knows more classes
             return self._decode(inner)
         if issubclass(kind, Enum):

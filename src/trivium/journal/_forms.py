@@ -36,7 +36,7 @@ def json_or_text(value: object) -> Any:
 def told(kind: type) -> str:
     """Return the name of a class for people."""
     try:
-        return kind.__qualname__ if kind.__module__ == "builtins" else full_name(kind)
+        return kind.__qualname__ if kind.__module__ == "builtins" else full_name_of(kind)
     except Exception:  # of a metaclass of the user's
         return "value"
 
@@ -64,7 +64,7 @@ def clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def full_name(kind: type) -> str:
+def full_name_of(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
@@ -75,7 +75,7 @@ def below(bases: Iterable[type]) -> Iterator[type]:
         yield from below(each.__subclasses__())
 
 
-def fields_of(kind: Any) -> tuple[str, ...] | None:
+def field_names_of(kind: Any) -> tuple[str, ...] | None:
     if issubclass(kind, BaseModel):
         return tuple(kind.model_fields)
     if dataclasses.is_dataclass(kind):
@@ -83,11 +83,11 @@ def fields_of(kind: Any) -> tuple[str, ...] | None:
     return getattr(kind, "_fields", None)  # a named tuple has them
 
 
-def values_of(value: Any) -> dict[str, Any]:
+def field_values_of(value: Any) -> dict[str, Any]:
     if isinstance(value, BaseModel):
         return {**vars(value), **(value.__pydantic_extra__ or {})}
     kind: type[Any] = value.__class__
-    return {name: getattr(value, name) for name in fields_of(kind) or ()}
+    return {name: getattr(value, name) for name in field_names_of(kind) or ()}
 
 
 def is_large(value: object) -> bool:
