@@ -430,7 +430,7 @@ def test_a_text_within_a_run_that_would_call_a_tool_outside_of_it_is_warned_of()
 def test_a_fallback_that_calls_itself_without_end_is_an_error():
     made = Texts(ChatAgentConfig(llm=None, name="loops"))
     made.enable_message(Square)
-    with pytest.raises(RecursionTooDeepError, match="see that nothing calls itself without end"):
+    with pytest.raises(RecursionTooDeepError, match="or something calls itself without end"):
         Task(made, interactive=False).run("go", turns=1)
 
 

@@ -15,7 +15,7 @@ from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, f
 from trivium.actions.lowlevel import read_more_of
 from trivium.agents._answer_format import CUT_OFF, name_of_type, repair, repairs_exceeded
 from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, warn_of_calls
-from trivium.agents._config import AgentConfig, ModelOption, chosen
+from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
 from trivium.agents._partial import listening_node
 from trivium.agents._parts import FormatOption
@@ -156,7 +156,7 @@ class Agent(AgentNames, Generic[T_co]):
             llm, name = config.llm if llm is None else llm, config.name if name is None else name
             parameters, self.config = {**config.parameters, **(parameters or {})}, config
             output_format = config.output_format if output_format is None else output_format
-            if template is None and system_message is None and chosen(config, "system_message"):
+            if template is None and system_message is None and "system_message" in config.model_fields_set:
                 template = config.system_message
         memory = self._usual_memory if memory == "default" else False if memory is None else memory
         memory = config is None if memory == "default" else memory  # an agent of a config answers one-shot

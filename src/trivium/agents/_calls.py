@@ -15,7 +15,7 @@ from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander.lowlevel import current
 from trivium.exceptions import ToolArgumentsError
 from trivium.schema import Message, Origin, ToolCall
-from trivium.schema.lowlevel import check_content
+from trivium.schema.lowlevel import check_content, linked
 
 if TYPE_CHECKING:
     from trivium.agents._names import AgentNames
@@ -90,12 +90,22 @@ def class_of(agent: AgentNames, name: str) -> ToolClass | None:
 
 
 def handled_by(agent: AgentNames, message: Message | str) -> Sequence[ToolCall | ToolMessage]:
-    """Return what the agent handles of a message: by its `get_tool_messages`, where a subclass has written that."""
+    """Return what the agent handles of a message: by its `get_tool_messages`, where a subclass has written that.
+
+    Else it is found out once, as long as neither the message nor what the agent knows is changed.
+    """
     message = message if isinstance(message, Message) else as_message(message)
     if overrides(agent, "get_tool_messages"):
         with suppress(ToolArgumentsError):  # where they are handled, the model is told what is wrong
             return agent.get_tool_messages(message)
-    return find_handled(agent, message)
+    extra, box, config = message.__pydantic_extra__, agent.toolbox, agent.config
+    if "origin" not in extra and "attachments" not in extra:
+        return ()
+    links = message.__pydantic_private__ or linked(message)
+    kept = links.get("handled")
+    if kept is None or kept[0] is not box or kept[1] is not config or kept[2] != agent.name:
+        kept = links["handled"] = (box, config, agent.name, find_handled(agent, message))
+    return kept[3]
 
 
 def find_handled(agent: AgentNames, message: Message) -> tuple[ToolCall | ToolMessage, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     ParsingOption: TypeAlias = ParsingConfig | Literal[""] | None
 else:  # pydantic: the validators below know more
     ModelOption = StoreOption = ParsingOption = Any
-
-
-_OPEN: Final = "open unless set"
 
 
 class AgentConfig(ConfigModel):
@@ -63,6 +60,8 @@ class AgentConfig(ConfigModel):
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
+    chosen: ClassVar[frozenset[str]] = frozenset()
+    """The options that a program's own class has declared: their defaults count as given."""
 
     name: str = Field(default="LLM-Agent", pattern=r"^[a-zA-Z0-9_-]+$")
     llm: ModelOption = None
@@ -79,7 +78,7 @@ class AgentConfig(ConfigModel):
     human_prompt: Annotated[str, NoEffect("the user port has its own prompt")] = (
         "You (or q, x to leave, or Enter to go on)"
     )
-    system_message: Annotated[str, _OPEN] = ""
+    system_message: str = ""
     handle_llm_no_tool: str | ToolMessage | Callable[[Message], Any] | None = None
     strict_recovery: bool = True
     enable_orchestration_tool_handling: bool = True
@@ -91,6 +90,15 @@ class AgentConfig(ConfigModel):
     recognize_recipient_in_content: bool = True
     search_for_tools_everywhere: bool = False
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if cls.__module__.partition(".")[0] != "trivium":
+            cls.chosen |= vars(cls).get("__annotations__", {}).keys() & cls.model_fields.keys()
+
+    def model_post_init(self, context: Any, /) -> None:
+        self.__pydantic_fields_set__ |= self.chosen
+
     @field_validator("llm", "vecdb", "parsing", "output_format")
     @classmethod
     def _is_possible(cls, given: Any, info: ValidationInfo) -> Any:
@@ -98,12 +106,6 @@ class AgentConfig(ConfigModel):
         if given is None or is_possible(given):
             return given
         raise ValueError(f"{info.field_name} is {possible}, not {given!r}")
-
-
-def chosen(config: AgentConfig, *names: str) -> list[str]:
-    """Return those of some options that were given, or that a subclass has declared anew: its default is a choice."""
-    fields, given = type(config).model_fields, config.model_fields_set
-    return [name for name in names if name in given or (name in fields and _OPEN not in fields[name].metadata)]
 
 
 def is_model(given: Any) -> bool:
@@ -166,10 +168,10 @@ class ChatAgentConfig(AgentConfig):
     """
 
     llm: ModelOption = ""
-    system_message: Annotated[str, _OPEN] = "You are a helpful assistant."
+    system_message: str = "You are a helpful assistant."
     user_message: str | None = None
-    use_tools: Annotated[bool, _OPEN] = True
-    use_functions_api: Annotated[bool, _OPEN] = False
+    use_tools: bool = True
+    use_functions_api: bool = False
     use_tools_api: Annotated[bool, NoEffect("providers have only one interface for tools now")] = True
     use_tools_on_output_format: Annotated[
         bool, NoEffect("`use_tools` and `use_functions_api` decide, with a format too")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trivium.actions import ToolMessage
 from trivium.actions.lowlevel import guidance_of, refuse_twins
 from trivium.agents._calls import READERS, class_of, overrides, read_calls
-from trivium.agents._config import ChatAgentConfig, chosen
+from trivium.agents._config import ChatAgentConfig
 from trivium.agents._toolbox import Toolbox, tool_attribute
 from trivium.agents.aggregator import Instruction
 from trivium.schema import ToolCall, ToolSpec
@@ -39,8 +39,8 @@ def writes_calls_as_text(agent: Agent[Any]) -> bool:
     """Return whether the model writes tool calls into its text: as the config says, or as it was told of some
     and knows no other way.
     """
-    config = agent.config
-    if isinstance(config, ChatAgentConfig) and chosen(config, "use_tools", "use_functions_api"):
+    config, ways = agent.config, {"use_tools", "use_functions_api"}
+    if isinstance(config, ChatAgentConfig) and ways & config.model_fields_set:
         return config.use_tools and not config.use_functions_api
     return bool(agent.toolbox.usable or agent.executor.tools) and not getattr(agent.model, "takes_tools", True)
 
@@ -63,7 +63,7 @@ def specs_of(agent: Agent[Any]) -> tuple[ToolSpec, ...]:
     specs = tuple(map(_spec_of, tools.values())) if tools else ()
     if not box.usable or writes_calls_as_text(agent):
         return specs
-    if isinstance(config, ChatAgentConfig) and chosen(config, "use_tools") and not config.use_functions_api:
+    if isinstance(config, ChatAgentConfig) and "use_tools" in config.model_fields_set and not config.use_functions_api:
         return specs  # it uses neither way
     return refuse_twins((*specs, *box.specs)) if specs else box.specs  # those of one box have names of their own
 

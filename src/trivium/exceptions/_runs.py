@@ -62,8 +62,9 @@ class RecursionTooDeepError(RunError, RecursionError):
     def of(cls, what: str) -> Self:
         """Return the error for what nests too deeply, which names the limit."""
         return cls(
-            f"{what} nests calls or values too deeply: see that nothing calls itself without end, nest less, or raise "
-            f"sys.setrecursionlimit(…), now {sys.getrecursionlimit():,} (since Python 3.12 it limits calls, not values)"
+            f"{what} nests calls or values too deeply: nest less, or raise sys.setrecursionlimit(…), now "
+            f"{sys.getrecursionlimit():,} (since Python 3.12 it limits calls, not values); or something calls itself "
+            "without end"
         )
 
 

@@ -34,16 +34,6 @@ NOT_STOPPED: Final = '"not stopped"'
 """The body of the record that a stop, the one before it, does not count: what an effect had come to until then does."""
 
 
-def finished(run_id: str, path: str) -> DivergedError:
-    """Return the error of a program that asks for something new in a run that is done."""
-    return DivergedError(
-        f"{path} would be done now, but the run {run_id!r} is finished: what it has recorded is repeated, and nothing "
-        f"new is done. Fork it (`trivium fork {run_id}`), or give the call another run id",
-        run_id,
-        path,
-    )
-
-
 class Record:
     """What an earlier attempt has recorded of one node."""
 
@@ -225,11 +215,18 @@ class Claims:
         )
 
     @driver_neutral
-    async def let_others_stop(self) -> None:
-        """Have a branch that is about to do something new wait a moment: what others repeat may have stopped it."""
+    async def refuse_new(self, node: CallNode) -> None:
+        """Refuse an effect in a run that is done; a branch waits a moment: what others repeat may have stopped it.
+
+        Raises:
+            DivergedError: it says what to do instead.
+        """
         if place_of_caller() != self._root_place:
             for pause in _PAUSES:
                 await wait(pause)
+        text = f"{node.path} would be done now, but the run {self._run_id!r} is finished: what it has recorded is"
+        advice = f"Fork it (`trivium fork {self._run_id}`), or give the call another run id"
+        raise DivergedError(f"{text} repeated, and nothing new is done. {advice}", self._run_id, node.path)
 
     def _is_missed(self, record: Record, name: str) -> bool:
         """Return whether an act has this name, may have happened, and stands below no result."""

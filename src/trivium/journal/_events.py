@@ -75,9 +75,9 @@ def report_unclaimed(node: CallNode, run_id: str, paths: tuple[str, ...]) -> Non
 
 
 def warn_of_lost(node: TaskNode, lost: Sequence[str]) -> None:
-    """Warn of what a program gets back as text from an effect of its own; what a tool gives is read as text anyway."""
+    """Warn of what a program gets back as text from a step; what models and tools give is read as text anyway."""
     name = node_name(node)
-    if not lost or name.startswith("tool:"):
+    if not lost or name == "model" or name.startswith("tool:"):
         return
     warn(
         f"the result of {name} has what comes back as text, in all attempts: {', '.join(dict.fromkeys(lost))}. Name "

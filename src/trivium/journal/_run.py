@@ -33,7 +33,7 @@ from trivium.commander.lowlevel import (
 )
 from trivium.exceptions import JournalError, RunAliveError, RunPausedError
 from trivium.journal._approvals import Decisions
-from trivium.journal._claims import NOT_STOPPED, Claims, Record, finished
+from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
 from trivium.journal._digests import Digests
 from trivium.journal._effects import MAY_REPEAT, REPEATABLE, EffectKind, Permit
@@ -310,18 +310,13 @@ class DurableRun:
         broken_off = record if record is not None and record.outcome is None and not may_repeat else None
         if permit is not None and broken_off is None:
             await self._ask(node, record, permit, may_repeat=may_repeat)
-        if self._records.is_done and effect != "read" and broken_off is None:
-            await self._claims.let_others_stop()
-            raise finished(self.id, node.path)
-        await self._go_on(node, is_new=record is None and effect not in REPEATABLE)
+        await self._go_on(node, effect, is_new=record is None and effect not in REPEATABLE)
         with self._claims.running(node):
             if effect == "transactional":
                 act = partial(self._beside_loop, partial(self._transact, node, digest, act, codec))
             elif not may_repeat:
                 if broken_off and (found := await self._reconciled(node, broken_off, reconcile)) is not NOT_DONE:
                     return found
-                if self._records.is_done:
-                    raise finished(self.id, node.path)
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = node.sources  # these are noted again by the caller
             asks = None if self.decisions.has_asked(node, record) else encoded
@@ -333,11 +328,13 @@ class DurableRun:
                 return value
 
     @driver_neutral
-    async def _go_on(self, node: CallNode, *, is_new: bool) -> None:
+    async def _go_on(self, node: CallNode, effect: EffectKind | None, *, is_new: bool) -> None:
         """Go on with an act that has no outcome: the run becomes longer than it was before."""
         for each in node.ancestor_chain if self._stops else ():
             if key_of(each) in self._stops:
                 stop_again(node, self._stops[key_of(each)])
+        if self._records.is_done and effect in ("idempotent", "transactional"):  # of one that happens once: `_intend`
+            await self._claims.refuse_new(node)
         self._fingerprints.check()
         if is_new and self._fingerprints.changes != "accept":
             await self._claims.refuse_repeat(node)
@@ -405,7 +402,9 @@ class DurableRun:
 
     @driver_neutral
     async def _intend(self, node: CallNode, digest: str, asked: str) -> None:
-        """Write the intent of an act that must not be repeated."""
+        """Write the intent of an act that must not be repeated, unless the run is done."""
+        if self._records.is_done:
+            await self._claims.refuse_new(node)
         try:
             await self._records.write_beside(self._entry("intent", node, digest, asked), is_durable=True)
         except CancelledError:  # it was not begun

@@ -46,13 +46,15 @@ class Links(TypedDict, total=False):
     """How often in a row, up to this message, a model was told that its answer or one of its calls does not fit."""
     misfits: frozenset[ToolCall]
     """The calls in the text of a model that fit no tool of its agent: the others in it do not run."""
+    handled: tuple[object, object, str, tuple[Any, ...]]
+    """The toolbox, config and name of an agent, and what of the message it handles."""
     made: datetime
     """When it was first remembered, or else first read in a history."""
     watched: list[Changes]
     """The counters of its changes."""
 
 
-OF_ITSELF: Final = frozenset({"same", "watched"})
+OF_ITSELF: Final = frozenset({"handled", "same", "watched"})
 """The links that a copy does not have."""
 
 

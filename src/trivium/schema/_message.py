@@ -305,8 +305,11 @@ stream_state=<AgentStatusCode.END: 0>)
                 fields[name] = value
             elif name not in _EXTRA:
                 raise ArgumentTypeError(f"a message has no '{name}'", name)
-            else:
-                _put(extra, name, value)
+            elif value is None:
+                extra.pop(name, None)
+            else:  # as `_put` does it, which is called more rarely
+                kind, form = _FORMS.get(name, _FREE)
+                extra[name] = value if isinstance(value, kind) else form(value)
         return new._noting(*map(changes.get, _HOLDING.intersection(changes)))
 
     __replace__ = replace

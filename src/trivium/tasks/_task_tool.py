@@ -10,7 +10,6 @@ from pydantic import Field
 
 from trivium.actions import DoneTool, ToolMessage
 from trivium.agents import ChatAgent, ChatAgentConfig
-from trivium.agents.lowlevel import chosen
 from trivium.commander import driver_neutral, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.policies import SourceKind
@@ -54,15 +53,15 @@ class TaskTool(ToolMessage):
         """Return the task, whose agent has the tools and the one that ends it."""
         name = re.sub(r"[^a-zA-Z0-9_-]+", "-", self.agent_name or "").strip("-")
         done = DoneTool.name()
-        config: Any = agent.config
-        ways = () if config is None else chosen(config, "use_tools", "use_functions_api")
+        config, ways = agent.config, {"use_tools", "use_functions_api"}
+        own: dict[str, Any] = {} if config is None else config.model_dump(include=ways, exclude_unset=True)
         config = ChatAgentConfig(
             name=name or f"agent-{ObjectRegistry.new_id()[:8]}",
             llm=self.model or agent.llm,
             system_message=f"{self.system_message or ''}\n\nWhen you are done, call `{done}` with the result.".strip(),
             handle_llm_no_tool=f"You called no tool. Call `{done}` with the result, or a tool that helps. "
             f"This was your task:\n{self.prompt}",
-            **{way: getattr(config, way) for way in ways},
+            **own,
         )
         worker = ChatAgent(config)
         worker.enable_message([*dict.fromkeys([*self._classes(agent), DoneTool])])
