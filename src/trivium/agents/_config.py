@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
@@ -60,8 +60,6 @@ class AgentConfig(ConfigModel):
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
-    chosen: ClassVar[frozenset[str]] = frozenset()
-    """The options that a program's own class has declared: their defaults count as given."""
 
     name: str = Field(default="LLM-Agent", pattern=r"^[a-zA-Z0-9_-]+$")
     llm: ModelOption = None
@@ -89,15 +87,6 @@ class AgentConfig(ConfigModel):
     output_format_include_defaults: bool = True
     recognize_recipient_in_content: bool = True
     search_for_tools_everywhere: bool = False
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
-        if cls.__module__.partition(".")[0] != "trivium":
-            cls.chosen |= vars(cls).get("__annotations__", {}).keys() & cls.model_fields.keys()
-
-    def model_post_init(self, context: Any, /) -> None:
-        self.__pydantic_fields_set__ |= self.chosen
 
     @field_validator("llm", "vecdb", "parsing", "output_format")
     @classmethod

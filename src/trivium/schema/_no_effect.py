@@ -38,6 +38,7 @@ class ConfigModel(BuiltLate):
 
     Attributes:
         options_without_effect: the reason for each such option of the class, by the option's name.
+        chosen: the options that a program's own class has declared: their defaults count as given.
 
     Raises:
         NoEffectWarning: as a warning, where such an option is set to another value than its default.
@@ -46,10 +47,13 @@ class ConfigModel(BuiltLate):
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     options_without_effect: ClassVar[dict[str, str]] = {}
+    chosen: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
+        if cls.__module__.partition(".")[0] != "trivium":
+            cls.chosen |= vars(cls).get("__annotations__", {}).keys() & cls.model_fields.keys()
         inherited = cls.options_without_effect
         marks = ((name, mark) for name, field in cls.model_fields.items() for mark in field.metadata)
         cls.options_without_effect = {name: mark.reason for name, mark in marks if isinstance(mark, NoEffect)}
@@ -59,7 +63,8 @@ class ConfigModel(BuiltLate):
                 _warn_of(cls, base, anew, 3)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Warn of the options without effect that were set to another value than their default."""
+        """Count the program's own defaults as given; warn of options without effect that are set to other values."""
+        self.__pydantic_fields_set__ |= self.chosen
         if names := self.model_fields_set & self.options_without_effect.keys():
             _warn_of(type(self), type(self), {name: value for name, value in self if name in names}, 3)
 
