@@ -315,7 +315,7 @@ class Module:
                 read |= kept.sources
         if read:
             note_sources(node, read)
-        if node.scope.policies:
+        if node.scope.policies or node.scope.pipes:
             node.asked = self, messages
 
     def system_texts(self) -> list[str]:
@@ -441,8 +441,6 @@ def call_node(
 ) -> CallNode:
     """Return the node of a call, with the options that every call takes; see `Module.__call__`."""
     node = CallNode(module.name, current_node())
-    if node.scope.pipes:
-        node.module = module
     changes: dict[str, Any] = {}
     if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
         changes["session_id"] = check_option("session_id", session_id, (str, Hashable), "text or a number")

@@ -159,7 +159,7 @@ def _trusted_texts(node: CallNode) -> list[str]:
     program, and those of a model before it read anything."""
     texts, messages = list[str](), list[Message]()
     for each in node.ancestor_chain:
-        if isinstance(each, CallNode) and each.asked is not None:
+        if isinstance(each, CallNode) and each.asked is not None and each.scope.policies:
             called: tuple[Module, Sequence[Message]] = each.asked
             texts += called[0].system_texts()
             messages += called[1]

@@ -36,8 +36,9 @@ def instruction_of(agent: Agent[Any]) -> Instruction:
 
 
 def writes_calls_as_text(agent: Agent[Any]) -> bool:
-    """Return whether the model writes tool calls into its text: as the config says, or as it was told of some
-    and knows no other way.
+    """Return whether the model writes tool calls into its text: as the config says, or as it knows no other way.
+
+    A model that was told of no tool writes none.
     """
     config, ways = agent.config, {"use_tools", "use_functions_api"}
     if isinstance(config, ChatAgentConfig) and ways & config.model_fields_set:

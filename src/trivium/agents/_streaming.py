@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
 from inspect import isasyncgenfunction, isgeneratorfunction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from trivium.agents._agent import Agent
 from trivium.agents._answer_format import AnswerFormat
@@ -28,7 +28,6 @@ class _Growing:
 
     def __init__(self, root: Module, events: Stream[Any] | AsyncStream[Any]) -> None:
         node, events.pipe.most_behind = events.node, 0
-        cast("CallNode", node).module = root
         self._node = node if _yields(root) else None  # whose messages alone count
         self._texts: dict[TaskNode, str] = {}
 
@@ -40,7 +39,7 @@ class _Growing:
         speaker = parent_of(node)
         if self._node is not None or speaker is None:
             return None
-        module: Module | None = speaker.module if isinstance(speaker, CallNode) else None
+        module: Module | None = speaker.asked[0] if isinstance(speaker, CallNode) and speaker.asked else None
         form = (module.answer_format or module.answer_parser) if isinstance(module, AgentNames) else None
         # The messages that a forward yields itself stand for those of its models.
         if isinstance(event, DeltaEvent) and event.piece and (node in self._texts or not _yields(module)):

@@ -35,9 +35,7 @@ class CallNode(TaskNode):
     held: list[CancelledError] | None = None
     """Where a cancellation goes that came while sync code ran whose result is kept; None: it is raised."""
     asked: tuple[Any, Sequence[Any]] | None = None
-    """The module that was called, and its messages; for policies, set where there is one."""
-    module: Any = None
-    """The module that was called; for who shows answers as they grow, set where the run is streamed."""
+    """The module that was called, and its messages; set where there is a policy, or the run is streamed."""
     cause: Any = None
     """The reason for the call, where code below may want it: the message with a tool's call."""
     if TYPE_CHECKING:

@@ -162,9 +162,7 @@ class LanguageModel(ChatModel):
     """
 
     takes_tools: ClassVar[bool] = True
-    """The model has an interface for tools. False for a class that writes a `chat` that
-    names no `tools`, if it does not say more.
-    """
+    """The model has an interface for tools. False for a class whose `chat` names no `tools`, unless it says so."""
 
     _below: ClassVar[Callable[[Any, Request], Any] | None] = None
     """The `stream` under the `chat` that a subclass writes, for the built-in `chat`."""
