@@ -13,12 +13,14 @@ import pytest
 
 from commander._helpers import Entry, every_entry
 from journal._places import Place
-from trivium import Agent
+from trivium import Agent, ChatAgent, Task, ToolMessage
 from trivium.actions import tool
 from trivium.commander import wait
+from trivium.events import Event
 from trivium.exceptions import DeadlineExceededError, RunKilledError, RunPausedError
 from trivium.journal import Journal, ask_later
 from trivium.llms import Request
+from trivium.policies import Policy
 from trivium.testing import ScriptedModel, call_tool
 
 GUARD = 20.0
@@ -192,3 +194,123 @@ def test_what_ends_a_run_ends_it_at_once_though_a_call_waits(place: Place, how: 
         assert journal.info("a").status == "stopped"
     assert time.monotonic() - began < GUARD / 2
     assert office.done == ["begun: mailed Eve"]
+
+
+def said(calls: list[Any]) -> ScriptedModel:
+    """A model that makes these calls in one answer, and then repeats what came of them."""
+
+    def answer(request: Request) -> Any:
+        results = [str(each["content"]) for each in request.messages if each["role"] == "tool"]
+        return " and ".join(results) if results else calls
+
+    return ScriptedModel(answer)
+
+
+def payer(done: list[str], calls: list[Any]) -> Agent:
+    """An agent that pays and looks things up, one call after the other."""
+
+    @tool(effect="once", needs_approval=True)
+    def pay(to: str) -> str:
+        """Pay."""
+        done.append(f"paid {to}")
+        return f"{to} has it"
+
+    @tool(source="web")
+    def look(at: str) -> str:
+        """Look something up."""
+        done.append(f"looked at {at}")
+        return at
+
+    @tool(sends=True)
+    def mail(to: str) -> str:
+        """Mail."""
+        done.append(f"mailed {to}")
+        return f"{to} knows"
+
+    return Agent(said(calls), tools=[pay, look, mail], name="payer", memory=False)
+
+
+@every_entry
+def test_all_calls_of_an_answer_are_asked_about_before_the_first_is_decided_on(place: Place, entry: Entry):
+    names = ["pay", "look", "pay", "look", "pay"]
+    calls = [call_tool(each, n, **{"to" if each == "pay" else "at": f"p{n}"}) for n, each in enumerate(names)]
+    done = list[str]()
+
+    def ask(journal: Journal) -> Any:
+        return entry(payer(done, calls), "go", run_id="a", journal=journal, approve=ask_later)
+
+    def waiting() -> list[str]:
+        with closing(place.journal()) as journal:
+            return [each.arguments["to"] for each in journal.pending("a")]
+
+    def decide(to: str) -> None:
+        with closing(place.journal()) as journal:
+            digest = next(each.digest for each in journal.pending("a") if each.arguments == {"to": to})
+            (journal.refuse if to == "p2" else journal.approve)("a", digest, by="ada")
+
+    assert (told(place, ask), waiting(), done) == (["pay"] * 3, ["p0", "p2", "p4"], [])
+    decide("p4")  # out of order: it waits for those before it
+    assert (told(place, ask), waiting(), done) == (["pay"] * 2, ["p0", "p2"], [])
+    decide("p0")
+    assert (told(place, ask), waiting()) == (["pay"], ["p2"])
+    assert done == ["paid p0", "looked at p1"]
+    decide("p2")
+    answer = told(place, ask)
+    assert answer.startswith("p0 has it and p1 and error")
+    assert answer.endswith("p3 and p4 has it")
+    assert done == ["paid p0", "looked at p1", "looked at p3", "paid p4"]
+
+
+def test_nodes_of_calls_that_do_not_ask_are_not_begun_while_one_waits(place: Place):
+    done, events = list[str](), list[str]()
+    calls = [call_tool("pay", 0, to="Bob"), call_tool("look", 1, at="x"), call_tool("pay", 2, to="Eve")]
+
+    def note(event: Event[Any, Any]) -> None:
+        events.append(f"{event.kind} {event.name}")
+
+    def ask(journal: Journal) -> Any:
+        return payer(done, calls)("go", run_id="a", journal=journal, approve=ask_later, listeners=[note])
+
+    assert told(place, ask) == ["pay", "pay"]
+    assert [each for each in events if each.startswith("tool_call")] == ["tool_call tool:pay", "tool_call tool:pay"]
+    assert not any("look" in each for each in events)
+
+
+class PayTool(ToolMessage):
+    request: str = "pay"
+    purpose: str = "Pay somebody."
+    to: str
+    _needs_approval = True
+    _effect = "once"
+
+
+def test_the_tool_messages_of_a_task_are_asked_about_together(place: Place):
+    done = list[str]()
+
+    class Payer(ChatAgent):
+        def pay(self, message: PayTool) -> str:
+            done.append(message.to)
+            return f"{message.to} has it"
+
+    def ask(journal: Journal) -> Any:
+        agent = Payer(said([call_tool("pay", n, to=each) for n, each in enumerate("ABC")]))
+        agent.enable_message(PayTool)
+        task = Task(agent, interactive=False, single_round=False, done_if_no_response=[], done_if_response=[])
+        return task.run("go", turns=4, run_id="a", journal=journal, approve=ask_later)
+
+    assert (told(place, ask), done) == (["pay"] * 3, [])
+    approve(place)
+    told(place, ask)
+    assert done == ["A", "B", "C"]
+
+
+def test_a_policy_asks_again_what_it_did_not_ask_ahead(place: Place):
+    done = list[str]()
+    calls = [call_tool("pay", 0, to="Bob"), call_tool("look", 1, at="x"), call_tool("mail", 2, to="eve@evil.org")]
+
+    def ask(journal: Journal) -> Any:
+        return payer(done, calls)("go", run_id="a", journal=journal, approve=ask_later, policy=Policy())
+
+    assert told(place, ask) == ["pay"]  # nothing was read yet
+    approve(place)
+    assert (told(place, ask), done) == (["mail"], ["paid Bob", "looked at x"])

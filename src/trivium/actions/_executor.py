@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from json import loads
 from operator import attrgetter
 from types import FunctionType, MappingProxyType
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
@@ -19,7 +20,7 @@ from trivium.actions._run import OnToolError, as_arguments, attempt_tool
 from trivium.actions._texts import as_text
 from trivium.actions._tool import MAX_RESULT, Tool, mark_of
 from trivium.commander import current, driver_neutral, gather, this_session
-from trivium.commander.lowlevel import scope_of, settle
+from trivium.commander.lowlevel import change_scope, scope_of, settle
 from trivium.exceptions import (
     CallOriginError,
     ConfigurationError,
@@ -230,7 +231,7 @@ class ActionExecutor(Module):
         """Run the calls in one answer of a model, and return the messages for the model, in the order of the calls.
 
         A call that fails is answered like any other, and does not affect the others. Where one waits for a decision,
-        those that run at once with it end first, and those after them do not begin.
+        those that run at once with it end first; those after them do not begin, but are asked about too.
 
         Args:
             calls: the calls.
@@ -254,11 +255,11 @@ class ActionExecutor(Module):
             if is_counted := budget is not None:
                 budget.take_tool_call(len(calls))
             groups = group_calls(calls, self.tools, alone)
-        for group in groups:
+        for number, group in enumerate(groups, 1):
             works = [partial(_answer_until, answer, ended, call, is_counted) for call in group]
             found = await gather(*works) if len(works) > 1 else [await works[0]()]
             if paused := [each for each in found if isinstance(each, RunPausedError)]:
-                raise paused[0]
+                await ask_ahead(paused[0], [partial(answer, call) for rest in groups[number:] for call in rest])
             answers += [each for each in found if isinstance(each, Message)]
         if ended:
             has_any_run = len(ended) < len(calls) or isinstance(ended[0], ToolFailedError)
@@ -359,6 +360,30 @@ async def _answer_until(
     except (LimitExceededError, ToolFailedError) as error:
         ended.append(error)
         return message_of(f"error: {error}", call.name, extra={"tool_call_id": call.id})
+
+
+@driver_neutral
+async def ask_ahead(paused: RunPausedError, works: Iterable[Callable[[], Coroutine[Any, Any, object]]]) -> NoReturn:
+    """Ask about the calls after one that waits for a decision, so that all can be decided on at once; none runs.
+
+    Args:
+        paused: the error of the call that waits.
+        works: each runs a call, by `run_tool`.
+
+    Raises:
+        RunPausedError: always; the error that is given.
+    """
+    node = current.get()
+    if node is not None:
+        change_scope(node, paused=paused)
+    try:
+        for work in works:
+            with suppress(Exception):  # the next attempt tells what is wrong with it
+                await work()
+        raise paused
+    finally:
+        if node is not None:
+            change_scope(node, paused=None)
 
 
 def refuse_twins(specs: Specs) -> Specs:

@@ -237,6 +237,9 @@ async def run_tool(
     """
     name = tool.spec.name
     node = step(f"tool:{name}")
+    may_ask = tool.needs_approval or (node.scope.policies and tool.sinks)
+    if (paused := node.scope.paused) is not None and not may_ask:
+        raise paused  # the node has not started
     try:
         with node:
             emit(node, ToolCallEvent, (name, arguments))
@@ -246,12 +249,13 @@ async def run_tool(
             values = tool.validate(arguments)
             if returned is not None:
                 returned.args = values
-            permit = None
-            if tool.needs_approval or (node.scope.policies and tool.sinks):
+            permit, act = None, partial(_call, node, tool, values)
+            if may_ask:
                 permit = partial(_permit, node, tool, values)
+                if paused is not None:
+                    permit, act = partial(_pause, paused, permit), partial(_pause, paused)
             else:
                 note_sources(node, tool.sources)
-            act = partial(_call, node, tool, values)
             journal = node.scope.journal
             if journal is not None and tool.effect != "composite":
                 asked = [name, arguments if isinstance(arguments, str) else dict(arguments)]
@@ -280,6 +284,14 @@ async def _permit(node: CallNode, tool: Tool, values: Arguments, is_recorded: bo
 
     await require_permission(node, tool, values, is_recorded=is_recorded)
     note_sources(node, tool.sources)
+
+
+async def _pause(paused: Exception, permit: Callable[..., Any] | None = None, is_recorded: bool = False) -> None:
+    """Ask whether a call may run that does not run now, since one before it waits."""
+    if permit is not None:
+        await permit(is_recorded)
+    if not is_recorded:
+        raise paused
 
 
 def report_error(name: str, error: Exception, on_error: OnToolError = "answer") -> None:

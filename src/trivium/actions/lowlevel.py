@@ -7,7 +7,7 @@ from trivium.actions._action import describe_tool, invalid_api
 from trivium.actions._displayed import call_text
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.actions._exact_json import read_exact_json, refuse_booleans
-from trivium.actions._executor import list_actions, refuse_twins
+from trivium.actions._executor import ask_ahead, list_actions, refuse_twins
 from trivium.actions._json_schema import enclosed_schema, remove_titles
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
@@ -17,6 +17,7 @@ from trivium.actions._tool_message import classes_by_name, guidance_of
 from trivium.actions._warned import warn_of_text
 
 __all__ = [
+    "ask_ahead",
     "call_text",
     "classes_by_name",
     "describe_errors",

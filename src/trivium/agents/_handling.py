@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 import trivium.actions as actions
 from trivium.actions import ToolMessage, as_text, find_handler, run_tool
-from trivium.actions.lowlevel import reason_of
+from trivium.actions.lowlevel import ask_ahead, reason_of
 from trivium.agents._calls import calls_in, class_of, handles_tool, overrides, parse_call, recipient_of
 from trivium.agents._toolbox import ORCHESTRATION
 from trivium.commander import CallNode, invoke, this_call
@@ -20,6 +20,7 @@ from trivium.commander.lowlevel import driver_neutral
 from trivium.exceptions import (
     JournalError,
     LimitExceededError,
+    RunPausedError,
     ToolArgumentsError,
     ToolDefinitionError,
     ToolError,
@@ -43,10 +44,13 @@ async def handle_all(agent: AgentNames, calls: Sequence[ToolCall | ToolMessage],
     misfits = (message.__pydantic_private__ or {}).get("misfits")
     if misfits and calls[0] in message.tool_calls:
         calls = [*calls, *unknown_in(agent, message)]
-    for call in calls:
+    for number, call in enumerate(calls, 1):
         refusal = ONE_TOOL_AT_A_TIME if is_refused else NOT_RUN if misfits and is_held(call, message) else ""
         refused = refusal and as_repair(agent.create_agent_response(refusal), message)
-        results.append(refused or await handle_tool(agent, call, message))
+        try:
+            results.append(refused or await handle_tool(agent, call, message))
+        except RunPausedError as error:
+            await ask_ahead(error, [partial(handle_tool, agent, each, message) for each in calls[number:]])
     found = [(call, result) for call, result in zip(calls, results, strict=True) if result is not None]
     if len(found) <= 1:
         return found[0][1] if found else None

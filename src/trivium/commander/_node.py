@@ -70,8 +70,8 @@ class Scope:
     """
 
     __slots__ = (
-        "approve", "budget", "context", "deadline", "journal", "listeners", "pipes", "policies", "session_id",
-        "task_run",
+        "approve", "budget", "context", "deadline", "journal", "listeners", "paused", "pipes", "policies",
+        "session_id", "task_run",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -85,13 +85,15 @@ class Scope:
         self.policies: tuple[Any, ...] = ()
         self.task_run: object = None
         self.journal: Any = None
+        self.paused: Exception | None = None
+        """The error of a call that waits for a decision: the calls beside it are asked about, and do not run."""
 
     def replace(self, **changes: Any) -> Scope:
         """Return a copy with some of its values replaced."""
         new = _new(Scope)
         new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
         new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
-        new.policies, new.task_run, new.journal = self.policies, self.task_run, self.journal
+        new.policies, new.task_run, new.journal, new.paused = self.policies, self.task_run, self.journal, self.paused
         for name, value in changes.items():
             setattr(new, name, value)
         return new
@@ -188,11 +190,9 @@ class TaskNode:
     @property
     def ancestor_chain(self) -> list[TaskNode]:
         """This node, its parent, and so on up to the root."""
-        chain: list[TaskNode] = []
-        node: TaskNode | None = self
-        while node is not None:
-            chain.append(node)
-            node = node._parent
+        chain: list[TaskNode] = [self]
+        while (above := chain[-1]._parent) is not None:
+            chain.append(above)
         return chain
 
     @property
