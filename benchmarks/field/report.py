@@ -191,7 +191,7 @@ def page(told: Mapping[str, Any]) -> str:
     """The whole page."""
     cells = {name: {who: Cell.of_json(cell) for who, cell in row.items()} for name, row in told["cells"].items()}
     lines = [
-        "# trivium beside the field",
+        "# trivium and other frameworks: benchmarks",
         "",
         "Written by `make bench`; not by hand. It makes an environment for each peer from a lock file with hashes,",
         "and runs the same workloads on each, in turns. A child process answers for each peer, in that peer's own",
