@@ -30,10 +30,10 @@ from trivium.serving._app import Chosen
 PAGE = Path(__file__).resolve().parents[1] / "docs/limits.md"
 HEAD = """# Limits
 
-Whatever comes from outside (files, tables, requests, queries) is read within limits of size, memory, time and depth.
-What reaches one is never cut in silence: it is a `LimitError`, whose `limit` is the name of the limit and `value` its
-value, and whose text says how to raise it; a server answers with both in the JSON of its error (status 413 or 429).
-`except DocumentLimitError` catches those of documents.
+Everything that comes from outside (files, tables, requests, queries) is read within limits of size, memory, time and
+depth. Input that reaches a limit is never truncated silently: you get a `LimitError`. Its `limit` is the name of the
+limit, its `value` the value, and its text says how to raise it. A server answers with both in the JSON of its error
+(status 413 or 429). `except DocumentLimitError` catches the errors of documents.
 
 ```python
 import tempfile
@@ -57,13 +57,13 @@ max_bytes 1000
 1599
 ```
 
-PDF, images, Office and compressed files, and other files of more than 1 MiB that are not read in parts, are read in a
-process of their own: it ends when its time is over, and on Linux the kernel bounds its memory. Each page of a scan has
-the time and the memory for itself. Archives are measured by what comes out of them, whatever sizes they state; archives
-within archives are not opened.
+A separate process reads PDF, images, Office and compressed files, and other files of more than 1 MiB that are not read
+in parts. It ends when its time is over, and on Linux the kernel bounds its memory. Each page of a scan has the time and
+the memory for itself. The unpacked content of an archive is measured, whatever size the archive states; archives within
+archives are not opened.
 
-What is the program's own has no limit: its prompts and templates, settings, caches, cassettes, stored sessions, and
-the catalogue of models.
+The program's own data has no limit: prompts and templates, settings, caches, cassettes, stored sessions, and the
+catalogue of models.
 
 On the command line, `--max-megabytes` (with which the memory grows) and `--max-seconds` of `trivium extract` and
 `trivium ask` raise the limits of documents, `--max-scans` that of scanned pages, `--max-runs` and `--max-sessions` of

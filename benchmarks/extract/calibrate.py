@@ -207,11 +207,12 @@ def page(
 ) -> Iterator[str]:
     """Yield the lines of the page."""
     yield "# The confidence of a value, in figures\n"
-    yield "Written by `python benchmarks/extract/calibrate.py measure`. Learned by:"
+    yield "This page shows how often extracted values with a given confidence are right. It is written by"
+    yield "`python benchmarks/extract/calibrate.py measure`. The weights were learned by"
     yield f"`{known['made']}`."
     yield f"Measured on other documents, with the default threshold of {known['threshold']:.2f}:\n"
     yield from table(given, others, known["threshold"])
-    yield "\nThe same on those that it was learned from, each with the confidence that is learned from the rest"
+    yield "\nThe same on the documents that it was learned from, each with the confidence that is learned from the rest"
     yield f"(cross-validated, in {FOLDS} parts):\n"
     yield from table(checked, learned, known["threshold"])
     yield "\n*Fields* are those that the truth holds, *invented* are values given where it has none, *lost* are right"
@@ -221,14 +222,14 @@ def page(
     yield "![Reliability](confidence/reliability.svg)\n"
     yield "| the confidence says | are right | values |\n| --- | --- | --- |"
     yield from reliability(given)
-    yield "\nBelow the line the confidence says too much, above it too little.\n"
+    yield "\nBelow the line the confidence is too high, above it too low.\n"
     yield "If only the most certain values are given, how many are wrong? The bold row is the default threshold:\n"
     yield "![Risk and coverage](confidence/risk-coverage.svg)\n"
     yield "| given of all values | wrong of these | least confidence |\n| --- | --- | --- |"
     yield from risk_coverage(given, known["threshold"])
     yield ""
-    yield "## The signs\n"
-    yield "| sign | weight |\n| --- | --- |"
+    yield "## Features and weights\n"
+    yield "| feature | weight |\n| --- | --- |"
     for name, weight in known["weights"].items():
         yield f"| {name} | {weight:+.2f} |"
 

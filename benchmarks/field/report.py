@@ -191,18 +191,19 @@ def page(told: Mapping[str, Any]) -> str:
     """The whole page."""
     cells = {name: {who: Cell.of_json(cell) for who, cell in row.items()} for name, row in told["cells"].items()}
     lines = [
-        "# trivium beside the field",
+        "# trivium and other frameworks: benchmarks",
         "",
-        "Written by `make bench`; not by hand. It makes an environment for each peer from a lock file with hashes,",
-        "and runs the same workloads on each, in turns. A child process answers for each peer, in that peer's own",
-        "documented terms (`benchmarks/peers`), with a scripted model that answers at once. A figure is shown only",
-        "where the work was the hand-written loop's: texts, tools and nodes that ran, what the model was sent.",
+        "This page compares trivium with other frameworks: time, memory, malformed answers, crashes. `make bench`",
+        "writes it: it makes an environment for each peer from a lock file with hashes, and runs the same workloads",
+        "on each, in turns. Each peer runs in a child process, as its own documents show (`benchmarks/peers`), with",
+        "a scripted model that answers at once. A figure is shown only if the work was the same as that of a",
+        "hand-written loop: texts, tools and nodes that ran, what the model was sent.",
         "",
         *AGAIN,
         "",
         f"{told['date']}; {told['machine']}; Python {told['python']}; {told['rounds']} rounds at most.",
         "Each cell has the **least**, the median and the worst of its rounds. Time is processor time of one operation,",
-        "but for the import and the model server, where it is the clock's. Quote ratios: they hold elsewhere too.",
+        "but wall time for the import and the model server. Quote ratios: they hold on other machines too.",
         "",
         *table(
             ["", "versions", "how it is used"],

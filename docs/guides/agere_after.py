@@ -1,4 +1,4 @@
-"""The two readers in trivium's own words: a call that waits for what it has begun."""
+"""The two readers in trivium's own style: a call that waits for what it has begun."""
 
 from trivium import Message, Module
 from trivium.commander import driver_neutral, gather

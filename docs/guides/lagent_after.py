@@ -1,4 +1,4 @@
-"""The writer and the critic in trivium's own words."""
+"""The writer and the critic in trivium's own style."""
 
 from trivium import Agent, Hook, Limits, Message
 from trivium.llms import OpenAIModel

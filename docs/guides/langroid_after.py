@@ -1,4 +1,4 @@
-"""The desk and the clerk in trivium's own words: a function is a tool, and so is an agent."""
+"""The desk and the clerk in trivium's own style: a function is a tool, and so is an agent."""
 
 from trivium import Agent
 from trivium.testing import ScriptedModel, call_tool

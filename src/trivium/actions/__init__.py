@@ -1,4 +1,4 @@
-"""Tools: one description, one parser, one executor, whatever a tool was made from."""
+"""Tools: functions, actions and tool messages, with one description, one parser and one executor for all."""
 
 from __future__ import annotations
 

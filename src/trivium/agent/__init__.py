@@ -1,4 +1,4 @@
-"""Agents and tasks at the module paths of the documents."""
+"""Agents and tasks at Langroid's import paths."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Caches at the module paths of the documents."""
+"""Caches at Langroid's import paths."""
 
 from trivium.cachedb import redis_cachedb as redis_cachedb
 

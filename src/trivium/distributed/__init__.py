@@ -1,4 +1,4 @@
-"""Agents in other processes: served over HTTP, or as actors of Ray; to the caller each is a module."""
+"""Agents in other processes, over HTTP or as actors of Ray. To its caller, each is a module like any other."""
 
 from trivium.distributed.http_serve import (
     AgentServer,

@@ -1,4 +1,4 @@
-"""Embedding models at the module paths of the documents; they live in `trivium.knowledge.embeddings`."""
+"""Embedding models at Langroid's import paths; their home is `trivium.knowledge.embeddings`."""
 
 from trivium.lazy import lazy_names
 

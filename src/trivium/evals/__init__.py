@@ -1,4 +1,4 @@
-"""Evaluations: cases, scorers, reports with honest intervals, and comparisons, on durable runs."""
+"""Evaluations: cases, scorers, reports with confidence intervals, and comparisons, on durable runs."""
 
 from __future__ import annotations
 

@@ -5,61 +5,61 @@
     TriviumError
     ├── MissingExtraError (ImportError)         an optional package is not installed
     ├── ConfigurationError (ValueError)         an argument, a field list or a schema cannot be used
-    │   ├── ArgumentTypeError (TypeError)       an argument is of a class that is not taken
-    │   ├── AnswerTypeError (TypeError, RuntimeError)  the answers of a model cannot be of a type
+    │   ├── ArgumentTypeError (TypeError)       an argument has the wrong type, is unknown, or is missing
+    │   ├── AnswerTypeError (TypeError, RuntimeError)  pydantic cannot describe the type of an answer
     │   ├── FieldsError                         a field list or a schema cannot be read
-    │   ├── NotInteractiveError                 the user was to answer, and nobody can be asked
-    │   ├── PromptTemplateError                 a template lacks values, or cannot be filled in
+    │   ├── NotInteractiveError                 the user must answer, and there is no input
+    │   ├── PromptTemplateError                 a template lacks values, or cannot be rendered
     │   ├── ObjectNotFoundError (ModuleNotFoundError)  there is nothing at a config's dotted path
     │   ├── UnsupportedParameterError (NotImplementedError)  a model takes no parameter of that name
     │   ├── MissingEntryError (KeyError)        a dict lacks an entry
-    │   ├── InvalidSourcesError                 the sources of a message are none that there are
-    │   ├── UnknownResponderError (KeyError)    an agent does not respond as this in a task
+    │   ├── InvalidSourcesError                 the sources of a message are not valid
+    │   ├── UnknownResponderError (KeyError)    a responder is neither a task nor a known entity
     │   ├── UnknownRoleError (KeyError)         the role of a message or a reader is not known
-    │   ├── NotAgentError (TypeError)           what was put among agents is none
+    │   ├── NotAgentError (TypeError)           an object among agents is not an agent
     │   ├── AgentNameError (KeyError, IndexError)  a name cannot be that of an agent
-    │   ├── ContextTokenError                   what must be sent is larger than the window
-    │   ├── ContextPieceTypeError (TypeError)   what was put in a context is no piece of it
+    │   ├── ContextTokenError                   the messages that must be sent do not fit the window
+    │   ├── ContextPieceTypeError (TypeError)   an object in a context is not a piece of one
     │   └── BeadNotFoundError (KeyError, IndexError)  there is no such piece of a bead
-    ├── LimitError                              a limit was reached, which is named; also those below that say so
+    ├── LimitError                              a limit was reached; also a base of errors below
     ├── RunError                                a run could not go on
     │   ├── RunKilledError                      it was killed
     │   ├── DeadlineExceededError (TimeoutError)  its time is over
     │   ├── LimitExceededError (LimitError)     a limit on turns, tokens, money or calls was reached
-    │   ├── ToolFailedError                     a tool raised an unexpected error, which was to end the run
-    │   ├── SuspendedError (RuntimeError)       core code awaited something foreign
+    │   ├── ToolFailedError                     a tool raised an unexpected error, and `on_tool_error` is "raise"
+    │   ├── SuspendedError (RuntimeError)       driver-neutral code awaited a foreign awaitable
     │   ├── RecursionTooDeepError (RecursionError)  calls or values are nested deeper than the interpreter allows
     │   └── WouldDeadlockError (RuntimeError)   a sync call would wait for itself
     ├── CommanderError                          a job, a handler or a commander was misused
     │   ├── NotHandlerError (TypeError)
     │   ├── NotTaskerError (TypeError)
     │   ├── PasswordError (AssertionError)
-    │   ├── TaskResultError (TypeError)         a body returned work that nobody would run
+    │   ├── TaskResultError (TypeError)         a job or handler returned work that nobody would run
     │   ├── AttributeNotSetError (AttributeError)
     │   ├── FinishedNodeError (RuntimeError)
     │   ├── CommanderNotRunError (RuntimeError)
     │   └── CommanderAlreadyRunningError (RuntimeError)
     ├── ModelError                              a model could not answer
     │   ├── NoModelError                        none is configured
-    │   ├── ModelNotFoundError (FileNotFoundError)  the named model is not there
+    │   ├── ModelNotFoundError (FileNotFoundError)  the named model does not exist
     │   ├── DownloadError                       a model file could not be fetched
     │   ├── ChecksumError                       a model file is not the pinned one
-    │   ├── EmbeddingError                      what an embedding model gave are no vectors
+    │   ├── EmbeddingError                      the result of an embedding model is not vectors
     │   ├── EngineError                         an engine on this machine does not start or stopped
-    │   ├── AnswerFormatError (ValueError)      its answer has not the form that a parser wants
-    │   ├── AllModelsFailedError                none of a chain of models could
-    │   ├── RateLimitStoreError                 the place where a rate is counted cannot be used
-    │   └── ProviderError                       a server was asked and failed
+    │   ├── AnswerFormatError (ValueError)      its answer does not have the required form
+    │   ├── AllModelsFailedError                all models of a chain failed
+    │   ├── RateLimitStoreError                 the store in which a rate is counted cannot be used
+    │   └── ProviderError                       a request to a server failed
     │       ├── ProviderConnectionError (ConnectionError)
     │       ├── ProviderStatusError
-    │       │   ├── ProviderBusyError           it could not answer now: later, or another server, may
+    │       │   ├── ProviderBusyError           it cannot answer now: try later, or another server
     │       │   ├── ProviderQuotaError          the account has no money or no quota left
     │       │   ├── ProviderAuthenticationError
     │       │   └── ContextOverflowError (ValueError)  the messages do not fit into the model's window
     │       └── MalformedAnswerError
-    ├── DatabaseError                           a database could not be opened or asked
-    │   ├── DatabaseConnectionError (ConnectionError)  it is not there, or went away
-    │   └── QueryError (ValueError)             it does not run a query
+    ├── DatabaseError                           a database could not be opened or queried
+    │   ├── DatabaseConnectionError (ConnectionError)  it does not exist, or the connection was lost
+    │   └── QueryError (ValueError)             it cannot run a query
     │       ├── QueryRefusedError               the query could do more than read: it was not sent
     │       ├── QueryTimeoutError (LimitError, TimeoutError)  it took too long
     │       └── QueryTooLargeError (LimitError)  it took too much memory
@@ -71,80 +71,80 @@
     │   ├── EmptyDocumentError
     │   └── UnreadableDocumentError
     │       └── OCRMissingError
-    ├── KnowledgeError                          documents could not be kept, or nothing looked up in them
-    │   ├── EmbeddingMismatchError (ValueError)  vectors of one model met a collection of another
+    ├── KnowledgeError                          documents could not be stored or searched
+    │   ├── EmbeddingMismatchError (ValueError)  a collection has the vectors of another model
     │   ├── FilterError (ValueError)            a condition on metadata cannot be read
     │   └── StoreError                          a vector store cannot be used
     │       ├── CollectionNotFoundError (KeyError)
     │       ├── IncompleteSourceError           not all chunks of a source are there
     │       ├── StoreBusyError (TimeoutError)   others wrote to it for too long
-    │       ├── StoreConnectionError (ConnectionError)  its server cannot be reached, or went away
-    │       ├── StoreDamagedError               its files are damaged, or no store
+    │       ├── StoreConnectionError (ConnectionError)  its server cannot be reached, or the connection was lost
+    │       ├── StoreDamagedError               its files are damaged, or are not a store
     │       ├── StoreFullError                  the disk is full
-    │       └── StoreVersionError               a newer version made it
+    │       └── StoreVersionError               a newer version of trivium made it
     ├── ToolError                               a tool could not be defined or called
     │   ├── ToolDefinitionError (TypeError, ValueError)
     │   │   └── ToolkitError (KeyError)         a class is a tool and a toolkit at once
     │   ├── ToolArgumentsError (ValueError)
     │   │   └── XMLFormatError (AnswerFormatError)  a call as XML is not well formed
-    │   ├── RetryableToolError                  a tool could not do it for now
+    │   ├── RetryableToolError                  a tool failed for now, and may be retried
     │   ├── ToolEndedError                      a tool tried to end the program, or its task
     │   ├── ToolNotApprovedError                a call that needs approval was refused
     │   │   └── PolicyRefusedError              a policy refused a call, by the sources of its arguments
-    │   ├── RemoteServiceError                  a service that a tool asks failed
-    │   ├── CallOriginError                     a call was made of a message of a user
-    │   ├── NoExecutorError (RuntimeError)      an agent has nothing that runs what its model called
-    │   ├── SandboxUnavailableError             this machine cannot shut code in
+    │   ├── RemoteServiceError                  a service that a tool uses failed
+    │   ├── CallOriginError                     a user's message would become a tool call
+    │   ├── NoExecutorError (RuntimeError)      an agent has no executor for its model's calls
+    │   ├── SandboxUnavailableError             this machine cannot sandbox code
     │   ├── UnknownToolError (KeyError, ValueError)
-    │   └── MCPError                            an MCP server was asked and failed
-    │       ├── MCPConnectionError (ConnectionError)  it does not start, or went away
+    │   └── MCPError                            a request to an MCP server failed
+    │       ├── MCPConnectionError (ConnectionError)  it does not start, or the connection was lost
     │       ├── MCPProtocolError                it answered with an error, or with no answer
     │       ├── MCPTimeoutError (LimitError, TimeoutError)  it took too long
     │       ├── MCPTooLargeError (LimitError)   it sends more than is read
-    │       └── MCPToolsChangedError            its tools are not those that were pinned
+    │       └── MCPToolsChangedError            its tools differ from the pinned ones
     ├── FetchError                              a page of the web could not be fetched
     │   ├── FetchAddressError                   its URL, or the address behind it, is not allowed
-    │   ├── FetchConnectionError (ConnectionError)  its server cannot be reached, or broke off
-    │   ├── FetchContentTypeError               it is nothing that can be read
+    │   ├── FetchConnectionError (ConnectionError)  its server cannot be reached, or the connection broke
+    │   ├── FetchContentTypeError               its content type cannot be read
     │   ├── FetchStatusError                    its server refused
     │   ├── FetchTimeoutError (LimitError, TimeoutError)  it took too long
     │   └── FetchTooLargeError (LimitError)     it is too large
     ├── TaskError                               a task was misused or could not end
     │   ├── InfiniteLoopError                   its messages repeat endlessly
-    │   └── KillChannelError (ConnectionError)  other processes could not be told to stop it
+    │   └── KillChannelError (ConnectionError)  other processes could not be notified to stop it
     ├── StateError (KeyError)                   a saved state does not fit the module
-    ├── RemoteAgentError                        an agent in another process was asked and failed
+    ├── RemoteAgentError                        a call of an agent in another process failed
     │   ├── RemoteConnectionError (ConnectionError)  it cannot be reached, or the connection broke
     │   ├── RemoteLimitError (LimitError)       a limit of its server was reached
     │   └── RemoteStartError                    its process did not start
     ├── CacheError                              a cache cannot be reached or used
     ├── JournalError                            a journal, or a run in it, cannot be used
     │   ├── JournalVersionError                 a newer version made it
-    │   ├── JournalNameError (ValueError)       an id or a name is no text that it can hold
+    │   ├── JournalNameError (ValueError)       an id or a name cannot be stored
     │   ├── JournalDamagedError                 a record is damaged, or was changed by somebody else
     │   ├── UnknownRunError (KeyError)          there is no run of that id
     │   ├── RunInputError (ValueError)          the run began with another input
-    │   ├── RunAliveError (RuntimeError)        the run goes on elsewhere
+    │   ├── RunAliveError (RuntimeError)        the run is running elsewhere
     │   ├── RunTakenOverError (RuntimeError)    another process resumed the run
-    │   ├── RunPausedError                      the run waits for a decision of a person
-    │   ├── CannotWaitError                     a call below an act that is not begun again waits for no decision
-    │   ├── WorkerLostError (RuntimeError)      its workers ended again and again at the same place
-    │   ├── DecisionNotValidError (ValueError)  nobody whose decisions count has signed it
-    │   ├── NoSuchRequestError (KeyError)       nothing of that digest waits for a decision
+    │   ├── RunPausedError                      the run waits for somebody's decision
+    │   ├── CannotWaitError                     a call below a tool that never runs again cannot wait
+    │   ├── WorkerLostError (RuntimeError)      its workers ended repeatedly at the same place
+    │   ├── DecisionNotValidError (ValueError)  no approver has signed it
+    │   ├── NoSuchRequestError (KeyError)       no request with this digest waits for a decision
     │   ├── NestedRunError (RuntimeError)       a run was begun within another one
-    │   ├── DivergedError (RuntimeError)        the program does not ask what was recorded
+    │   ├── DivergedError (RuntimeError)        the program requests something other than was recorded
     │   ├── AgentChangedError (RuntimeError)    an agent was changed since the run began
-    │   ├── NotRecordedError (LookupError)      a replay asks what the run has no record of
+    │   ├── NotRecordedError (LookupError)      a replay requests something that was not recorded
     │   └── UnknownNodeError (KeyError)         a run has no such node
     ├── RecordedError                           an error was recorded whose class is not known
     ├── OutputError                             results could not be written
     └── CassetteError                           a recording cannot be used or made
         └── CassetteMismatchError (AssertionError)  a request is not the recorded one
 
-`LangroidImportError`, `InfiniteLoopException` and `XMLException` are names of the documents for `MissingExtraError`,
+`LangroidImportError`, `InfiniteLoopException` and `XMLException` are Langroid's names for `MissingExtraError`,
 `InfiniteLoopError` and `AnswerFormatError`.
 
-Each error says in its text what to do next, and carries what it knows as attributes.
+The text of each error says what to do next, and its attributes hold the details.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class UnknownResponderError(ConfigurationError, KeyError):
 
 
 class ArgumentTypeError(ConfigurationError, TypeError):
-    """An argument is of a class that is not taken, is unknown, or is missing. `argument` is its name."""
+    """An argument has the wrong type, is unknown, or is missing. `argument` is its name."""
 
     def __init__(self, message: str, argument: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The HTTP client below everything that asks a server: values in, values out, one small adapter for the network."""
+"""The HTTP client of models, tools and services: requests and responses are plain values, one adapter does the I/O."""
 
 from typing import TYPE_CHECKING
 

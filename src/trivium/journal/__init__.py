@@ -1,4 +1,4 @@
-"""Durable runs: a log of what a run was answered, by which it goes on after its process ended."""
+"""Durable runs: a log of the answers and results that a run received, from which another process continues it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models made from configs, by the names of the documents: OpenAIGPT and MockLM among them."""
+"""Models made from configs, with Langroid's names, such as OpenAIGPT and MockLM."""
 
 from __future__ import annotations
 

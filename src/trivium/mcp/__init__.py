@@ -1,4 +1,4 @@
-"""MCP: servers whose tools, resources and prompts are ours to use, and our tools, agents and tasks served by it."""
+"""MCP: use the tools, resources and prompts of servers, and serve tools, agents and tasks to clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts: reading files of many formats, places in them, and cutting them into parts that can be cited."""
+"""Parsing: read files of many formats as text, locate lines in them, and split them into chunks that can be cited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies: calls of tools that send, spend or execute run, ask or are refused, by the sources of their arguments."""
+"""Policies: run, ask about or refuse tool calls that send, spend or execute, by the sources of their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers at the documented paths: re-exports only, with no code of their own."""
+"""Helpers at the import paths of Lagent, Langroid and Agere: re-exports only, with no code of their own."""
 
 from trivium.hooks import get_logger
 from trivium.llms import filter_suffix

@@ -1,4 +1,4 @@
-"""Vector stores at the module paths of the documents; they live in `trivium.knowledge`."""
+"""Vector stores at Langroid's import paths; their home is `trivium.knowledge`."""
 
 from trivium.lazy import lazy_names
 
