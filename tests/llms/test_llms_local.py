@@ -19,7 +19,7 @@ import pytest
 from pydantic import BaseModel
 
 from _letters import Question, Refund
-from trivium import Agent
+from trivium import Agent, FileAttachment, Message
 from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
@@ -127,6 +127,14 @@ print(time.monotonic())
     assert time.monotonic() - float(done.stdout) < 20  # all of it takes minutes
 
 
+@pytest.mark.model
+def test_a_file_that_it_would_not_see_is_an_error(small: LocalModel) -> None:
+    picture = FileAttachment.from_bytes(b"\x89PNG\r\n\x1a\n", "kettle.png")
+    with pytest.raises(ModelError, match="text only"):
+        Agent(small)(Message(content="What is this?", files=[picture]))
+
+
+@pytest.mark.model
 def test_only_messages_are_read_ahead() -> None:
     with pytest.raises(ArgumentTypeError, match="messages are dicts"):
         LocalModel("small").load(["You are a clerk."])  # type: ignore[list-item]

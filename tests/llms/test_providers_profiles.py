@@ -275,6 +275,17 @@ def test_a_family_without_tools_gets_them_in_words_and_answers_by_a_schema(chat:
     assert "x-guidance" not in json.dumps(body["response_format"])
 
 
+def test_a_family_without_tools_sees_the_files_of_messages_and_of_results(chat: ChatServer) -> None:
+    shown = [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]
+    asks = {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "function": {"name": "look", "arguments": ""}}]}
+    messages = [{"role": "user", "content": shown}, asks, {"role": "tool", "tool_call_id": "1", "content": shown}]
+    chat.scripts = [schema_answer('{"tool": "reply", "arguments": {"text": "A cat."}}')]
+    deltas_of(OpenAIModel("gemma3", base_url=chat.url), Request(messages, tools=[ADD]))
+    _, asked, _, result = chat.received[0].body["messages"]
+    assert (asked["content"], result["content"][1:]) == (shown, shown[1:])
+    assert result["content"][0]["text"].startswith("Result of look(): What?\n")
+
+
 def test_a_call_by_a_schema_that_was_cut_short_says_so(chat: ChatServer) -> None:
     chunks = [chat_chunk({"content": '{"tool": "add", "arguments": {"n"'}), chat_chunk({}, "length")]
     chat.scripts = [event_stream(sent_events(chunks))]

@@ -20,6 +20,9 @@ from trivium.exceptions import ConfigurationError
 from trivium.llms._protocol import Delta, Request, ToolCallPart
 from trivium.schema import ToolSpec
 
+_FILES = ("image_url", "file", "input_audio")
+"""The kinds of parts of a chat message that are no text."""
+
 MAX_LENGTH, MAX_ITEMS, MAX_REPLY, MAX_NUMBER, MAX_CALLS = 400, 32, 4000, 10**15, 8
 # For the engine's grammar compiler. Line breaks and indentation would cost a quarter of the tokens; keywords
 # that it does not know are left to the caller's validation instead of switching the whole grammar off.
@@ -251,8 +254,9 @@ def chat_messages(messages: Sequence[Mapping[str, Any]], form: Constraint) -> li
     for are_results, group in groupby(messages, _is_result):
         plain = [_plain(message, made, form.calls is not None) for message in group]
         if are_results:
-            plain = [{"role": "user", "content": "\n".join(each["content"] for each in plain) + advice}]
-        chat += plain
+            told = "\n".join(each["content"] for each, _ in plain) + advice
+            plain = [({"role": "user", "content": told}, [file for _, files in plain for file in files])]
+        chat += [_with_files(*each) for each in plain]
     if note and chat and chat[0]["role"] == "system":
         chat[0]["content"] = f"{chat[0]['content']}\n\n{note}"
     elif note:
@@ -264,26 +268,37 @@ def _is_result(message: Mapping[str, Any]) -> bool:
     return message.get("role") in ("tool", "function")
 
 
-def _plain(message: Mapping[str, Any], made: Mapping[str | None, str], several: bool) -> dict[str, Any]:
-    role, content = message.get("role", "user"), _text(message.get("content"))
+def _plain(
+    message: Mapping[str, Any], made: Mapping[str | None, str], several: bool
+) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
+    """Return a message with text alone, and its files."""
+    role, (content, files) = message.get("role", "user"), _text_and_files(message.get("content"))
     if role == "developer":
         role = "system"
     if _is_result(message):
         call = made.get(message.get("tool_call_id")) or message.get("name") or "the tool"
-        return {"role": "user", "content": f"Result of {call}: {content}"}
+        return {"role": "user", "content": f"Result of {call}: {content}"}, files
     if role not in ("system", "user", "assistant"):  # the templates of models leave such a message out, and say nothing
         role = "user"
     calls = [_call(call) for call in message.get("tool_calls") or ()]
     if several and calls:
         calls = ["[", ",\n".join(calls), "]"]
-    return {"role": role, "content": "\n".join(filter(None, [content, *calls]))}
+    return {"role": role, "content": "\n".join(filter(None, [content, *calls]))}, files
 
 
-def _text(content: object) -> str:
+def _text_and_files(content: object) -> tuple[str, list[Mapping[str, Any]]]:
     if isinstance(content, list):
         parts = cast("list[Mapping[str, Any]]", content)
-        return "".join(str(part.get("text", "")) for part in parts)
-    return "" if content is None else str(content)
+        files = [part for part in parts if part.get("type") in _FILES]
+        return "".join(str(part.get("text", "")) for part in parts), files
+    return "" if content is None else str(content), []
+
+
+def _with_files(message: dict[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if not files:
+        return message
+    text = [{"type": "text", "text": message["content"]}] if message["content"] else []
+    return {**message, "content": [*text, *files]}
 
 
 def _made(call: Mapping[str, Any]) -> str:

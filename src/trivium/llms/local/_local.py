@@ -177,7 +177,12 @@ def _body(request: Request, form: Constraint, chosen: dict[str, Any]) -> dict[st
     if isinstance(wanted, int) and not isinstance(wanted, bool):  # as older interfaces have it: the number of tokens
         chosen = {"top_logprobs": wanted, **chosen, "logprobs": True}
     body: dict[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS, **chosen}
-    body["messages"] = chat_messages(request.messages, form)
+    body["messages"] = chat = chat_messages(request.messages, form)
+    if any(isinstance(each["content"], list) for each in chat):
+        raise ModelError(
+            "the embedded models read text only, and a message has a file: give its text (trivium.knowledge.read reads "
+            "documents and scans), or ask a model on a server that takes files"
+        )
     body["stream_options"] = {"include_usage": True}
     body["return_progress"] = True  # so that a stop is noticed while a long prompt is read
     if form.schema is not None:  # not `response_format`: it would ignore the options for the compiler
