@@ -276,8 +276,9 @@ def test_a_family_without_tools_gets_them_in_words_and_answers_by_a_schema(chat:
 
 
 def test_a_family_without_tools_sees_the_files_of_messages_and_of_results(chat: ChatServer) -> None:
-    shown = [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]
-    asks = {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "function": {"name": "look", "arguments": ""}}]}
+    shown = [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": "https://a.org/cat.png"}}]
+    looks = [{"id": "1", "function": {"name": "look", "arguments": ""}}]
+    asks = {"role": "assistant", "content": "", "tool_calls": looks}
     messages = [{"role": "user", "content": shown}, asks, {"role": "tool", "tool_call_id": "1", "content": shown}]
     chat.scripts = [schema_answer('{"tool": "reply", "arguments": {"text": "A cat."}}')]
     deltas_of(OpenAIModel("gemma3", base_url=chat.url), Request(messages, tools=[ADD]))
