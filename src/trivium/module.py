@@ -196,7 +196,7 @@ class Module:
 
         Raises:
             RunKilledError: it was killed.
-            DeadlineExceededError: it took longer than it was given.
+            DeadlineExceededError: it exceeded its time limit.
             LimitExceededError: it reached a limit.
         """
         node = call_node(self, session_id, timeout, limits, listeners, context, approve, policy, run_id, journal)

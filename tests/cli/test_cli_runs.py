@@ -182,7 +182,7 @@ def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command
     compared = failed("diff", "order-17", "b")
     assert compared.status == 3
     assert compared.out.splitlines() == [
-        "buyer#0/tool:look#0 was answered something else", "- Oslo is sunny", "+ It rains."
+        "buyer#0/tool:look#0 gave another answer", "- Oslo is sunny", "+ It rains."
     ]  # fmt: skip
     assert failed("diff", "b", "b").status == 0
     assert json.loads(failed("diff", "b", "b", "--json").out) is None

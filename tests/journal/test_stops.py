@@ -248,7 +248,7 @@ def test_the_reason_of_a_stop_is_told(journal: Journal, release: ThreadEvent):
     hanging = Hanging(release)
     with pytest.raises(DeadlineExceededError):
         buyer(hanging.tool("async def"))("Go.", run_id="late", journal=journal, timeout=0.05)
-    assert journal.view("late").why.startswith("buyer#0/tool:pay#0: DeadlineExceededError: buyer#0 took longer")
+    assert journal.view("late").why.startswith("buyer#0/tool:pay#0: DeadlineExceededError: buyer#0 exceeded")
 
     def interrupt() -> None:
         raise KeyboardInterrupt

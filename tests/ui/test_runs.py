@@ -135,7 +135,7 @@ def test_a_fork_goes_on_with_another_model_and_an_edited_answer_and_is_compared(
     expect(page.locator(".facts").first).to_contain_text("Programlarge")
     expect(page.locator(".facts").first).not_to_contain_text("Attempts")
     page.get_by_role("link", name="compare", exact=True).click()
-    expect(page.get_by_text("The first difference: this node was answered something else.")).to_be_visible()
+    expect(page.get_by_text("The first difference: this node gave another answer.")).to_be_visible()
     expect(page.locator(".why .mono")).to_have_text("shop/tool:pay")
     expect(page.get_by_role("row", name="At the difference")).to_contain_text("paid nothing")
     page.get_by_role("link", name="Runs").click()

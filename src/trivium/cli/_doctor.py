@@ -38,10 +38,10 @@ PURPOSES = {
     "chroma": "vectors in Chroma",
     "minilm": "another embedding model, for every processor",
     "ray": "actors and batches on many machines",
-    "redis": "limits and stops over processes",
+    "redis": "limits and stops across processes",
     "otel": "traces for OpenTelemetry",
-    "signatures": "decisions on runs that approvers sign",
-    "gepa": "better instructions, found by GEPA",
+    "signatures": "signed approvals of durable runs",
+    "gepa": "optimized instructions, by GEPA",
     "dbos": "workers on many machines, by DBOS and PostgreSQL",
     "prices": "published prices of models",
     "http2": "HTTP/2 to model servers",
@@ -51,7 +51,7 @@ _ENGINES = ("vllm", "lmdeploy", "transformers", "torch")
 _PROGRAMS = {
     "tesseract": ("the text of scans", "tesseract-ocr"),
     "git": ("documents of git repositories", "git"),
-    "redis-server": ("limits and stops over processes, without a server elsewhere", "redis-server"),
+    "redis-server": ("limits and stops across processes, without a server elsewhere", "redis-server"),
 }
 _LEAST_DISK = 2_000_000_000
 State = Literal["ok", "absent", "broken"]

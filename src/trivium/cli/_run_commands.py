@@ -117,7 +117,7 @@ def _resume(
     journal: _Journal = _DEFAULT,
     json: _AsJson = False,
 ) -> None:
-    """Go on with a run where it was broken off; modules of this folder are found.
+    """Resume a run where it was interrupted; modules of this folder are found.
 
     What is recorded is not asked or done again. Of a run that is done it writes the result.
     """
@@ -145,7 +145,7 @@ def _diff(
     journal: _Journal = _DEFAULT,
     json: _AsJson = False,
 ) -> int:
-    """Show the first difference of two runs."""
+    """Show the first difference between two runs."""
     from trivium.cli import _runs as runs
 
     return runs.diff_runs(runs.open_journal(journal), run, other, json)
@@ -163,7 +163,7 @@ def _fork(
     journal: _Journal = _DEFAULT,
     json: _AsJson = False,
 ) -> None:
-    """Make a new run of one, which goes its own way from a node on."""
+    """Start a new run from a node of another."""
     from trivium.cli import _runs as runs
 
     runs.fork_run(runs.open_journal(journal), run, new, at, edit, json)
@@ -303,11 +303,11 @@ def _approve(
 COMMANDS: Final[dict[str, tuple[Callable[..., Any], str]]] = {
     "runs": (_runs, "List the durable runs of a journal."),
     "show": (_show, "Show a run, and why it failed."),
-    "resume": (_resume, "Go on with a run."),
-    "replay": (_replay, "Run it again without models and tools."),
-    "diff": (_diff, "Show the first difference of two runs."),
-    "fork": (_fork, "Make a new run of one, from a node on."),
-    "approve": (_approve, "Decide on a call that waits."),
+    "resume": (_resume, "Resume a run."),
+    "replay": (_replay, "Replay a run without models and tools."),
+    "diff": (_diff, "Show the first difference between two runs."),
+    "fork": (_fork, "Start a new run from a node of another."),
+    "approve": (_approve, "Approve or refuse a waiting call."),
     "forget": (_forget, "Delete runs."),
     "queues": (_queues, "List the queues and workers of a journal."),
 }

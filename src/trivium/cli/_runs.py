@@ -232,7 +232,7 @@ def diff_runs(journal: Journal, first: str, second: str, as_json: bool) -> int:
 
 
 def fork_run(journal: Journal, run_id: str, new: str | None, at: str | None, edit: str | None, as_json: bool) -> None:
-    """Make a new run of one, up to a node, and write its id."""
+    """Start a new run from a node of another, and write its id."""
     change: dict[str, Any] = {} if edit is None else {"edit": edit}
     fork: RunView = journal.view(run_id).fork(new, at=at, **change)
     if as_json:

@@ -393,7 +393,7 @@ def error_of_stop(node: TaskNode, reason: str) -> DeadlineExceededError | RunKil
     """Return the error that the caller of a node gets when it was stopped for this reason."""
     path = node._path()
     if reason == "deadline":
-        return DeadlineExceededError(f"{path} took longer than it was given; raise its timeout", path)
+        return DeadlineExceededError(f"{path} exceeded its time limit; raise timeout= or Limits(seconds=)", path)
     return RunKilledError(f"{path} was stopped: {reason}", path)
 
 

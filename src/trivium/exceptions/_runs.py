@@ -21,7 +21,7 @@ class RunKilledError(RunError):
 
 
 class DeadlineExceededError(RunError, TimeoutError):
-    """The run, or the part of it that was called, took longer than it was given."""
+    """The run, or the part of it that was called, exceeded its time limit."""
 
 
 class LimitExceededError(RunError, LimitError):

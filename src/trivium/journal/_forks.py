@@ -19,6 +19,10 @@ _CLOCKS: Final = frozenset(("now", "random", "new_id"))
 """The names of effects whose outcomes differ in any two runs, and mean nothing by that."""
 _ENDS: Final = frozenset(("outcome", "error", "retry"))
 _LONGEST: Final = 200
+_WORDS: Final = {
+    "input": "began with something else", "missing": "is in one of them alone",
+    "asked": "was asked something else", "answered": "gave another answer",
+}  # fmt: skip
 
 
 class Divergence(NamedTuple):
@@ -26,8 +30,8 @@ class Divergence(NamedTuple):
 
     Args:
         path: the node, by its path.
-        what: "input": they began with other messages; "asked": the node was asked something else; "answered": it was
-            answered something else; "missing": only one of them has the node.
+        what: "input": they began with other messages; "asked": the node was asked something else; "answered": it gave
+            another answer; "missing": only one of them has the node.
         first: what the first run has there, on one line; "" for nothing.
         second: the same of the second run.
     """
@@ -38,8 +42,7 @@ class Divergence(NamedTuple):
     second: str
 
     def __str__(self) -> str:
-        said = {"input": "began with something else", "missing": "is in one of them alone"}
-        return f"{self.path} {said.get(self.what, f'was {self.what} something else')}\n- {self.first}\n+ {self.second}"
+        return f"{self.path} {_WORDS[self.what]}\n- {self.first}\n+ {self.second}"
 
 
 def entries_before(entries: Sequence[Entry], node: RunNode, edit: Any, codec: Codec, run_id: str) -> list[Entry]:

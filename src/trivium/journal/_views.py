@@ -55,7 +55,7 @@ class RunView:
         >>> fork.id, fork.resume(agent).content
         ('greeting-1-fork-1', 'good morning')
         >>> print(run.diff(journal.view(fork.id)))
-        greeter#0/model#0 was answered something else
+        greeter#0/model#0 gave another answer
         - hello
         + good morning
         >>> journal.close(); folder.cleanup()
@@ -217,7 +217,7 @@ class RunView:
 
     # ---- run it again
     def resume(self, program: Callable[..., T], *, accept_changes: bool = False, **options: Any) -> T:
-        """Go on with the run where it was broken off; for one that is done, return its result again.
+        """Resume the run where it was interrupted; for one that is done, return its result again.
 
         One that is paused waits until somebody has decided, if neither the program nor `approve=` says whom to ask.
 

@@ -27,7 +27,7 @@ function Pick({ first }) {
 
 const WHAT = /** @type {Record<string, string>} */ ({
   input: "They began with other messages.", asked: "The first difference: this node was asked something else.",
-  answered: "The first difference: this node was answered something else.", missing: "The first difference: only one of them has this node.",
+  answered: "The first difference: this node gave another answer.", missing: "The first difference: only one of them has this node.",
 });
 
 /** @param {{ first: string, second: string }} props */
