@@ -116,10 +116,11 @@ def claude_body(
         described = "Give the answer. It is the last thing to do, when no other tool is needed."
         tools.append(_tool(ToolSpec(names.answer, described, dict(request.output_schema or {})), False, names))
     if tools:
-        choice = _choice(request, names, abilities.can_be_forced, thinks)
+        given = list(body.get("tools", ()))  # tools that the server runs
+        choice = _choice(request, names, abilities.can_be_forced, thinks, bool(given or request.tools))
         if is_alone and choice["type"] != "none":
             choice["disable_parallel_tool_use"] = True
-        body |= {"tools": tools, "tool_choice": choice}
+        body |= {"tools": [*given, *tools], "tool_choice": choice}
     return body
 
 
@@ -145,13 +146,12 @@ def _tool(tool: ToolSpec, can_be_strict: bool, names: CallNames) -> Body:
     return {**found, "input_schema": schema}
 
 
-def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: bool) -> Body:
+def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: bool, has_others: bool) -> Body:
     choice = request.tool_choice
     if names.answer:
         if not can_be_forced or thinks:  # it cannot be forced while it thinks
             return {"type": "auto"}
-        is_only = choice == "none" or not request.tools
-        return {"type": "tool", "name": names.answer} if is_only else {"type": "any"}
+        return {"type": "any"} if has_others and choice != "none" else {"type": "tool", "name": names.answer}
     if choice == "none":
         return {"type": "none"}
     if choice == "auto" or not can_be_forced:

@@ -99,11 +99,11 @@ def chat_body(
     if dialect.usage:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
-        body["tools"] = [chat_tool(tool, names.tools) for tool in request.tools]
+        body["tools"] = [*body.get("tools", ()), *(chat_tool(tool, names.tools) for tool in request.tools)]
         choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "function": {"name": choice}} if named else choice
-    else:
+    elif "tools" not in body:
         body.pop("parallel_tool_calls", None)
     if request.output_schema is not None:
         schema = dict(request.output_schema)

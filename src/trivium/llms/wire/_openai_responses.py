@@ -65,11 +65,11 @@ def responses_body(
 
     body["input"] = before.write("input", request.messages, names.tools, write)
     if request.tools:
-        body["tools"] = [_tool(tool, names) for tool in request.tools]
+        body["tools"] = [*body.get("tools", ()), *(_tool(tool, names) for tool in request.tools)]
         choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "name": choice} if named else choice
-    else:
+    elif "tools" not in body:
         body.pop("parallel_tool_calls", None)
     if request.output_schema is not None:
         schema = dict(request.output_schema)
