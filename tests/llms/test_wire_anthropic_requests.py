@@ -99,6 +99,30 @@ def test_no_thoughts_go_back_where_thinking_is_off() -> None:
     assert body["messages"][1]["content"] == [{"type": "text", "text": "a"}]
 
 
+SEARCH = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+FOUND: dict[str, Any] = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+USED: dict[str, Any] = {"type": "tool_use", "id": "c1", "name": "f", "input": {}}
+KEPT = (SIGNED, {"type": "text", "text": "Look: "}, SEARCH, FOUND, {"type": "tool_use", "id": "c1"}, SEARCH, FOUND)
+REST = {"type": "text", "text": "it is."}
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking", "sent"),
+    [
+        ("Look: it is.", "adaptive", [SIGNED, KEPT[1], SEARCH, FOUND, USED, SEARCH, FOUND, REST]),
+        ("Look: it is.", "disabled", [KEPT[1], SEARCH, FOUND, USED, SEARCH, FOUND, REST]),
+        ("it is.", "adaptive", [SIGNED, SEARCH, FOUND, USED, SEARCH, FOUND, REST]),  # the text was changed since
+    ],
+)
+def test_what_the_server_did_itself_goes_back_in_its_place(text: str, thinking: str, sent: list[Any]) -> None:
+    calls = [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]
+    state = ReasoningState("anthropic", NEW, KEPT)
+    said = {"role": "assistant", "content": text, "tool_calls": calls, "reasoning_state": state}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "1"}
+    body = body_of(NEW, Request([*ASK, said, result]), thinking={"type": thinking})
+    assert body["messages"][1]["content"] == sent
+
+
 FILES: list[tuple[FileAttachment, dict[str, Any]]] = [
     (
         FileAttachment.from_bytes(b"%PDF", "a.pdf"),

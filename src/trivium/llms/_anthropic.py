@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Final
 
+from trivium.exceptions import MalformedAnswerError
 from trivium.llms._parameters import common_names
-from trivium.llms._protocol import Delta, Parameters, Request
+from trivium.llms._protocol import Delta, Finish, Parameters, ReasoningState, Request
 from trivium.llms._provider_model import ProviderModel
 from trivium.llms.http._transport import Transport, with_path
 from trivium.llms.providers import PROFILES
 from trivium.llms.wire._answers import AnswerReader
-from trivium.llms.wire._claude import ClaudeMessageReader
-from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
+from trivium.llms.wire._claude import PAUSED, ClaudeMessageReader
+from trivium.llms.wire._claude_request import FORM, claude_beginning, claude_body, claude_names
+from trivium.schema import Usage
 
 PUBLIC_URL = PROFILES["anthropic"].url
 PATH = "/v1/messages"
 VERSION = "2023-06-01"  # the last in which older models take sampling parameters; newer ones take it too
+MOST_TURNS: Final = 10
+"""The number of requests for one answer, if the server pauses."""
 
 
 class ClaudeModel(ProviderModel):
@@ -75,10 +81,10 @@ def anthropic_headers(key: str) -> Mapping[str, str]:
     return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
 
-def request_anthropic(
+async def request_anthropic(
     transport: Transport, model: str, request: Request, parameters: Parameters, tries: int | None = None
 ) -> AsyncGenerator[Delta]:
-    """Send a request to a server that speaks Anthropic's Messages interface.
+    """Ask a server that speaks Anthropic's Messages interface; where it pauses, it is asked to go on.
 
     Args:
         transport: the transport to the server.
@@ -86,7 +92,43 @@ def request_anthropic(
         request: the request; its own parameters are ignored.
         parameters: all sampling parameters, by their common names.
         tries: the most attempts; None: those of the transport's policy.
+
+    Raises:
+        MalformedAnswerError: it paused too often.
+        ProviderError: the server cannot be reached, refused, or sent no valid answer.
     """
+    said, state, spent, so_far = list[str](), ReasoningState(FORM, model, ()), Usage(), request
+    for _ in range(MOST_TURNS):
+        is_paused, before = False, spent
+        async with aclosing(_turn(transport, model, so_far, parameters, tries)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Usage):
+                    yield (spent := before + delta)
+                elif isinstance(delta, ReasoningState):  # it is given when it is whole
+                    state = state._replace(items=(*state.items, *delta.items))
+                elif isinstance(delta, Finish) and delta.reason == PAUSED:
+                    is_paused = True
+                else:
+                    if isinstance(delta, str):
+                        said.append(delta)
+                    elif isinstance(delta, Finish) and state.items:
+                        yield state
+                    yield delta
+        if not is_paused:
+            return
+        answer = {"role": "assistant", "content": "".join(said), "reasoning_state": state}
+        so_far = request._replace(messages=[*request.messages, answer])
+    raise MalformedAnswerError(
+        f"the server paused {MOST_TURNS} times for its own tools and gave no whole answer: ask for less, or give these "
+        "tools fewer uses (max_uses)",
+        "".join(said),
+    )
+
+
+def _turn(
+    transport: Transport, model: str, request: Request, parameters: Parameters, tries: int | None
+) -> AsyncGenerator[Delta]:
+    """Send one request."""
     parameters = common_names(parameters)
     before = claude_beginning(model, request, parameters)
     names = claude_names(model, request, before)
