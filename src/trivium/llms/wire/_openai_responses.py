@@ -284,7 +284,9 @@ class ResponsesReader:
         elif kind == "message":
             yield from self._message(place, item, came)
         elif kind is not None:
-            if kind != "reasoning" or item.get("encrypted_content") or item.get("content"):  # else nothing is in it
+            if kind != "reasoning":
+                place.kept = item
+            elif item.get("encrypted_content") or item.get("content"):  # else nothing is in it
                 place.kept = {key: value for key, value in item.items() if value is not None and key != "status"}
             if kind == "reasoning" and not came:
                 for part, said in enumerate(parts_of(item.get("summary") or item.get("content") or [])):
