@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from email.utils import formatdate
 from typing import Any
 
+import numpy
 import pytest
 
 from trivium.exceptions import (
@@ -405,3 +408,24 @@ def test_the_parts_of_the_usage_are_kept(chat: ChatServer) -> None:
     }
     script = event_stream(event({"content": "a"}, usage=parts), END)
     assert answer(chat, script)[1] == Usage(50, 20, 0.0, 40, 3, 15)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sent"),
+    [
+        ("temperature", numpy.float32(0.5), 0.5),
+        ("temperature", numpy.float64(0.5), 0.5),
+        ("seed", numpy.int64(3), 3),
+        ("logit_bias", {"1": numpy.float32(2)}, {"1": 2.0}),
+        ("stop", numpy.array(["a"]), None),
+        ("temperature", math.nan, None),
+        ("logit_bias", {"1": math.inf}, None),
+    ],
+)
+def test_numbers_are_sent_as_json_and_what_is_no_json_is_a_typed_error(
+    chat: ChatServer, name: str, value: Any, sent: Any
+) -> None:
+    fails = pytest.raises(ConfigurationError, match="cannot be sent as JSON")
+    with fails if sent is None else contextlib.nullcontext():
+        answer(chat, event_stream(event({"content": "a"}), END), parameters={name: value})
+    assert [each.body[name] for each in chat.received] == ([] if sent is None else [sent])

@@ -29,7 +29,11 @@ def common_names(*parameters: Mapping[str, object]) -> dict[str, Any]:
         {'max_tokens': 9, 'temperature': 0}
     """
     chosen = {_COMMON.get(name, name): value for each in parameters for name, value in each.items()}
-    return {name: value for name, value in chosen.items() if value is not None and value != []}
+    return {name: value for name, value in chosen.items() if value is not None and not _is_empty_list(value)}
+
+
+def _is_empty_list(value: object) -> bool:
+    return isinstance(value, list) and not value
 
 
 def check_spelling(given: Iterable[str], own: Iterable[str]) -> None:

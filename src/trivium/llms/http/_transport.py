@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
@@ -35,10 +34,11 @@ from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
 from trivium.llms.http._secrets import redact, redact_url, secrets_of
-from trivium.llms.wire._written import WrittenMessages
+from trivium.llms.wire._written import WrittenMessages, sent_json
 from trivium.schema import Usage
 from trivium.schema.lowlevel import positive
 
+T = TypeVar("T")
 FIRST_DELAY = 0.5
 MAX_ERROR_BYTES = 64 << 10
 LINGER = 0.5
@@ -137,6 +137,7 @@ class Transport:
             MalformedAnswerError: the server sent no valid answer.
         """
         data, left = _as_json(body), Tries(self._retry, self._budget, tries)
+        spent: Usage | None = None  # by attempts that broke off
         while True:
             key, begun, answer = self._next_key(), False, reader()
             headers = {**HEADERS, **self._headers(key), **self._login}
@@ -145,9 +146,9 @@ class Transport:
                     begin = _whole(deltas) if self._retry.replay else _first(deltas)
                     for delta in await self._in_time(left.left(), begin):
                         begun = True
-                        yield delta
+                        yield _with_spent(delta, spent)
                     async for delta in deltas:
-                        yield delta
+                        yield _with_spent(delta, spent)
                 return
             except ProviderError as error:
                 is_refused = isinstance(error, ProviderStatusError) and error.status == 401
@@ -156,9 +157,11 @@ class Transport:
                     continue
                 self._redact(error, key, headers)
                 delay = None if begun else left.next_delay(error)
-                if begun and answer.usage is not None:
-                    yield answer.usage
+                if answer.usage is not None:
+                    spent = _with_spent(answer.usage, spent)
                 if delay is None:
+                    if spent is not None:
+                        yield spent
                     raise error from None
             await wait(delay)
             if (counted := before_retry.get()) is not None:
@@ -247,6 +250,11 @@ async def _ended(pieces: AsyncIterator[bytes]) -> None:
         await await_within(LINGER, left())
 
 
+def _with_spent(delta: T, spent: Usage | None) -> T | Usage:
+    """Return a delta; to a usage, that of earlier attempts is added."""
+    return delta if spent is None or not isinstance(delta, Usage) else spent + delta
+
+
 def _rest(reader: Reader) -> list[Delta]:
     """Return the end of an answer if all of it has arrived."""
     try:
@@ -294,6 +302,6 @@ def _as_json(body: Mapping[str, object]) -> bytes:
         for messages in body.values():
             if isinstance(messages, WrittenMessages):
                 return messages.body(body)
-        return json.dumps(body).encode()
+        return sent_json(body)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"a message or a parameter cannot be sent as JSON: {error}") from error
