@@ -408,6 +408,10 @@ def test_the_parts_of_the_usage_are_kept(chat: ChatServer) -> None:
     }
     script = event_stream(event({"content": "a"}, usage=parts), END)
     assert answer(chat, script)[1] == Usage(50, 20, 0.0, 40, 3, 15)
+    deepseek = {"prompt_tokens": 50, "completion_tokens": 20, "prompt_cache_hit_tokens": 40}
+    assert answer(chat, event_stream(event({"content": "a"}, usage=deepseek), END))[1] == Usage(
+        50, 20, cached_tokens=40
+    )
 
 
 @pytest.mark.parametrize(

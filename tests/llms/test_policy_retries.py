@@ -117,6 +117,15 @@ def test_the_error_has_the_class_of_its_cause(chat: ChatServer, script: Script, 
 
 
 # ---- how long
+@pytest.mark.parametrize("name", ["x_request_id", "request_id"])
+@pytest.mark.parametrize("message", ["no", "prompt is too long", "no, see req_7"])
+def test_an_error_names_the_request_as_the_server_does(chat: ChatServer, name: str, message: str) -> None:
+    chat.scripts = [refused("400 No", message, **{name: "req_7"})]
+    with pytest.raises(ProviderStatusError) as caught:
+        asyncio.run(collect(model_at(chat)))
+    assert (caught.value.request_id, str(caught.value).count("req_7")) == ("req_7", 1)
+
+
 def waits(now: float) -> dict[str, tuple[dict[str, str], str, float]]:
     """What a server sends at that time, and how many seconds it means."""
     return {

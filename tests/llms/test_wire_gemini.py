@@ -247,6 +247,8 @@ def test_before_gemini_3_a_tool_takes_the_answer_beside_other_tools() -> None:
     names = gemini_names(OLD, request)
     found = read(stream({"text": "Well,"}, gemini_call("answer_", {"x": 1})), names=names)
     assert found == [Reasoning("Well,"), '{"x": 1}', Finish("stop")]
+    found = read(stream({"text": "hm", "thought": True}, {"text": '{"x"'}, {"text": ": 1}"}), names=names)
+    assert found == [Reasoning("hm"), Reasoning('{"x"'), Reasoning(": 1}"), '{"x": 1}', Finish("stop")]
 
 
 # What comes.

@@ -469,7 +469,7 @@ def token_counts(usage: JSONValue, read: str, written: str) -> Usage | None:
         _count(usage.get(read)),
         _count(usage.get(written)),
         usd,
-        cached_tokens=_count(input_details.get("cached_tokens")),
+        cached_tokens=_count(input_details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),  # DeepSeek's
         cache_write_tokens=_count(input_details.get("cache_write_tokens")),
         reasoning_tokens=_count(output_details.get("reasoning_tokens")),
     )
