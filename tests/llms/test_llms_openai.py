@@ -90,12 +90,42 @@ def test_sends_tools_schema_and_parameters(chat: ChatServer) -> None:
         ({"type": "object", "properties": {"a": {}}, "required": [], "additionalProperties": False}, False),
         ({"type": "array", "items": {"type": "object"}}, False),
         ({"type": "string"}, True),
+        ({"allOf": [{"type": "string"}]}, False),
     ],
 )
 def test_is_strict_only_where_the_schema_allows_it(chat: ChatServer, schema: dict[str, Any], strict: bool) -> None:
     script = event_stream(event({"content": "x"}), END)
     answer(chat, script, request=Request(ASK.messages, output_schema=schema))
     assert chat.received[0].body["response_format"]["json_schema"]["strict"] is strict
+
+
+NEEDED = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]}
+CLOSED = {
+    **NEEDED,
+    "properties": {"a": {"type": "integer", "description": "minimum: 1"}},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("provider", "interface", "schema", "sent"),
+    [
+        ("openai", "chat", NEEDED, CLOSED),
+        ("openai", "responses", NEEDED, CLOSED),
+        ("azure", "chat", NEEDED, CLOSED),
+        ("vllm", "chat", NEEDED, NEEDED),  # it holds answers to any schema, `minimum` too
+        ("openai", "chat", NEEDED | {"required": []}, NEEDED | {"required": []}),
+    ],
+)
+def test_a_schema_that_needs_only_be_closed_is_closed_for_who_enforces_strict_ones(
+    chat: ChatServer, provider: str, interface: Any, schema: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    request = Request(ASK.messages, output_schema=schema)
+    with pytest.raises(ProviderStatusError):
+        answer(chat, refused("400 No"), request=request, provider=provider, interface=interface, api_key="k")
+    body = chat.received[0].body
+    form = body["text"]["format"] if interface == "responses" else body["response_format"]["json_schema"]
+    assert (form["strict"], form["schema"]) == (sent == CLOSED, sent)
 
 
 @pytest.mark.parametrize("choice", ["auto", "none", "required"])

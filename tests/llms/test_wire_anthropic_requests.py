@@ -255,6 +255,8 @@ def test_a_schema_that_no_decoder_holds_is_held_by_a_tool_which_a_thinking_model
          {"$ref": "#/$defs/A", "$defs": {"A": {"type": "string", "description": "pattern: x"}}}),
         ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "array", "items": {"$ref": "#/$defs/A"}}}}, None),
         ({"type": "object", "properties": 3}, None),
+        ({"type": "object", "properties": {"any": {"type": "object"}}}, None),
+        ({"type": "string", "format": "uri"}, {"type": "string", "description": "format: uri"}),
         ({"type": "array", "items": True}, None),
     ],
 )  # fmt: skip

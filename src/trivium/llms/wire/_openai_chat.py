@@ -30,7 +30,7 @@ from trivium.llms.wire._answers import (
     replace_surrogates,
 )
 from trivium.llms.wire._fields import Body, CallNames, fresh_id, get_dicts, is_json, own_state
-from trivium.llms.wire._requests import is_strict, parts_of, sent_function
+from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
 from trivium.llms.wire._written import Beginning
@@ -52,12 +52,15 @@ class Dialect(NamedTuple):
         schema: the server constrains answers to a JSON schema. Otherwise a JSON object is requested, and a system
             message holds the schema.
         max_tokens: name of the parameter for the longest answer; "": the name for the model's family.
+        strict: a schema whose objects require all their keys is closed and sent as a strict one, which the server
+            enforces. Otherwise it is sent as it is.
     """
 
     usage: bool = True
     reasoning: str = ""
     schema: bool = True
     max_tokens: str = ""
+    strict: bool = False
 
 
 OPENAI: Final = Dialect()
@@ -106,13 +109,13 @@ def chat_body(
     elif "tools" not in body:
         body.pop("parallel_tool_calls", None)
     if request.output_schema is not None:
-        schema = dict(request.output_schema)
         if dialect.schema:
-            answer = {"name": "answer", "strict": is_strict(schema), "schema": schema}
+            answer = answer_schema(request.output_schema, dialect.strict)
             body["response_format"] = {"type": "json_schema", "json_schema": answer}
         else:
             body["response_format"] = {"type": "json_object"}
-            note = f"Answer with one JSON object that satisfies this JSON schema: {json.dumps(schema)}"
+            schema = json.dumps(dict(request.output_schema))
+            note = f"Answer with one JSON object that satisfies this JSON schema: {schema}"
             messages.insert(0, {"role": "system", "content": note})
     return body
 

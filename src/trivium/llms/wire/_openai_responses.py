@@ -23,7 +23,7 @@ from trivium.llms.wire._answers import (
 )
 from trivium.llms.wire._fields import Body, CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
-from trivium.llms.wire._requests import is_strict, parts_of, sent_function
+from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._written import Beginning
 from trivium.schema import JSONValue, ToolSpec, Usage
@@ -72,8 +72,7 @@ def responses_body(
     elif "tools" not in body:
         body.pop("parallel_tool_calls", None)
     if request.output_schema is not None:
-        schema = dict(request.output_schema)
-        form = {"type": "json_schema", "name": "answer", "strict": is_strict(schema), "schema": schema}
+        form = {"type": "json_schema", **answer_schema(request.output_schema, True)}
         body["text"] = {**dict_or_empty(body.get("text")), "format": form}
     return body
 
