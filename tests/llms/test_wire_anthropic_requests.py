@@ -218,6 +218,27 @@ def test_common_names_become_those_of_the_interface() -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["logit_bias", "min_p", "prompt_cache_key", "reasoning_summary", "response_format", "store", "verbosity"],
+)
+def test_a_common_parameter_that_the_interface_does_not_have_is_left_out(name: str) -> None:
+    assert body_of(NEW, Request(ASK), **{name: "auto"}) == body_of(NEW, Request(ASK))
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"user": "u-1"}, {"user_id": "u-1"}),
+        ({"user": "u-1", "metadata": {"user_id": "u-2"}}, {"user_id": "u-2"}),
+        ({"user": "u-1", "metadata": {"trace": "t"}}, {"user_id": "u-1"}),
+        ({"metadata": {"trace": "t"}}, None),
+    ],
+)
+def test_the_user_is_named_where_the_interface_wants_it(given: dict[str, Any], sent: dict[str, str] | None) -> None:
+    assert body_of(NEW, Request(ASK), **given).get("metadata") == sent
+
+
+@pytest.mark.parametrize(
     ("choice", "wanted"),
     [
         ("auto", {"type": "auto", "disable_parallel_tool_use": True}),

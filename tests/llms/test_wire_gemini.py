@@ -228,6 +228,23 @@ def test_common_names_become_those_of_the_interface_and_others_are_passed_on() -
     assert body_of(NEW, Request(ASK), logprobs=False) == {"contents": [SAID]}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "logit_bias",
+        "metadata",
+        "min_p",
+        "prompt_cache_key",
+        "reasoning_summary",
+        "response_format",
+        "user",
+        "verbosity",
+    ],
+)
+def test_a_common_parameter_that_the_interface_does_not_have_is_left_out(name: str) -> None:
+    assert body_of(NEW, Request(ASK), **{name: "auto"}) == {"contents": [SAID]}
+
+
 def test_tools_that_the_server_runs_stand_beside_ours() -> None:
     body = body_of(NEW, Request(ASK, [ToolSpec("f", "", SCHEMA)]), tools=[{"googleSearch": {}}])
     assert [next(iter(tool)) for tool in body["tools"]] == ["googleSearch", "functionDeclarations"]

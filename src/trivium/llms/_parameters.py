@@ -18,6 +18,10 @@ SAMPLING_KEYWORDS: Final = frozenset(
     }
 )  # fmt: skip
 """The sampling parameters that a call of an agent takes as keywords; others go in its `parameters=`."""
+COMMON_PARAMETERS: Final = SAMPLING_KEYWORDS | {
+    "prompt_cache_key", "prompt_cache_retention", "reasoning_summary", "safety_identifier",
+}  # fmt: skip
+"""All parameters that several models take: a format that does not have one leaves it out; others are passed on."""
 _COMMON = {"max_new_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "stop_words": "stop"}
 
 

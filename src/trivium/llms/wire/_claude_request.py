@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
+from trivium.llms._parameters import COMMON_PARAMETERS
 from trivium.llms._protocol import ChatMessage, Parameters, Request
 from trivium.llms.wire._closed_schema import closed_schema
 from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, own_state
@@ -20,9 +21,10 @@ THOUGHTS: Final = ("thinking", "redacted_thinking")
 _VERSION: Final = re.compile(r"claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _OLDER: Final = re.compile(r"claude-(\d|instant)")
 _SAMPLING: Final = frozenset({"temperature", "top_p", "top_k"})
-_NOT_THERE: Final = frozenset(
-    {"frequency_penalty", "logprobs", "n", "presence_penalty", "repetition_penalty", "seed", "top_logprobs"}
-)
+_NOT_THERE: Final = COMMON_PARAMETERS - {
+    "max_tokens", "metadata", "parallel_tool_calls", "reasoning_effort", "service_tier", "stop", "thinking",
+    "tool_choice", "user", *_SAMPLING,
+}  # fmt: skip
 """Common parameters that the interface does not have; it refuses a request that has them."""
 
 
@@ -131,6 +133,9 @@ def _rename(body: Body, schema: ChatMessage | None) -> None:
     stop = body.pop("stop", None)
     if words := [word for word in ([stop] if isinstance(stop, str) else stop or ()) if word.strip()]:
         body["stop_sequences"] = words
+    metadata: ChatMessage = body.pop("metadata", None) or {}
+    if (user := metadata.get("user_id", body.pop("user", None))) is not None:
+        body["metadata"] = {"user_id": user}  # it takes no other
     output = dict(body.pop("output_config", None) or {})
     if (effort := body.pop("reasoning_effort", None)) is not None:
         output.setdefault("effort", effort)
