@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent
-from trivium.exceptions import ConfigurationError, MalformedAnswerError
+from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderStatusError
 from trivium.llms import ClaudeAPI, ClaudeModel, GoogleModel, ModelProtocol, OpenAIModel
 from trivium.llms._anthropic import MOST_TURNS
 from trivium.schema import Usage
@@ -137,3 +137,16 @@ def test_at_home_the_provider_s_own_key_is_taken(
             kind("x", base_url=url).chat("hi")
     keys = [each.headers.get("x-api-key") or each.headers.get("x-goog-api-key") for each in chat.received]
     assert keys == ["own", "own", None]
+
+
+@pytest.mark.parametrize("kind", [ClaudeModel, GoogleModel, OpenAIModel])
+def test_further_headers_are_sent_override_its_own_and_show_no_secret(chat: ChatServer, kind: type[Any]) -> None:
+    chat.scripts = [http_answer(b'{"error": {"message": "gate-secret is wrong"}}', "400 Bad")]
+    headers = {"Anthropic-Beta": "files", "Accept": "text/plain", "X-Gateway-Key": "gate-secret"}
+    model = kind("m", base_url=chat.url, api_key="k", headers=headers)
+    with pytest.raises(ProviderStatusError, match=r"\*\*\* is wrong"):
+        model.chat("hi")
+    sent = chat.received[0].headers
+    assert {name.lower(): sent[name.lower()] for name in headers} == {key.lower(): headers[key] for key in headers}
+    assert "files" in str(model.cache_identity)
+    assert "gate-secret" not in str(model.cache_identity)

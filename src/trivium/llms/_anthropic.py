@@ -46,6 +46,7 @@ class ClaudeModel(ProviderModel):
         price: the price of its tokens; default: the published price, if genai-prices is installed.
         client: what sends the requests, such as `HTTPClient(proxies=…, certificates=…)`; default: one of its own, with
             the proxies of the environment.
+        headers: further headers of each request, such as `anthropic-beta`; they override its own.
 
     Raises:
         ConfigurationError: the URL is not an HTTP URL.

@@ -55,6 +55,7 @@ class OpenAIModel(ProviderModel):
         price: the price of its tokens; default: the published price, if genai-prices is installed.
         client: what sends the requests, such as `HTTPClient(proxies=…, certificates=…)`; default: one of its own, with
             the proxies of the environment.
+        headers: further headers of each request, such as those of a gateway; they override its own.
 
     Raises:
         ConfigurationError: the URL is not an HTTP URL, or there is no provider or interface of that name.
@@ -79,6 +80,7 @@ class OpenAIModel(ProviderModel):
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
         client: Sender | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         if interface not in (None, "chat", "responses"):
             raise ConfigurationError(f"interface is 'chat' or 'responses', not {interface!r}")
@@ -98,6 +100,7 @@ class OpenAIModel(ProviderModel):
             retry=retry,
             price=price,
             client=client,
+            headers=headers,
         )
 
     def _identity(self) -> dict[str, object]:

@@ -180,7 +180,7 @@ class Transport:
     async def _ask(self, data: bytes, key: str, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
         """Make one attempt, and convert every error of the HTTP library."""
         request = HTTPRequest("POST", self._url, headers, data, self._timeout)
-        secrets = (key, *self._keys.all, *self._hidden)
+        secrets = (key, *self._keys.all, *self._hidden, *secrets_of("", headers))
         try:
             async with exchange(request, self._client.send, secrets) as response:
                 if response.status != 200:
