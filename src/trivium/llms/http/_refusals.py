@@ -23,6 +23,7 @@ HINTS: Final = {
     402: "; check the plan and the billing of the API key",
     403: "; check the API key and what it may use",
     404: "; check {setting} and the name of the model",
+    407: "; give the user and the password of the proxy: http://USER:PASSWORD@HOST",
     413: "; send less: a shorter document, or fewer fields",
     429: "; wait, or send fewer requests at once",
 }

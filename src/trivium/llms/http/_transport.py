@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from ssl import SSLCertVerificationError
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
@@ -19,6 +20,7 @@ from trivium.exceptions import (
 )
 from trivium.http import (
     BodyError,
+    ConnectFailedError,
     HTTPClient,
     HTTPError,
     HTTPRequest,
@@ -180,6 +182,7 @@ class Transport:
     async def _ask(self, data: bytes, key: str, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
         """Make one attempt, and convert every error of the HTTP library."""
         request = HTTPRequest("POST", self._url, headers, data, self._timeout)
+        begun = False
         secrets = (key, *self._keys.all, *self._hidden, *secrets_of("", headers))
         try:
             async with exchange(request, self._client.send, secrets) as response:
@@ -187,6 +190,7 @@ class Transport:
                     raise await self._refusal(response)
                 async for piece in response.pieces:
                     for delta in reader.feed(piece):
+                        begun = True
                         yield delta
                     if reader.done:
                         await _ended(response.pieces)
@@ -204,9 +208,10 @@ class Transport:
                 for delta in rest:
                     yield delta
                 return
+            what = "the answer broke off that came" if begun else "no answer"
+            advice = "ask again, as RetryPolicy(replay=True) does by itself" if begun else _advice(error, self._setting)
             raise ProviderConnectionError(
-                f"no answer from {self.shown_url} ({str(error) or type(error).__name__}): check that the "
-                f"server runs, that {self._setting} is right and that the network lets it through"
+                f"{what} from {self.shown_url} ({str(error) or type(error).__name__}): {advice}"
             ) from error
         for delta in reader.end():
             yield delta
@@ -237,6 +242,18 @@ class Transport:
         error.args = tuple(redact(str(part), secrets) for part in error.args)
         error.raw = redact(error.raw, secrets)
         error.__cause__ = error.__context__ = None  # they hold the request, or the data of the answer
+
+
+def _advice(error: Exception, setting: str) -> str:
+    """Return the advice for a server that cannot be reached."""
+    if isinstance(error.__cause__, SSLCertVerificationError):
+        return (
+            "name a file with the certificate of the authority that it was signed by: SSL_CERT_FILE=FILE, or "
+            "client=HTTPClient(certificates=ssl.create_default_context(cafile=FILE))"
+        )
+    if isinstance(error, ConnectFailedError) and error.proxy:
+        return "check the proxy, which HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or proxies= names, its user and its password"
+    return f"check that the server runs, that {setting} is right and that the network lets it through"
 
 
 async def _ended(pieces: AsyncIterator[bytes]) -> None:
