@@ -463,3 +463,24 @@ def test_numbers_are_sent_as_json_and_what_is_no_json_is_a_typed_error(
     with fails if sent is None else contextlib.nullcontext():
         answer(chat, event_stream(event({"content": "a"}), END), parameters={name: value})
     assert [each.body[name] for each in chat.received] == ([] if sent is None else [sent])
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("text", "thoughts", "said"),
+    [
+        ('\n<think>hm {"a"} <b></think>\n{"a": 1}', 'hm {"a"} <b>', '\n{"a": 1}'),
+        ('<think></think>{"a": 1}', "", '{"a": 1}'),
+        (' {"a": "<think>b</think>"}', "", ' {"a": "<think>b</think>"}'),
+        ("<thin", "", "<thin"),
+        ("<think>never ends</thi", "never ends</thi", ""),
+    ],
+)
+def test_thoughts_before_json_are_thoughts(chat: ChatServer, text: str, thoughts: str, said: str, size: int) -> None:
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    script = event_stream(*(event({"content": piece}) for piece in pieces), END)
+    typed = answer(chat, script, request=ASK._replace(output_schema=NEEDED))
+    assert "".join(each.text for each in typed if isinstance(each, Reasoning)) == thoughts
+    assert "".join(each for each in typed if isinstance(each, str)) == said
+    plain = answer(chat, script)  # its texts are the user's to read
+    assert "".join(each for each in plain if isinstance(each, str)) == text

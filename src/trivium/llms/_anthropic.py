@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Final
 
 from trivium.exceptions import MalformedAnswerError
 from trivium.llms._parameters import common_names
-from trivium.llms._protocol import Delta, Finish, Parameters, ReasoningState, Request
+from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, ReasoningState, Request
 from trivium.llms._provider_model import ProviderModel
 from trivium.llms.http._transport import Transport, with_path
 from trivium.llms.providers import PROFILES
@@ -98,32 +98,54 @@ async def request_anthropic(
         MalformedAnswerError: it paused too often.
         ProviderError: the server cannot be reached, refused, or sent no valid answer.
     """
-    said, state, spent, so_far = list[str](), ReasoningState(FORM, model, ()), Usage(), request
+    answer, asked = _AnswerSoFar(model), request
     for _ in range(MOST_TURNS):
-        is_paused, before = False, spent
-        async with aclosing(_turn(transport, model, so_far, parameters, tries)) as deltas:
+        answer.begin_turn()
+        async with aclosing(_turn(transport, model, asked, parameters, tries)) as deltas:
             async for delta in deltas:
-                if isinstance(delta, Usage):
-                    yield (spent := before + delta)
-                elif isinstance(delta, ReasoningState):  # it is given when it is whole
-                    state = state._replace(items=(*state.items, *delta.items))
-                elif isinstance(delta, Finish) and delta.reason == PAUSED:
-                    is_paused = True
-                else:
-                    if isinstance(delta, str):
-                        said.append(delta)
-                    elif isinstance(delta, Finish) and state.items:
-                        yield state
-                    yield delta
-        if not is_paused:
+                for each in answer.add(delta):
+                    yield each
+        if not answer.is_paused:
             return
-        answer = {"role": "assistant", "content": "".join(said), "reasoning_state": state}
-        so_far = request._replace(messages=[*request.messages, answer])
+        asked = request._replace(messages=[*request.messages, answer.message()])
     raise MalformedAnswerError(
         f"the server paused {MOST_TURNS} times for its own tools and gave no whole answer: ask for less, or give these "
         "tools fewer uses (max_uses)",
-        "".join(said),
+        answer.text,
     )
+
+
+class _AnswerSoFar:
+    """An answer of several turns, as far as it has arrived."""
+
+    def __init__(self, model: str) -> None:
+        self.text = ""
+        self.is_paused = False
+        self._state, self._spent, self._before = ReasoningState(FORM, model, ()), Usage(), Usage()
+
+    def begin_turn(self) -> None:
+        """Go on with the next turn."""
+        self._before, self.is_paused = self._spent, False
+
+    def add(self, delta: Delta) -> Iterator[Delta]:
+        """Add a delta of the turn, and yield what it is in the whole answer."""
+        if isinstance(delta, Usage):
+            self._spent = self._before + delta
+            yield self._spent
+        elif isinstance(delta, ReasoningState):  # it is yielded when it is whole
+            self._state = self._state._replace(items=(*self._state.items, *delta.items))
+        elif isinstance(delta, Finish) and delta.reason == PAUSED:
+            self.is_paused = True
+        else:
+            if isinstance(delta, str):
+                self.text += delta
+            elif isinstance(delta, Finish) and self._state.items:
+                yield self._state
+            yield delta
+
+    def message(self) -> ChatMessage:
+        """Return it as the message with which the server goes on."""
+        return {"role": "assistant", "content": self.text, "reasoning_state": self._state}
 
 
 def _turn(

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from trivium.exceptions import ConfigurationError
 from trivium.http import Sender
+from trivium.llms._inline_thoughts import InlineThoughtsReader
 from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms._provider_model import ProviderModel
@@ -174,6 +175,8 @@ def request_openai(
         message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)
         if dialect is None:
             message = ResponsesReader(names, model)
+        elif request.output_schema is not None:
+            message = InlineThoughtsReader(message)
         return AnswerReader(message if form is None or form.schema is None else SchemaCallReader(message, form))
 
     return transport.stream(body, reader, tries)
