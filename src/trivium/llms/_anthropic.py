@@ -119,9 +119,14 @@ class _AnswerSoFar:
     """An answer of several turns, as far as it has arrived."""
 
     def __init__(self, model: str) -> None:
-        self.text = ""
+        self._pieces = list[str]()
         self.is_paused = False
         self._state, self._spent, self._before = ReasoningState(FORM, model, ()), Usage(), Usage()
+
+    @property
+    def text(self) -> str:
+        """The text of all turns."""
+        return "".join(self._pieces)
 
     def begin_turn(self) -> None:
         """Go on with the next turn."""
@@ -138,7 +143,7 @@ class _AnswerSoFar:
             self.is_paused = True
         else:
             if isinstance(delta, str):
-                self.text += delta
+                self._pieces.append(delta)
             elif isinstance(delta, Finish) and self._state.items:
                 yield self._state
             yield delta
