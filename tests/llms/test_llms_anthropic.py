@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from trivium import Agent
-from trivium.exceptions import ConfigurationError, MalformedAnswerError
+from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderStatusError
 from trivium.llms import ClaudeAPI, ClaudeModel, GoogleModel, ModelProtocol, OpenAIModel
+from trivium.llms._anthropic import MOST_TURNS
+from trivium.schema import Usage
 
 from ._provider_answers import HIDDEN, SIGNED, claude_events, claude_text
+from ._provider_answers import claude_said as said
 from ._provider_answers import claude_thought as thought
 from ._provider_answers import claude_use as use
 from ._servers import ChatServer, event_stream, http_answer
@@ -47,6 +50,34 @@ def test_an_agent_sends_the_thoughts_back_with_its_results(chat: ChatServer, kin
     assert result["content"][0]["tool_use_id"] == "toolu_1"
     assert second["content"][:1] == [HIDDEN]
     assert [each["role"] for each in rest] == ["user", "assistant", "user"]
+
+
+SEARCH = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+FOUND: dict[str, Any] = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+
+
+@pytest.mark.parametrize("kind", [ClaudeModel, ClaudeAPI])
+def test_a_server_that_pauses_is_asked_to_go_on(chat: ChatServer, kind: type[Any]) -> None:
+    paused = claude_events([thought("h", "m"), said("Let me see."), (SEARCH, [])], "pause_turn")
+    ended = claude_events([(FOUND, []), said(" It", " rains.")], "end_turn")
+    chat.scripts = [event_stream(*paused), event_stream(*ended), claude_text("bye")]
+    agent = Agent(kind(NEW, base_url=chat.url))
+    answer = agent("go")
+    assert answer.content == "Let me see. It rains."
+    assert answer.usage == Usage(60, 30, cached_tokens=10)
+    agent("and now?")
+    so_far = [SIGNED, {"type": "text", "text": "Let me see."}, SEARCH]
+    assert chat.received[1].body["messages"][1:] == [{"role": "assistant", "content": so_far}]
+    whole = [*so_far, FOUND, {"type": "text", "text": " It rains."}]
+    assert chat.received[2].body["messages"][1] == {"role": "assistant", "content": whole}
+
+
+def test_a_server_that_always_pauses_is_a_typed_error_that_says_what_to_do(chat: ChatServer) -> None:
+    chat.scripts = [event_stream(*claude_events([said("a"), (SEARCH, [])], "pause_turn"))] * MOST_TURNS
+    with pytest.raises(MalformedAnswerError, match="max_uses") as caught:
+        Agent(ClaudeModel(NEW, base_url=chat.url))("go")
+    assert caught.value.raw == "a" * MOST_TURNS
+    assert len(chat.received) == MOST_TURNS
 
 
 def test_the_model_sends_what_it_is_reported(chat: ChatServer) -> None:
@@ -106,3 +137,16 @@ def test_at_home_the_provider_s_own_key_is_taken(
             kind("x", base_url=url).chat("hi")
     keys = [each.headers.get("x-api-key") or each.headers.get("x-goog-api-key") for each in chat.received]
     assert keys == ["own", "own", None]
+
+
+@pytest.mark.parametrize("kind", [ClaudeModel, GoogleModel, OpenAIModel])
+def test_further_headers_are_sent_override_its_own_and_show_no_secret(chat: ChatServer, kind: type[Any]) -> None:
+    chat.scripts = [http_answer(b'{"error": {"message": "gate-secret is wrong"}}', "400 Bad")]
+    headers = {"Anthropic-Beta": "files", "Accept": "text/plain", "X-Gateway-Key": "gate-secret"}
+    model = kind("m", base_url=chat.url, api_key="k", headers=headers)
+    with pytest.raises(ProviderStatusError, match=r"\*\*\* is wrong"):
+        model.chat("hi")
+    sent = chat.received[0].headers
+    assert {name.lower(): sent[name.lower()] for name in headers} == {key.lower(): headers[key] for key in headers}
+    assert "files" in str(model.cache_identity)
+    assert "gate-secret" not in str(model.cache_identity)

@@ -198,10 +198,10 @@ ANSWERS: dict[str, tuple[Script, list[Delta]]] = {
     "stop word": (claude_text("a", reason="stop_sequence"), ["a", USED, Finish("stop")]),
     "length": (claude_text("a", reason="max_tokens"), ["a", USED, Finish("length")]),
     "refusal": (claude_text("a", reason="refusal"), ["a", USED, Finish("content_filter")]),
-    "another reason": (claude_text("a", reason="pause_turn"), ["a", USED, Finish("pause_turn")]),
+    "another reason": (claude_text("a", reason="later"), ["a", USED, Finish("later")]),
     "thinking": (
         event_stream(*claude_events([THOUGHT, text("a")], "end_turn")),
-        [Reasoning("hm"), "a", STATE, USED, Finish("stop")],
+        [Reasoning("hm"), "a", USED, STATE, Finish("stop")],
     ),
     "two calls": (
         event_stream(
@@ -218,7 +218,7 @@ ANSWERS: dict[str, tuple[Script, list[Delta]]] = {
             sent({"type": "later"}),
             *claude_events([({"type": "server_tool_use", "input": {}}, []), text("a")], "end_turn"),
         ),
-        ["a", USED, Finish("stop")],
+        ["a", USED, STATE._replace(items=({"type": "server_tool_use", "input": {}},)), Finish("stop")],
     ),
     "no last event": (event_stream(*claude_events([text("a")], "end_turn")[:-1]), ["a", USED, Finish("stop")]),
     "usage at the end": (
@@ -226,7 +226,7 @@ ANSWERS: dict[str, tuple[Script, list[Delta]]] = {
             *claude_events([text("a")], None),
             sent({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 9}}),
         ),
-        ["a", Usage(9, 1), Finish("stop")],
+        ["a", Usage(14, 1, cached_tokens=5), Finish("stop")],
     ),
     "whole": (claude_whole({"type": "text", "text": "a"}), ["a", Usage(25, 15), Finish("stop")]),
     "whole with a call": (

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from email.utils import formatdate
 from typing import Any
 
+import numpy
 import pytest
 
 from trivium.exceptions import (
@@ -87,12 +90,42 @@ def test_sends_tools_schema_and_parameters(chat: ChatServer) -> None:
         ({"type": "object", "properties": {"a": {}}, "required": [], "additionalProperties": False}, False),
         ({"type": "array", "items": {"type": "object"}}, False),
         ({"type": "string"}, True),
+        ({"allOf": [{"type": "string"}]}, False),
     ],
 )
 def test_is_strict_only_where_the_schema_allows_it(chat: ChatServer, schema: dict[str, Any], strict: bool) -> None:
     script = event_stream(event({"content": "x"}), END)
     answer(chat, script, request=Request(ASK.messages, output_schema=schema))
     assert chat.received[0].body["response_format"]["json_schema"]["strict"] is strict
+
+
+NEEDED = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]}
+CLOSED = {
+    **NEEDED,
+    "properties": {"a": {"type": "integer", "description": "minimum: 1"}},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("provider", "interface", "schema", "sent"),
+    [
+        ("openai", "chat", NEEDED, CLOSED),
+        ("openai", "responses", NEEDED, CLOSED),
+        ("azure", "chat", NEEDED, CLOSED),
+        ("vllm", "chat", NEEDED, NEEDED),  # it holds answers to any schema, `minimum` too
+        ("openai", "chat", NEEDED | {"required": []}, NEEDED | {"required": []}),
+    ],
+)
+def test_a_schema_that_needs_only_be_closed_is_closed_for_who_enforces_strict_ones(
+    chat: ChatServer, provider: str, interface: Any, schema: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    request = Request(ASK.messages, output_schema=schema)
+    with pytest.raises(ProviderStatusError):
+        answer(chat, refused("400 No"), request=request, provider=provider, interface=interface, api_key="k")
+    body = chat.received[0].body
+    form = body["text"]["format"] if interface == "responses" else body["response_format"]["json_schema"]
+    assert (form["strict"], form["schema"]) == (sent == CLOSED, sent)
 
 
 @pytest.mark.parametrize("choice", ["auto", "none", "required"])
@@ -295,7 +328,7 @@ def test_never_asks_again_after_the_first_delta(chat: ChatServer) -> None:
             seen.append(delta)
 
     chat.scripts = [[script.replace(b"content-length", b"Content-Length")], GOOD]
-    with pytest.raises(ProviderConnectionError, match="no answer from"):
+    with pytest.raises(ProviderConnectionError, match="the answer broke off"):
         asyncio.run(run())
     assert seen == ["a"]
     assert len(chat.received) == 1
@@ -405,3 +438,49 @@ def test_the_parts_of_the_usage_are_kept(chat: ChatServer) -> None:
     }
     script = event_stream(event({"content": "a"}, usage=parts), END)
     assert answer(chat, script)[1] == Usage(50, 20, 0.0, 40, 3, 15)
+    deepseek = {"prompt_tokens": 50, "completion_tokens": 20, "prompt_cache_hit_tokens": 40}
+    assert answer(chat, event_stream(event({"content": "a"}, usage=deepseek), END))[1] == Usage(
+        50, 20, cached_tokens=40
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sent"),
+    [
+        ("temperature", numpy.float32(0.5), 0.5),
+        ("temperature", numpy.float64(0.5), 0.5),
+        ("seed", numpy.int64(3), 3),
+        ("logit_bias", {"1": numpy.float32(2)}, {"1": 2.0}),
+        ("stop", numpy.array(["a"]), None),
+        ("temperature", math.nan, None),
+        ("logit_bias", {"1": math.inf}, None),
+    ],
+)
+def test_numbers_are_sent_as_json_and_what_is_no_json_is_a_typed_error(
+    chat: ChatServer, name: str, value: Any, sent: Any
+) -> None:
+    fails = pytest.raises(ConfigurationError, match="cannot be sent as JSON")
+    with fails if sent is None else contextlib.nullcontext():
+        answer(chat, event_stream(event({"content": "a"}), END), parameters={name: value})
+    assert [each.body[name] for each in chat.received] == ([] if sent is None else [sent])
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("text", "thoughts", "said"),
+    [
+        ('\n<think>hm {"a"} <b></think>\n{"a": 1}', 'hm {"a"} <b>', '\n{"a": 1}'),
+        ('<think></think>{"a": 1}', "", '{"a": 1}'),
+        (' {"a": "<think>b</think>"}', "", ' {"a": "<think>b</think>"}'),
+        ("<thin", "", "<thin"),
+        ("<think>never ends</thi", "never ends</thi", ""),
+    ],
+)
+def test_thoughts_before_json_are_thoughts(chat: ChatServer, text: str, thoughts: str, said: str, size: int) -> None:
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    script = event_stream(*(event({"content": piece}) for piece in pieces), END)
+    typed = answer(chat, script, request=ASK._replace(output_schema=NEEDED))
+    assert "".join(each.text for each in typed if isinstance(each, Reasoning)) == thoughts
+    assert "".join(each for each in typed if isinstance(each, str)) == said
+    plain = answer(chat, script)  # its texts are the user's to read
+    assert "".join(each for each in plain if isinstance(each, str)) == text

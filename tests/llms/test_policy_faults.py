@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import gzip
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from http_client._raw_server import RawServer, answering
 from trivium.exceptions import (
     ConfigurationError,
     MalformedAnswerError,
@@ -20,6 +23,7 @@ from trivium.exceptions import (
     ProviderConnectionError,
     ProviderError,
 )
+from trivium.http import HTTPClient
 from trivium.llms import Delta, OpenAIModel, Request, RetryPolicy
 
 from ._provider_answers import gpt_text
@@ -161,6 +165,51 @@ def test_a_tls_handshake_that_is_broken_off_is_a_typed_error() -> None:
     for talk in (reset_after(), say(b""), say(b"HTTP/1.1 400 Bad\r\n\r\n"), say(b"\x15\x03\x01\x00\x02\x02\x28")):
         with Crooked(talk) as server, pytest.raises(ProviderConnectionError, match="base_url"):
             ask(server, ONCE, "https")
+
+
+def test_a_certificate_that_nobody_trusts_is_told_with_what_to_do() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Path(__file__).parent.parent / "http_client" / "localhost.pem")
+
+    async def run() -> None:
+        async with RawServer(answering(b""), context) as server:
+            await collect(OpenAIModel("m", base_url=server.url, retry=ONCE))
+
+    with pytest.raises(ProviderConnectionError, match=r"SSL_CERT_FILE=FILE, or client=HTTPClient\(certificates="):
+        asyncio.run(run())
+
+
+REFUSED = b"HTTP/1.1 407 Login\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "talk", "said"),
+    [
+        ("https", say(REFUSED), r"through the proxy 127\.0\.0\.1:\d+: it answered 407 Login\): check the proxy"),
+        ("https", reset_after(), r"through the proxy 127\.0\.0\.1:\d+: .*: check the proxy"),
+        ("http", say(REFUSED), r"answered 407: Login; give the user and the password of the proxy"),
+    ],
+)
+def test_a_proxy_that_fails_is_named(scheme: str, talk: Talk, said: str) -> None:
+    with Crooked(talk) as proxy:
+        client = HTTPClient(proxies={scheme: f"http://ada:secret@127.0.0.1:{proxy.port}"})
+        model = OpenAIModel("m", base_url=f"{scheme}://far.example/v1", retry=ONCE, client=client)
+        with pytest.raises(ProviderError, match=said) as caught:
+            asyncio.run(collect(model))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_proxy_of_the_environment_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    with pytest.raises(ConfigurationError, match=r"not socks5://: change ALL_PROXY, or what proxies= has for 'all'"):
+        asyncio.run(collect(OpenAIModel("m", base_url="http://far.example/v1", retry=ONCE)))
+
+
+def test_an_answer_that_breaks_off_after_text_is_called_so() -> None:
+    with Crooked(reset_after(WHOLE[:-30])) as server, pytest.raises(ProviderConnectionError) as caught:
+        ask(server, ONCE)
+    assert "the answer broke off" in str(caught.value)
+    assert "ask again" in str(caught.value)
 
 
 def _unknown(*_: object, **__: object) -> object:

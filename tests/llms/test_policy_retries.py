@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from email.utils import formatdate
@@ -116,6 +117,15 @@ def test_the_error_has_the_class_of_its_cause(chat: ChatServer, script: Script, 
 
 
 # ---- how long
+@pytest.mark.parametrize("name", ["x_request_id", "request_id"])
+@pytest.mark.parametrize("message", ["no", "prompt is too long", "no, see req_7"])
+def test_an_error_names_the_request_as_the_server_does(chat: ChatServer, name: str, message: str) -> None:
+    chat.scripts = [refused("400 No", message, **{name: "req_7"})]
+    with pytest.raises(ProviderStatusError) as caught:
+        asyncio.run(collect(model_at(chat)))
+    assert (caught.value.request_id, str(caught.value).count("req_7")) == ("req_7", 1)
+
+
 def waits(now: float) -> dict[str, tuple[dict[str, str], str, float]]:
     """What a server sends at that time, and how many seconds it means."""
     return {
@@ -316,6 +326,17 @@ def test_what_a_broken_answer_has_used_is_counted(chat: ChatServer) -> None:
     with pytest.raises(ProviderError):
         Agent(model_at(chat))("hi", listeners=[record])
     assert record.usage == Usage(900, 1)
+
+
+@pytest.mark.parametrize(("second", "used"), [(gpt_text("Hello"), Usage(905, 3)), (refused("400 Bad"), Usage(900, 1))])
+def test_what_broke_off_is_counted_where_it_is_replayed_too(chat: ChatServer, second: Script, used: Usage) -> None:
+    piece = {"choices": [{"delta": {"content": "Hel"}}], "usage": {"prompt_tokens": 900, "completion_tokens": 1}}
+    whole = http_answer(f"data: {json.dumps(piece)}\n\n".encode(), kind="text/event-stream")[0]
+    chat.scripts = [[whole.replace(b"content-length: ", b"Content-Length: 9")], second]
+    record = RunRecord()
+    with contextlib.suppress(ProviderStatusError):
+        Agent(model_at(chat, RetryPolicy(first_delay=0.0, replay=True)))("hi", listeners=[record])
+    assert (record.usage, len(chat.received)) == (used, 2)
 
 
 # ---- what is told

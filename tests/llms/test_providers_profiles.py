@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent
-from trivium.exceptions import ConfigurationError, MalformedAnswerError
+from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderStatusError
 from trivium.llms import (
     PROFILES,
     Capabilities,
@@ -312,3 +312,24 @@ def test_a_family_with_tools_gets_them_as_they_are(chat: ChatServer) -> None:
     deltas = deltas_of(OpenAIModel("gemma4", base_url=chat.url), ASK._replace(tools=[ADD]))
     assert not [delta for delta in deltas if isinstance(delta, ToolCallPart)]
     assert chat.received[0].body["tools"][0]["function"]["name"] == "add"
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "built_in"),
+    [
+        (OpenAIModel, {"interface": "chat"}, {"type": "web_search"}),
+        (OpenAIModel, {"interface": "responses"}, {"type": "web_search"}),
+        (ClaudeModel, {}, {"type": "web_search_20250305", "name": "web_search"}),
+        (GoogleModel, {}, {"google_search": {}}),
+    ],
+)
+def test_tools_that_the_server_runs_are_sent_beside_those_of_the_agent(
+    chat: ChatServer, model: Any, options: dict[str, Any], built_in: dict[str, Any]
+) -> None:
+    chat.scripts = [http_answer(b"{}", "400 Bad")]
+    asked = model("m", base_url=chat.url, parameters={"tools": [built_in]}, **options)
+    with pytest.raises(ProviderStatusError):
+        deltas_of(asked, ASK._replace(tools=[ToolSpec("add", "A sum.", SCHEMA)]))
+    first, own = chat.received[0].body["tools"]
+    assert first == built_in
+    assert "add" in json.dumps(own)

@@ -211,10 +211,58 @@ def test_calls_are_reported_apart_whatever_their_index(begun: list[Any], grown: 
     ]  # fmt: skip
 
 
-def test_the_input_of_a_tool_that_the_server_runs_is_no_call_of_ours() -> None:
-    searched, pieces = use("web_search", '{"query"', ': "x"}')
-    blocks = [({**searched, "type": "server_tool_use"}, pieces), text("a")]
-    assert read(*claude_events(blocks, "end_turn")) == ["a", USED, Finish("stop")]
+SEARCH = {"type": "server_tool_use", "id": "toolu_1", "name": "web_search", "input": {"query": "x"}}
+FOUND = {
+    "type": "web_search_tool_result",
+    "tool_use_id": "toolu_1",
+    "content": [{"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "e", "page_age": None}],
+}
+CITATION = {"type": "web_search_result_location", "url": "u", "title": "t", "cited_text": "a", "encrypted_index": "i"}
+SAID = [{"type": "text", "text": "Let me see."}, SEARCH, FOUND]
+CITED = {"type": "text", "text": "a", "citations": [CITATION]}
+
+
+def searched(*blocks: Any) -> Blocks:
+    begun, pieces = use("web_search", '{"query"', ': "x"}')
+    return [
+        thought("hm"),
+        text("Let me", " see."),
+        ({**begun, "type": "server_tool_use"}, pieces),
+        (FOUND, []),
+        *blocks,
+    ]
+
+
+def cited(piece: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    begun, pieces = text(piece)
+    return {**begun, "citations": None}, [*pieces, {"type": "citations_delta", "citation": CITATION}]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "reason", "items"),
+    [
+        ([text("a")], "end_turn", SAID),  # the message has the rest
+        ([cited("a"), text("b")], "end_turn", [*SAID, CITED]),
+        ([use("f", "{}", call_id="toolu_2")], "tool_use", SAID),
+        ([text("a")], "pause_turn", [*SAID, {"type": "text", "text": "a"}]),
+        ([({**SEARCH, "input": {}}, use("", '{"qu')[1])], "max_tokens", SAID),  # cut off
+    ],
+)
+def test_what_the_server_did_itself_is_kept_in_its_place(blocks: Any, reason: str, items: list[Any]) -> None:
+    state = next(each for each in read(*claude_events(searched(*blocks), reason)) if isinstance(each, ReasoningState))
+    assert state.items == ({**SIGNED, "thinking": "hm"}, *items)
+
+
+def test_what_the_server_did_itself_is_kept_of_a_whole_message_too() -> None:
+    state = next(each for each in read(whole(*SAID, CITED)) if isinstance(each, ReasoningState))
+    assert state.items == (*SAID, CITED)
+
+
+def test_counts_that_come_again_replace_their_own_kind_alone() -> None:
+    started = {"type": "message_start", "message": {"usage": {"input_tokens": 25, "cache_read_input_tokens": 1000}}}
+    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 25}}
+    said = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}}
+    assert read(sent(started), sent(said), sent(ended))[1] == Usage(1025, 0, cached_tokens=1000)
 
 
 FAILS: dict[str, tuple[bytes, str]] = {

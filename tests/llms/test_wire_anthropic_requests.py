@@ -99,6 +99,30 @@ def test_no_thoughts_go_back_where_thinking_is_off() -> None:
     assert body["messages"][1]["content"] == [{"type": "text", "text": "a"}]
 
 
+SEARCH = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+FOUND: dict[str, Any] = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+USED: dict[str, Any] = {"type": "tool_use", "id": "c1", "name": "f", "input": {}}
+KEPT = (SIGNED, {"type": "text", "text": "Look: "}, SEARCH, FOUND, {"type": "tool_use", "id": "c1"}, SEARCH, FOUND)
+REST = {"type": "text", "text": "it is."}
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking", "sent"),
+    [
+        ("Look: it is.", "adaptive", [SIGNED, KEPT[1], SEARCH, FOUND, USED, SEARCH, FOUND, REST]),
+        ("Look: it is.", "disabled", [KEPT[1], SEARCH, FOUND, USED, SEARCH, FOUND, REST]),
+        ("it is.", "adaptive", [SIGNED, SEARCH, FOUND, USED, SEARCH, FOUND, REST]),  # the text was changed since
+    ],
+)
+def test_what_the_server_did_itself_goes_back_in_its_place(text: str, thinking: str, sent: list[Any]) -> None:
+    calls = [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]
+    state = ReasoningState("anthropic", NEW, KEPT)
+    said = {"role": "assistant", "content": text, "tool_calls": calls, "reasoning_state": state}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "1"}
+    body = body_of(NEW, Request([*ASK, said, result]), thinking={"type": thinking})
+    assert body["messages"][1]["content"] == sent
+
+
 FILES: list[tuple[FileAttachment, dict[str, Any]]] = [
     (
         FileAttachment.from_bytes(b"%PDF", "a.pdf"),
@@ -194,6 +218,27 @@ def test_common_names_become_those_of_the_interface() -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["logit_bias", "min_p", "prompt_cache_key", "reasoning_summary", "response_format", "store", "verbosity"],
+)
+def test_a_common_parameter_that_the_interface_does_not_have_is_left_out(name: str) -> None:
+    assert body_of(NEW, Request(ASK), **{name: "auto"}) == body_of(NEW, Request(ASK))
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"user": "u-1"}, {"user_id": "u-1"}),
+        ({"user": "u-1", "metadata": {"user_id": "u-2"}}, {"user_id": "u-2"}),
+        ({"user": "u-1", "metadata": {"trace": "t"}}, {"user_id": "u-1"}),
+        ({"metadata": {"trace": "t"}}, None),
+    ],
+)
+def test_the_user_is_named_where_the_interface_wants_it(given: dict[str, Any], sent: dict[str, str] | None) -> None:
+    assert body_of(NEW, Request(ASK), **given).get("metadata") == sent
+
+
+@pytest.mark.parametrize(
     ("choice", "wanted"),
     [
         ("auto", {"type": "auto", "disable_parallel_tool_use": True}),
@@ -231,6 +276,8 @@ def test_a_schema_that_no_decoder_holds_is_held_by_a_tool_which_a_thinking_model
          {"$ref": "#/$defs/A", "$defs": {"A": {"type": "string", "description": "pattern: x"}}}),
         ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "array", "items": {"$ref": "#/$defs/A"}}}}, None),
         ({"type": "object", "properties": 3}, None),
+        ({"type": "object", "properties": {"any": {"type": "object"}}}, None),
+        ({"type": "string", "format": "uri"}, {"type": "string", "description": "format: uri"}),
         ({"type": "array", "items": True}, None),
     ],
 )  # fmt: skip

@@ -228,6 +228,23 @@ def test_common_names_become_those_of_the_interface_and_others_are_passed_on() -
     assert body_of(NEW, Request(ASK), logprobs=False) == {"contents": [SAID]}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "logit_bias",
+        "metadata",
+        "min_p",
+        "prompt_cache_key",
+        "reasoning_summary",
+        "response_format",
+        "user",
+        "verbosity",
+    ],
+)
+def test_a_common_parameter_that_the_interface_does_not_have_is_left_out(name: str) -> None:
+    assert body_of(NEW, Request(ASK), **{name: "auto"}) == {"contents": [SAID]}
+
+
 def test_tools_that_the_server_runs_stand_beside_ours() -> None:
     body = body_of(NEW, Request(ASK, [ToolSpec("f", "", SCHEMA)]), tools=[{"googleSearch": {}}])
     assert [next(iter(tool)) for tool in body["tools"]] == ["googleSearch", "functionDeclarations"]
@@ -247,6 +264,8 @@ def test_before_gemini_3_a_tool_takes_the_answer_beside_other_tools() -> None:
     names = gemini_names(OLD, request)
     found = read(stream({"text": "Well,"}, gemini_call("answer_", {"x": 1})), names=names)
     assert found == [Reasoning("Well,"), '{"x": 1}', Finish("stop")]
+    found = read(stream({"text": "hm", "thought": True}, {"text": '{"x"'}, {"text": ": 1}"}), names=names)
+    assert found == [Reasoning("hm"), Reasoning('{"x"'), Reasoning(": 1}"), '{"x": 1}', Finish("stop")]
 
 
 # What comes.

@@ -164,6 +164,21 @@ def test_a_thought_with_nothing_in_it_is_not_kept() -> None:
     assert not [delta for delta in deltas if isinstance(delta, ReasoningState)]
 
 
+SERVED: list[dict[str, Any]] = [
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "x"}},
+    {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "container_id": "c", "code": "1",
+     "outputs": None},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("item", SERVED)
+def test_what_the_server_did_itself_goes_back_as_it_came(item: dict[str, Any]) -> None:
+    deltas = read_whole(reader(), response(reasoning_item(*THOUGHT), item, message_item("a")))
+    state = next(delta for delta in deltas if isinstance(delta, ReasoningState))
+    thought, sent, said = body_of(Request([message_of(state, "a")]))["input"]
+    assert (thought["type"], sent, said["content"]) == ("reasoning", item, "a")
+
+
 # ---- what is made of an answer
 def test_streamed_events_and_whole_answers_say_the_same() -> None:
     items = reasoning_item(*THOUGHT), message_item("Hello."), call_item("f", '{"n": 1}', "c1")

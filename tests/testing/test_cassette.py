@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docs._server import ScriptedServer
-from llms._provider_answers import sent
+from llms._provider_answers import gpt_text, sent
 from llms._servers import ChatServer, event_stream
 from trivium import Agent
 from trivium.actions.web._fetcher import Fetcher
@@ -96,6 +96,22 @@ def test_a_whole_agent_replays_sync_async_streamed_and_in_parallel(file: Path):
         assert run(server.url) == first
     assert tape.replayed == len(first) == 14
     assert "you said list 3" in first
+
+
+def test_a_call_that_the_server_gave_no_id_replays_too(file: Path):
+    call = {"index": 0, "function": {"name": "double", "arguments": '{"n": 2}'}}
+    chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+
+    def double(n: int) -> int:
+        return 2 * n
+
+    with ChatServer() as chat:
+        chat.scripts = [event_stream(sent(chunk)), event_stream(sent(chunk)), gpt_text("done")]
+        for _ in range(2):
+            with cassette(file):
+                assert Agent(OpenAIModel("m", base_url=chat.url), tools=[double])("go").content == "done"
+    ids = [call["id"] for each in chat.received[2].body["messages"] for call in each.get("tool_calls") or ()]
+    assert len(set(ids)) == 2
 
 
 async def _gathered(url: str) -> list[str]:

@@ -77,7 +77,8 @@ class ProviderStatusError(ProviderError):
     """A model server answered with an error status.
 
     `status` is the HTTP status, `retry_after` the seconds for which the server wants to be left alone (0 where it says
-    nothing), `should_retry` whether it said that the same may be asked again (None where it says nothing).
+    nothing), `should_retry` whether it said that the same may be asked again (None where it says nothing), and
+    `request_id` its name of the request, for its support ("" where it gives none).
     """
 
     def __init__(
@@ -87,9 +88,11 @@ class ProviderStatusError(ProviderError):
         status: int = 0,
         retry_after: float = 0.0,
         should_retry: bool | None = None,
+        request_id: str = "",
     ) -> None:
         super().__init__(message, raw)
-        self.status, self.retry_after, self.should_retry = status, retry_after, should_retry
+        self.status, self.retry_after = status, retry_after
+        self.should_retry, self.request_id = should_retry, request_id
 
 
 class ProviderBusyError(ProviderStatusError):
@@ -110,8 +113,10 @@ class ContextOverflowError(ProviderStatusError, ValueError):
     `tokens` is how many they take and `window` how many fit, each 0 where it is not known.
     """
 
-    def __init__(self, message: str, raw: str = "", status: int = 0, tokens: int = 0, window: int = 0) -> None:
-        super().__init__(message, raw, status)
+    def __init__(
+        self, message: str, raw: str = "", status: int = 0, tokens: int = 0, window: int = 0, request_id: str = ""
+    ) -> None:
+        super().__init__(message, raw, status, request_id=request_id)
         self.tokens, self.window = tokens, window
 
 

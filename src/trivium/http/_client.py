@@ -18,7 +18,14 @@ from trivium.http._bodies import ACCEPTED, pieces_of_body
 from trivium.http._certificates import system_certificates
 from trivium.http._connection import Connection
 from trivium.http._exchange import Outgoing
-from trivium.http._messages import ConnectFailedError, HTTPRequest, HTTPResponse, InvalidRequestError
+from trivium.http._messages import (
+    ConnectFailedError,
+    ConnectionLostError,
+    HTTPRequest,
+    HTTPResponse,
+    InvalidRequestError,
+    ServerSilentError,
+)
 from trivium.http._proxies import login_of, proxy_for
 from trivium.http._urls import URL
 
@@ -151,9 +158,9 @@ class HTTPClient:
                     return await self._open(place.proxy or url, request.address, make)
                 return await self._tunnel(await self._open(place.proxy, None, Connection), url, place.proxy, make)
         except TimeoutError as error:
-            raise ConnectFailedError(f"no connection within {seconds:g} s") from error
-        except (OSError, UnicodeError) as error:
-            raise ConnectFailedError(str(error) or type(error).__name__) from error
+            raise _failed(f"no connection within {seconds:g} s", place.proxy) from error
+        except (OSError, UnicodeError, ConnectionLostError, ServerSilentError) as error:  # the last two are a proxy's
+            raise _failed(str(error) or type(error).__name__, place.proxy) from error
 
     async def _open(self, url: URL, address: str | None, make: Callable[[], P]) -> P:
         host = url.host
@@ -171,7 +178,7 @@ class HTTPClient:
         try:
             status = await connection.send(Outgoing("CONNECT", "http", target, headers, b""), CONNECT_SECONDS)
             if not 200 <= status < 300:
-                raise ConnectFailedError(f"the proxy answered {status} {connection.reason}".rstrip())
+                raise _failed(f"it answered {status} {connection.reason}".rstrip(), proxy)
             inner = make()
             transport = await asyncio.get_running_loop().start_tls(
                 connection.release(), inner, self._verified(), server_hostname=url.host.removesuffix(".")
@@ -180,9 +187,15 @@ class HTTPClient:
             connection.close()
             raise
         if transport is None:
-            raise ConnectFailedError("the proxy closed the connection")
+            raise _failed("it closed the connection", proxy)
         inner.connection_made(transport)
         return inner
+
+
+def _failed(why: str, proxy: URL | None) -> ConnectFailedError:
+    if proxy is None:
+        return ConnectFailedError(why)
+    return ConnectFailedError(f"through the proxy {proxy.host_and_port}: {why}", proxy.host_and_port)
 
 
 class ConnectionPool:

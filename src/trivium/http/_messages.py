@@ -18,7 +18,16 @@ class InvalidRequestError(HTTPError):
 
 
 class ConnectFailedError(HTTPError):
-    """No connection to the server could be made; `__cause__` says why."""
+    """No connection to the server could be made; `__cause__` says why.
+
+    Args:
+        message: the text.
+        proxy: the host and the port of the proxy that the connection goes through; "" for none.
+    """
+
+    def __init__(self, message: str, proxy: str = "") -> None:
+        super().__init__(message)
+        self.proxy = proxy
 
 
 class ConnectionLostError(HTTPError):

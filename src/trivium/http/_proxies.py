@@ -26,14 +26,19 @@ def proxy_for(url: URL, known: Mapping[str, str]) -> URL | None:
     if "no" in known and proxy_bypass(url.authority):
         return None
     names = (url.scheme, f"{url.scheme}://", "all", "all://")
-    found = next((known[name] for name in names if known.get(name)), None)
-    if found is None:
+    name = next((name for name in names if known.get(name)), None)
+    if name is None:
         return None
+    found = known[name]
     try:
         return URL.parse(found if "://" in found else f"http://{found}")
     except InvalidRequestError:
         scheme = found.partition("://")[0] if "://" in found else "http"
-        raise ConfigurationError(f"a proxy begins with http:// or https:// and a host, not {scheme}://") from None
+        variable = f"{name.removesuffix('://').upper()}_PROXY"
+        raise ConfigurationError(
+            f"a proxy begins with http:// or https:// and a host, not {scheme}://: change {variable}, or what "
+            f"proxies= has for {name!r}"
+        ) from None
 
 
 def login_of(userinfo: str) -> str | None:

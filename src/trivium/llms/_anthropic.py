@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
+from typing import Final
 
+from trivium.exceptions import MalformedAnswerError
 from trivium.llms._parameters import common_names
-from trivium.llms._protocol import Delta, Parameters, Request
+from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, ReasoningState, Request
 from trivium.llms._provider_model import ProviderModel
 from trivium.llms.http._transport import Transport, with_path
 from trivium.llms.providers import PROFILES
 from trivium.llms.wire._answers import AnswerReader
-from trivium.llms.wire._claude import ClaudeMessageReader
-from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
+from trivium.llms.wire._claude import PAUSED, ClaudeMessageReader
+from trivium.llms.wire._claude_request import FORM, claude_beginning, claude_body, claude_names
+from trivium.schema import Usage
 
 PUBLIC_URL = PROFILES["anthropic"].url
 PATH = "/v1/messages"
 VERSION = "2023-06-01"  # the last in which older models take sampling parameters; newer ones take it too
+MOST_TURNS: Final = 10
+"""The number of requests for one answer, if the server pauses."""
 
 
 class ClaudeModel(ProviderModel):
@@ -40,6 +46,7 @@ class ClaudeModel(ProviderModel):
         price: the price of its tokens; default: the published price, if genai-prices is installed.
         client: what sends the requests, such as `HTTPClient(proxies=…, certificates=…)`; default: one of its own, with
             the proxies of the environment.
+        headers: further headers of each request, such as `anthropic-beta`; they override its own.
 
     Raises:
         ConfigurationError: the URL is not an HTTP URL.
@@ -75,10 +82,10 @@ def anthropic_headers(key: str) -> Mapping[str, str]:
     return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
 
-def request_anthropic(
+async def request_anthropic(
     transport: Transport, model: str, request: Request, parameters: Parameters, tries: int | None = None
 ) -> AsyncGenerator[Delta]:
-    """Send a request to a server that speaks Anthropic's Messages interface.
+    """Ask a server that speaks Anthropic's Messages interface; where it pauses, it is asked to go on.
 
     Args:
         transport: the transport to the server.
@@ -86,7 +93,70 @@ def request_anthropic(
         request: the request; its own parameters are ignored.
         parameters: all sampling parameters, by their common names.
         tries: the most attempts; None: those of the transport's policy.
+
+    Raises:
+        MalformedAnswerError: it paused too often.
+        ProviderError: the server cannot be reached, refused, or sent no valid answer.
     """
+    answer, asked = _AnswerSoFar(model), request
+    for _ in range(MOST_TURNS):
+        answer.begin_turn()
+        async with aclosing(_turn(transport, model, asked, parameters, tries)) as deltas:
+            async for delta in deltas:
+                for each in answer.add(delta):
+                    yield each
+        if not answer.is_paused:
+            return
+        asked = request._replace(messages=[*request.messages, answer.message()])
+    raise MalformedAnswerError(
+        f"the server paused {MOST_TURNS} times for its own tools and gave no whole answer: ask for less, or give these "
+        "tools fewer uses (max_uses)",
+        answer.text,
+    )
+
+
+class _AnswerSoFar:
+    """An answer of several turns, as far as it has arrived."""
+
+    def __init__(self, model: str) -> None:
+        self._pieces = list[str]()
+        self.is_paused = False
+        self._state, self._spent, self._before = ReasoningState(FORM, model, ()), Usage(), Usage()
+
+    @property
+    def text(self) -> str:
+        """The text of all turns."""
+        return "".join(self._pieces)
+
+    def begin_turn(self) -> None:
+        """Go on with the next turn."""
+        self._before, self.is_paused = self._spent, False
+
+    def add(self, delta: Delta) -> Iterator[Delta]:
+        """Add a delta of the turn, and yield what it is in the whole answer."""
+        if isinstance(delta, Usage):
+            self._spent = self._before + delta
+            yield self._spent
+        elif isinstance(delta, ReasoningState):  # it is yielded when it is whole
+            self._state = self._state._replace(items=(*self._state.items, *delta.items))
+        elif isinstance(delta, Finish) and delta.reason == PAUSED:
+            self.is_paused = True
+        else:
+            if isinstance(delta, str):
+                self._pieces.append(delta)
+            elif isinstance(delta, Finish) and self._state.items:
+                yield self._state
+            yield delta
+
+    def message(self) -> ChatMessage:
+        """Return it as the message with which the server goes on."""
+        return {"role": "assistant", "content": self.text, "reasoning_state": self._state}
+
+
+def _turn(
+    transport: Transport, model: str, request: Request, parameters: Parameters, tries: int | None
+) -> AsyncGenerator[Delta]:
+    """Send one request."""
     parameters = common_names(parameters)
     before = claude_beginning(model, request, parameters)
     names = claude_names(model, request, before)

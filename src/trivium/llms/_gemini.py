@@ -32,6 +32,7 @@ class GoogleModel(ProviderModel):
         price: the price of its tokens; default: the published price, if genai-prices is installed.
         client: what sends the requests, such as `HTTPClient(proxies=…, certificates=…)`; default: one of its own, with
             the proxies of the environment.
+        headers: further headers of each request, such as those of a gateway; they override its own.
 
     Raises:
         ConfigurationError: the URL is not an HTTP URL.

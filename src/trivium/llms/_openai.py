@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from trivium.exceptions import ConfigurationError
 from trivium.http import Sender
+from trivium.llms._inline_thoughts import InlineThoughtsReader
 from trivium.llms._prices import Pricing
 from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms._provider_model import ProviderModel
@@ -55,6 +56,7 @@ class OpenAIModel(ProviderModel):
         price: the price of its tokens; default: the published price, if genai-prices is installed.
         client: what sends the requests, such as `HTTPClient(proxies=…, certificates=…)`; default: one of its own, with
             the proxies of the environment.
+        headers: further headers of each request, such as those of a gateway; they override its own.
 
     Raises:
         ConfigurationError: the URL is not an HTTP URL, or there is no provider or interface of that name.
@@ -79,6 +81,7 @@ class OpenAIModel(ProviderModel):
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
         client: Sender | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         if interface not in (None, "chat", "responses"):
             raise ConfigurationError(f"interface is 'chat' or 'responses', not {interface!r}")
@@ -98,6 +101,7 @@ class OpenAIModel(ProviderModel):
             retry=retry,
             price=price,
             client=client,
+            headers=headers,
         )
 
     def _identity(self) -> dict[str, object]:
@@ -171,6 +175,8 @@ def request_openai(
         message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)
         if dialect is None:
             message = ResponsesReader(names, model)
+        elif request.output_schema is not None:
+            message = InlineThoughtsReader(message)
         return AnswerReader(message if form is None or form.schema is None else SchemaCallReader(message, form))
 
     return transport.stream(body, reader, tries)

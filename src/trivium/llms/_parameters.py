@@ -18,6 +18,10 @@ SAMPLING_KEYWORDS: Final = frozenset(
     }
 )  # fmt: skip
 """The sampling parameters that a call of an agent takes as keywords; others go in its `parameters=`."""
+COMMON_PARAMETERS: Final = SAMPLING_KEYWORDS | {
+    "prompt_cache_key", "prompt_cache_retention", "reasoning_summary", "safety_identifier",
+}  # fmt: skip
+"""All parameters that several models take: a format that does not have one leaves it out; others are passed on."""
 _COMMON = {"max_new_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "stop_words": "stop"}
 
 
@@ -29,7 +33,11 @@ def common_names(*parameters: Mapping[str, object]) -> dict[str, Any]:
         {'max_tokens': 9, 'temperature': 0}
     """
     chosen = {_COMMON.get(name, name): value for each in parameters for name, value in each.items()}
-    return {name: value for name, value in chosen.items() if value is not None and value != []}
+    return {name: value for name, value in chosen.items() if value is not None and not _is_empty_list(value)}
+
+
+def _is_empty_list(value: object) -> bool:
+    return isinstance(value, list) and not value
 
 
 def check_spelling(given: Iterable[str], own: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from trivium.llms._parameters import common_names
 from trivium.llms._prices import Pricing, PublishedPrice
 from trivium.llms._protocol import Delta, Parameters, Request
 from trivium.llms.http._policy import RetryPolicy
+from trivium.llms.http._secrets import is_secret
 from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.llms.providers import Profile
 from trivium.schema.lowlevel import checked
@@ -33,17 +34,20 @@ class ProviderModel(ChatModel):
         retry: RetryPolicy | None = None,
         price: Pricing | None = None,
         client: Sender | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.name, self.price = model, price
+        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
         self.gen_params = dict(parameters or {})
         base = self.profile.address(base_url, model)
         keys = keys_for(self.profile, base, api_key)
         self._transport = Transport(
-            self._address(base), keys, self._headers, timeout=timeout, retry=retry, client=client
+            self._address(base), keys, self._all_headers, timeout=timeout, retry=retry, client=client
         )
 
     def _identity(self) -> dict[str, object]:
-        return {**super()._identity(), "url": self._transport.known_url}
+        told = {name: value for name, value in self.headers.items() if not is_secret(name)}
+        return {**super()._identity(), "url": self._transport.known_url, "headers": told}
 
     def __repr__(self) -> str:
         base = self._transport.shown_url.removesuffix(self._path())
@@ -63,6 +67,9 @@ class ProviderModel(ChatModel):
     def _headers(self, key: str) -> Mapping[str, str]:
         """Return the headers of a request with a key."""
         return key_headers(self.profile, key)
+
+    def _all_headers(self, key: str) -> Mapping[str, str]:
+        return {**self._headers(key), **self.headers}
 
     def _answer(self, request: Request, parameters: Parameters) -> AsyncGenerator[Delta]:
         """Send the request, with all sampling parameters by their common names."""

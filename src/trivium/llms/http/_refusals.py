@@ -23,6 +23,7 @@ HINTS: Final = {
     402: "; check the plan and the billing of the API key",
     403: "; check the API key and what it may use",
     404: "; check {setting} and the name of the model",
+    407: "; give the user and the password of the proxy: http://USER:PASSWORD@HOST",
     413: "; send less: a shorter document, or fewer fields",
     429: "; wait, or send fewer requests at once",
 }
@@ -90,15 +91,19 @@ def refusal(
         message = error_text(json.loads(raw))
     except (ValueError, RecursionError):
         message = "" if raw.lstrip().startswith("<") else raw.strip()[:200]
+    request_id = headers.get("x-request-id") or headers.get("request-id") or ""
     text = f"{url} answered {status}: {message or reason or 'no reason given'}"
+    if request_id and request_id not in text:
+        text += f" (request {request_id})"
     if status in (400, 413, 422, 500) and (found := overflow(raw)) is not None:
-        return ContextOverflowError(f"{text}; send less, or give a strategy: OverflowModel", raw, status, *found)
+        advice = "send less, or give a strategy: OverflowModel"
+        return ContextOverflowError(f"{text}; {advice}", raw, status, *found, request_id)
     kind, hint = _kind(status, raw), _hint(status, raw).format(setting=setting)
     seconds = seconds_to_wait(headers, raw) if kind is ProviderBusyError else 0.0
     if seconds:
         hint = f"; wait {seconds:,.1f} s, as it asks, or try another model"
     should_retry = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
-    return kind(text + hint, raw, status, seconds, should_retry)
+    return kind(text + hint, raw, status, seconds, should_retry, request_id)
 
 
 def overflow(raw: str) -> tuple[int, int] | None:

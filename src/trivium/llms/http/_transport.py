@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from typing import Protocol
+from ssl import SSLCertVerificationError
+from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
@@ -20,6 +20,7 @@ from trivium.exceptions import (
 )
 from trivium.http import (
     BodyError,
+    ConnectFailedError,
     HTTPClient,
     HTTPError,
     HTTPRequest,
@@ -35,10 +36,11 @@ from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
 from trivium.llms.http._refusals import refusal
 from trivium.llms.http._secrets import redact, redact_url, secrets_of
-from trivium.llms.wire._written import WrittenMessages
+from trivium.llms.wire._written import WrittenMessages, sent_json
 from trivium.schema import Usage
 from trivium.schema.lowlevel import positive
 
+T = TypeVar("T")
 FIRST_DELAY = 0.5
 MAX_ERROR_BYTES = 64 << 10
 LINGER = 0.5
@@ -137,6 +139,7 @@ class Transport:
             MalformedAnswerError: the server sent no valid answer.
         """
         data, left = _as_json(body), Tries(self._retry, self._budget, tries)
+        spent: Usage | None = None  # by attempts that broke off
         while True:
             key, begun, answer = self._next_key(), False, reader()
             headers = {**HEADERS, **self._headers(key), **self._login}
@@ -145,9 +148,9 @@ class Transport:
                     begin = _whole(deltas) if self._retry.replay else _first(deltas)
                     for delta in await self._in_time(left.left(), begin):
                         begun = True
-                        yield delta
+                        yield _with_spent(delta, spent)
                     async for delta in deltas:
-                        yield delta
+                        yield _with_spent(delta, spent)
                 return
             except ProviderError as error:
                 is_refused = isinstance(error, ProviderStatusError) and error.status == 401
@@ -156,9 +159,11 @@ class Transport:
                     continue
                 self._redact(error, key, headers)
                 delay = None if begun else left.next_delay(error)
-                if begun and answer.usage is not None:
-                    yield answer.usage
+                if answer.usage is not None:
+                    spent = _with_spent(answer.usage, spent)
                 if delay is None:
+                    if spent is not None:
+                        yield spent
                     raise error from None
             await wait(delay)
             if (counted := before_retry.get()) is not None:
@@ -177,13 +182,15 @@ class Transport:
     async def _ask(self, data: bytes, key: str, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
         """Make one attempt, and convert every error of the HTTP library."""
         request = HTTPRequest("POST", self._url, headers, data, self._timeout)
-        secrets = (key, *self._keys.all, *self._hidden)
+        begun = False
+        secrets = (key, *self._keys.all, *self._hidden, *secrets_of("", headers))
         try:
             async with exchange(request, self._client.send, secrets) as response:
                 if response.status != 200:
                     raise await self._refusal(response)
                 async for piece in response.pieces:
                     for delta in reader.feed(piece):
+                        begun = True
                         yield delta
                     if reader.done:
                         await _ended(response.pieces)
@@ -201,9 +208,10 @@ class Transport:
                 for delta in rest:
                     yield delta
                 return
+            what = "the answer broke off that came" if begun else "no answer"
+            advice = "ask again, as RetryPolicy(replay=True) does by itself" if begun else _advice(error, self._setting)
             raise ProviderConnectionError(
-                f"no answer from {self.shown_url} ({str(error) or type(error).__name__}): check that the "
-                f"server runs, that {self._setting} is right and that the network lets it through"
+                f"{what} from {self.shown_url} ({str(error) or type(error).__name__}): {advice}"
             ) from error
         for delta in reader.end():
             yield delta
@@ -236,6 +244,18 @@ class Transport:
         error.__cause__ = error.__context__ = None  # they hold the request, or the data of the answer
 
 
+def _advice(error: Exception, setting: str) -> str:
+    """Return the advice for a server that cannot be reached."""
+    if isinstance(error.__cause__, SSLCertVerificationError):
+        return (
+            "name a file with the certificate of the authority that it was signed by: SSL_CERT_FILE=FILE, or "
+            "client=HTTPClient(certificates=ssl.create_default_context(cafile=FILE))"
+        )
+    if isinstance(error, ConnectFailedError) and error.proxy:
+        return "check the proxy, which HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or proxies= names, its user and its password"
+    return f"check that the server runs, that {setting} is right and that the network lets it through"
+
+
 async def _ended(pieces: AsyncIterator[bytes]) -> None:
     """Read a body to its end, so that its connection can be used again, unless the server leaves it open."""
 
@@ -245,6 +265,11 @@ async def _ended(pieces: AsyncIterator[bytes]) -> None:
 
     with contextlib.suppress(TimeoutError):
         await await_within(LINGER, left())
+
+
+def _with_spent(delta: T, spent: Usage | None) -> T | Usage:
+    """Return a delta; to a usage, that of earlier attempts is added."""
+    return delta if spent is None or not isinstance(delta, Usage) else spent + delta
 
 
 def _rest(reader: Reader) -> list[Delta]:
@@ -294,6 +319,6 @@ def _as_json(body: Mapping[str, object]) -> bytes:
         for messages in body.values():
             if isinstance(messages, WrittenMessages):
                 return messages.body(body)
-        return json.dumps(body).encode()
+        return sent_json(body)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"a message or a parameter cannot be sent as JSON: {error}") from error

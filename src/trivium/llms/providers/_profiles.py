@@ -95,6 +95,7 @@ class Profile(NamedTuple):
 
 _CONTENT: Final = Dialect(reasoning="reasoning_content")
 _REASONING: Final = Dialect(reasoning="reasoning")
+_STRICT: Final = Dialect(strict=True)
 
 COMPATIBLE: Final = Profile("compatible", "http://localhost")
 """An unknown server that speaks OpenAI's chat format."""
@@ -103,7 +104,14 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
     {
         each.name: each
         for each in (
-            Profile("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", default="gpt-5-mini", responses=True),
+            Profile(
+                "openai",
+                "https://api.openai.com/v1",
+                "OPENAI_API_KEY",
+                dialect=_STRICT,
+                default="gpt-5-mini",
+                responses=True,
+            ),
             Profile(
                 "anthropic",
                 "https://api.anthropic.com",
@@ -120,7 +128,7 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
                 default="gemini-3.8-flash",
                 other_key="GOOGLE_API_KEY",
             ),
-            Profile("azure", "", "AZURE_OPENAI_API_KEY", key_header="api-key"),
+            Profile("azure", "", "AZURE_OPENAI_API_KEY", dialect=_STRICT, key_header="api-key"),
             Profile(
                 "openrouter",
                 "https://openrouter.ai/api/v1",

@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
+import jiter
+
 from trivium.exceptions import MalformedAnswerError, ProviderStatusError
 from trivium.llms._protocol import Delta, Finish, Reasoning, ReasoningState, ToolCallPart
 from trivium.llms.http._refusals import refusal
 from trivium.llms.wire._answers import AGAIN, ParsedObject
-from trivium.llms.wire._claude_request import FORM
+from trivium.llms.wire._claude_request import FORM, THOUGHTS
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
-from trivium.schema import Usage
+from trivium.schema import JSONValue, Usage
 
 Block: TypeAlias = ParsedObject
 REASONS: Final = {
@@ -23,6 +25,8 @@ REASONS: Final = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+PAUSED: Final = "pause_turn"
+"""The reason of an answer that the server goes on with, if it is sent back: its own tools took long."""
 STATUS: Final = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -41,6 +45,48 @@ ANSWER, OTHER = -1, -2
 """Kinds of blocks that are no calls: the answer as arguments of a tool, and anything else."""
 
 
+class _Growing:
+    """A block of the answer as far as it has arrived.
+
+    Args:
+        begun: the block as it began.
+        call: our index of the call that it is; otherwise its kind.
+    """
+
+    __slots__ = ("begun", "call", "citations", "pieces")
+
+    def __init__(self, begun: Block, call: int = OTHER) -> None:
+        self.begun, self.call = begun, call
+        self.pieces: dict[str, list[str]] = {}
+        self.citations = [each for each in get_dicts(begun, "citations") if "encrypted_index" in each]
+
+    @property
+    def kind(self) -> JSONValue:
+        """The type of the block."""
+        return self.begun.get("type")
+
+    def add(self, key: str, piece: str) -> None:
+        """Append a piece to one of its texts."""
+        self.pieces.setdefault(key, []).append(piece)
+
+    def whole(self) -> Block | None:
+        """Return the block as the interface wants it back; None if it is not complete, or not signed."""
+        texts: Block = {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        if self.kind == "thinking":
+            return {"type": "thinking", "thinking": "", **texts} if "signature" in texts else None
+        if self.kind == "redacted_thinking":
+            return {"type": "redacted_thinking", **texts} if "data" in texts else None
+        if self.kind == "text":
+            cited: Block = {"citations": [*self.citations]} if self.citations else {}
+            return {"type": "text", "text": "", **texts, **cited}
+        if "partial_json" not in texts:
+            return self.begun if self.kind else None
+        try:
+            return {**self.begun, "input": jiter.from_json(str(texts["partial_json"]).encode())}
+        except ValueError:  # the answer was cut off in it
+            return None
+
+
 class ClaudeMessageReader:
     """Reads the events of one answer.
 
@@ -51,14 +97,13 @@ class ClaudeMessageReader:
 
     def __init__(self, names: CallNames, model: str = "") -> None:
         self._names, self._model = names, model
-        self._blocks: dict[int | None, int] = {}  # the server's index of a block: ours of the call, or what it is
-        self._last: int | None = None  # the block that began last
+        self._blocks: list[_Growing] = []
+        self._at: dict[int | None, _Growing] = {}  # by the server's index
         self._ids: list[str] = []  # of the calls, by our index
         self._taken = set(names.taken)
         self._whole: set[int] = set()  # calls whose arguments came with their beginning
-        self._thoughts: list[dict[str, list[str]]] = []
         self._prose: list[str] = []  # said beside an answer that should be the arguments of a tool
-        self.usage: Usage | None = None
+        self._counts: Block | None = None  # of the tokens, as the server names them
         self._reason: str | None = None
         self._why = ""
         self.over = self._any = self._answered = False
@@ -104,28 +149,31 @@ class ClaudeMessageReader:
         self._count(get_dict(answer, "usage"))
         self._end_with(answer)
 
-    def _begun(self, index: int | None, block: Block) -> Iterator[Delta]:
-        kind = block.get("type")
-        self._blocks[index] = self._last = OTHER
+    def _begun(self, index: int | None, begun: Block) -> Iterator[Delta]:
+        kind = begun.get("type")
+        if kind not in ("tool_use", *THOUGHTS) and isinstance(begun.get("text"), str):
+            begun = {**begun, "type": "text"}
+        block = self._at[index] = _Growing(begun)
+        self._blocks.append(block)
         if kind == "tool_use":
-            yield from self._called(index, block)
-        elif kind in ("thinking", "redacted_thinking"):
-            self._thoughts.append({})
-            yield from self._thought(block)
-        elif text := get_text(block, "text"):
-            yield self._text_delta(text)
+            yield from self._called(block)
+        elif kind in THOUGHTS:
+            yield from self._thought(block, begun)
+        elif text := get_text(begun, "text"):
+            yield self._text_delta(block, text)
+        elif kind and kind != "text":
+            self._any = True  # something that the server did itself
 
-    def _called(self, index: int | None, block: Block) -> Iterator[Delta]:
+    def _called(self, block: _Growing) -> Iterator[Delta]:
         self._any = True
-        given, name = block.get("input"), get_text(block, "name")
+        given, name = block.begun.get("input"), get_text(block.begun, "name")
         arguments = arguments_text(given) if given else ""
         if name and name == self._names.answer:
-            self._answered, self._blocks[index] = True, ANSWER
-            self._last = ANSWER
+            self._answered, block.call = True, ANSWER
             yield arguments
             return
-        ours = self._blocks[index] = self._last = len(self._ids)
-        self._ids.append(fresh_id(block.get("id"), self._taken))
+        ours = block.call = len(self._ids)
+        self._ids.append(fresh_id(block.begun.get("id"), self._taken))
         self._taken.add(self._ids[ours])
         if arguments:
             self._whole.add(ours)
@@ -133,63 +181,83 @@ class ClaudeMessageReader:
 
     def _grown(self, index: int | None, delta: Block) -> Iterator[Delta]:
         kind = delta.get("type")
+        last = self._blocks[-1] if self._blocks else None
+        block = self._at.get(index, last)
         if kind == "input_json_delta":
-            piece, ours = get_text(delta, "partial_json"), self._blocks.get(index, self._last)
-            if ours is None:  # not even a block that began last, to which arguments without an index belong
+            piece = get_text(delta, "partial_json")
+            if block is None:  # not even a block that began last, to which arguments without an index belong
                 raise MalformedAnswerError(f"the server sent arguments of no tool call; {AGAIN}", piece)
-            if piece and ours != OTHER and ours not in self._whole:
-                yield piece if ours == ANSWER else ToolCallPart(ours, arguments=piece)
+            if piece and block.call == OTHER:
+                block.add("partial_json", piece)
+            elif piece and block.call not in self._whole:
+                yield piece if block.call == ANSWER else ToolCallPart(block.call, arguments=piece)
         elif kind in ("thinking_delta", "signature_delta"):
-            yield from self._thought(delta)
+            yield from self._thought(self._block_of(block, "thinking"), delta)
+        elif kind == "citations_delta":
+            citation = get_dict(delta, "citation")
+            if block is not None and "encrypted_index" in citation:  # of the server's search, which wants it back
+                block.citations.append(citation)
         elif text := get_text(delta, "text"):
-            yield self._text_delta(text)
+            yield self._text_delta(self._block_of(block, "text"), text)
 
-    def _text_delta(self, text: str) -> Delta:
+    def _block_of(self, block: _Growing | None, kind: str) -> _Growing:
+        """Return the block if it is of a kind, otherwise the last one or a new one that is."""
+        if block is not None and block.kind == kind:
+            return block
+        found = next((each for each in reversed(self._blocks) if each.kind == kind), None)
+        if found is None:
+            self._blocks.append(found := _Growing({"type": kind}))
+        return found
+
+    def _text_delta(self, block: _Growing, text: str) -> Delta:
         self._any = True
         if not self._names.answer:
+            block.add("text", text)
             return text
         self._prose.append(text)
         return Reasoning(text)
 
-    def _thought(self, block: Block) -> Iterator[Delta]:
-        if not self._thoughts:
-            self._thoughts.append({})
+    def _thought(self, block: _Growing, given: Block) -> Iterator[Delta]:
         for name in ("thinking", "signature", "data"):
-            if piece := get_text(block, name):
+            if piece := get_text(given, name):
                 self._any = True
-                self._thoughts[-1].setdefault(name, []).append(piece)
+                block.add(name, piece)
                 if name == "thinking":
                     yield Reasoning(piece)
 
     def _state(self) -> Iterator[Delta]:
-        """Yield the reasoning that the interface expects back: signed or encrypted blocks."""
+        """Yield what the interface expects back and no message has, with the texts and calls before it, in order."""
         found = list[Block]()
-        for kept in self._thoughts:
-            thought = {name: "".join(pieces) for name, pieces in kept.items()}
-            if "signature" in thought:
-                found.append({"type": "thinking", "thinking": "", **thought})
-            elif "data" in thought:
-                found.append({"type": "redacted_thinking", "data": thought["data"]})
+        for block in self._blocks:
+            if block.call >= 0:
+                found.append({"type": "tool_use", "id": self._ids[block.call]})
+            elif block.call != ANSWER and (kept := block.whole()) is not None:
+                found.append(kept)
+        while found and self._reason != PAUSED and found[-1].keys() in ({"type", "text"}, {"type", "id"}):
+            found.pop()  # the message has it
         if found:
             yield ReasoningState(FORM, self._model, tuple(found))
 
     def _count(self, counts: Block) -> None:
-        if not counts:
-            return
-        before, thoughts = (
-            self.usage or Usage(),
-            get_count(get_dict(counts, "output_tokens_details"), "thinking_tokens"),
-        )
+        if counts:  # each is told anew, or stays
+            self._counts = {**(self._counts or {}), **{name: count for name, count in counts.items() if count}}
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage that the server has reported so far."""
+        counts = self._counts
+        if counts is None:
+            return None
         fresh, kept, cached = (
             get_count(counts, f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")
         )
-        is_told = fresh + kept + cached > 0
-        self.usage = Usage(
-            fresh + kept + cached or before.input_tokens,
-            get_count(counts, "output_tokens") or before.output_tokens,
-            cached_tokens=cached if is_told else before.cached_tokens,
-            cache_write_tokens=kept if is_told else before.cache_write_tokens,
-            reasoning_tokens=thoughts or before.reasoning_tokens,
+        thoughts = get_count(get_dict(counts, "output_tokens_details"), "thinking_tokens")
+        return Usage(
+            fresh + kept + cached,
+            get_count(counts, "output_tokens"),
+            cached_tokens=cached,
+            cache_write_tokens=kept,
+            reasoning_tokens=thoughts,
         )
 
     def _end_with(self, delta: Block) -> None:
@@ -203,7 +271,7 @@ class ClaudeMessageReader:
         Raises:
             MalformedAnswerError: the answer is incomplete, failed, or was stopped by a filter.
         """
-        if self._prose and not self._answered and not self._ids:
+        if self._prose and not self._answered and not self._ids and self._reason != PAUSED:
             yield "".join(self._prose)
         yield from self._state()
         if self.usage is not None:
@@ -221,7 +289,7 @@ class ClaudeMessageReader:
         yield Finish(self._finish())
 
     def _finish(self) -> str:
-        if self._reason in (None, "stop", "tool_calls"):
+        if self._reason in (None, "stop", "tool_calls") or (self._reason == PAUSED and self._ids):
             return "tool_calls" if self._ids else "stop"
         return self._reason
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
+from trivium.llms._parameters import COMMON_PARAMETERS
 from trivium.llms._protocol import ChatMessage, Parameters, Request
 from trivium.llms.wire._closed_schema import closed_schema
 from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, own_state
@@ -15,12 +16,15 @@ from trivium.llms.wire._written import SYSTEM, Beginning
 from trivium.schema import ToolSpec
 
 FORM: Final = "anthropic"
+THOUGHTS: Final = ("thinking", "redacted_thinking")
+"""Kinds of blocks that are not sent back while the model does not think."""
 _VERSION: Final = re.compile(r"claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _OLDER: Final = re.compile(r"claude-(\d|instant)")
 _SAMPLING: Final = frozenset({"temperature", "top_p", "top_k"})
-_NOT_THERE: Final = frozenset(
-    {"frequency_penalty", "logprobs", "n", "presence_penalty", "repetition_penalty", "seed", "top_logprobs"}
-)
+_NOT_THERE: Final = COMMON_PARAMETERS - {
+    "max_tokens", "metadata", "parallel_tool_calls", "reasoning_effort", "service_tier", "stop", "thinking",
+    "tool_choice", "user", *_SAMPLING,
+}  # fmt: skip
 """Common parameters that the interface does not have; it refuses a request that has them."""
 
 
@@ -57,13 +61,13 @@ class ClaudeAbilities(NamedTuple):
 
 def claude_beginning(model: str, request: Request, parameters: Parameters) -> Beginning:
     """Return what was written of messages before, with the reasoning that the model wants back."""
-    return Beginning.behind_system(request.messages, (FORM, _thinker(model, parameters)), is_joined=True)
+    return Beginning.behind_system(request.messages, (FORM, model, _keeps_thoughts(parameters)), is_joined=True)
 
 
-def _thinker(model: str, parameters: Parameters) -> str:
-    """Return the model whose reasoning is sent back; "" for none."""
+def _keeps_thoughts(parameters: Parameters) -> bool:
+    """Tell whether the model's reasoning is sent back."""
     thinking: ChatMessage = parameters.get("thinking") or {}
-    return model if thinking.get("type") != "disabled" else ""
+    return thinking.get("type") != "disabled"
 
 
 def claude_names(model: str, request: Request, before: Beginning | None = None) -> CallNames:
@@ -101,10 +105,10 @@ def claude_body(
     body.setdefault("max_tokens", abilities.max_tokens + int(thinking.get("budget_tokens") or 0))
     is_alone = body.pop("parallel_tool_calls", None) is False
     thinks = thinking.get("type", "disabled") != "disabled"
-    thinker = _thinker(model, parameters)
+    keeps_thoughts = _keeps_thoughts(parameters)
 
     def write(messages: Sequence[ChatMessage]) -> list[Body]:
-        return _joined(messages, thinker, names)
+        return _joined(messages, model, keeps_thoughts, names)
 
     before = before or claude_beginning(model, request, parameters)
     messages = before.write("messages", request.messages, (names.tools, names.ids), write)
@@ -116,10 +120,11 @@ def claude_body(
         described = "Give the answer. It is the last thing to do, when no other tool is needed."
         tools.append(_tool(ToolSpec(names.answer, described, dict(request.output_schema or {})), False, names))
     if tools:
-        choice = _choice(request, names, abilities.can_be_forced, thinks)
+        given = list(body.get("tools", ()))  # tools that the server runs
+        choice = _choice(request, names, abilities.can_be_forced, thinks, bool(given or request.tools))
         if is_alone and choice["type"] != "none":
             choice["disable_parallel_tool_use"] = True
-        body |= {"tools": tools, "tool_choice": choice}
+        body |= {"tools": [*given, *tools], "tool_choice": choice}
     return body
 
 
@@ -128,6 +133,9 @@ def _rename(body: Body, schema: ChatMessage | None) -> None:
     stop = body.pop("stop", None)
     if words := [word for word in ([stop] if isinstance(stop, str) else stop or ()) if word.strip()]:
         body["stop_sequences"] = words
+    metadata: ChatMessage = body.pop("metadata", None) or {}
+    if (user := metadata.get("user_id", body.pop("user", None))) is not None:
+        body["metadata"] = {"user_id": user}  # it takes no other
     output = dict(body.pop("output_config", None) or {})
     if (effort := body.pop("reasoning_effort", None)) is not None:
         output.setdefault("effort", effort)
@@ -145,13 +153,12 @@ def _tool(tool: ToolSpec, can_be_strict: bool, names: CallNames) -> Body:
     return {**found, "input_schema": schema}
 
 
-def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: bool) -> Body:
+def _choice(request: Request, names: CallNames, can_be_forced: bool, thinks: bool, has_others: bool) -> Body:
     choice = request.tool_choice
     if names.answer:
         if not can_be_forced or thinks:  # it cannot be forced while it thinks
             return {"type": "auto"}
-        is_only = choice == "none" or not request.tools
-        return {"type": "tool", "name": names.answer} if is_only else {"type": "any"}
+        return {"type": "any"} if has_others and choice != "none" else {"type": "tool", "name": names.answer}
     if choice == "none":
         return {"type": "none"}
     if choice == "auto" or not can_be_forced:
@@ -169,12 +176,13 @@ def _system(messages: Sequence[ChatMessage]) -> str | list[Body]:
     return blocks if is_marked else "\n\n".join(block["text"] for block in blocks)
 
 
-def _joined(messages: Sequence[ChatMessage], thinker: str, names: CallNames) -> list[Body]:
+def _joined(messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, names: CallNames) -> list[Body]:
     """Return the other messages, with consecutive messages of one role joined.
 
     Args:
         messages: the messages of the request, or some that are never joined with others.
-        thinker: the model whose reasoning is sent back; "" for none.
+        model: the model, to which its own state is sent back.
+        keeps_thoughts: its reasoning is sent back too.
         names: the names of tools and calls at the server.
     """
     found = list[Body]()
@@ -183,7 +191,7 @@ def _joined(messages: Sequence[ChatMessage], thinker: str, names: CallNames) -> 
         if role in SYSTEM:
             continue
         role = "assistant" if role == "assistant" else "user"
-        blocks = _blocks(message, thinker, names)
+        blocks = [*_blocks(message, model, keeps_thoughts, names)]
         if found and found[-1]["role"] == role:
             found[-1]["content"] += blocks
         elif blocks:
@@ -195,13 +203,28 @@ def _joined(messages: Sequence[ChatMessage], thinker: str, names: CallNames) -> 
     return found
 
 
-def _blocks(message: ChatMessage, thinker: str, names: CallNames) -> list[Body]:
-    content = _content(message.get("content"))
+def _blocks(message: ChatMessage, model: str, keeps_thoughts: bool, names: CallNames) -> Iterator[Body]:
+    """Yield the blocks of a message: those of its state in their order, then the rest of its text and its calls."""
+    content = message.get("content")
     if (call_id := message.get("tool_call_id")) is not None:
         call_id = str(call_id)
-        return [{"type": "tool_result", "tool_use_id": names.ids.get(call_id, call_id), "content": content}]
-    thoughts = own_state(message, FORM, thinker) if thinker else []
-    return [*thoughts, *content, *(_use(call, names) for call in message.get("tool_calls") or ())]
+        yield {"type": "tool_result", "tool_use_id": names.ids.get(call_id, call_id), "content": _content(content)}
+        return
+    state, calls = own_state(message, FORM, model), list(message.get("tool_calls") or ())
+    said = "".join(item["text"] for item in state if item.get("type") == "text")
+    is_same = isinstance(content, str) and content.startswith(said)
+    for item in state:
+        kind = item.get("type")
+        if kind == "text":
+            if is_same and item["text"].strip():  # otherwise it was changed since
+                yield item
+        elif kind == "tool_use":
+            yield from (_use(call, names) for call in calls if call.get("id") == item["id"])
+            calls = [call for call in calls if call.get("id") != item["id"]]
+        elif keeps_thoughts or kind not in THOUGHTS:
+            yield item
+    yield from _content(content[len(said) :] if isinstance(content, str) and is_same else content)
+    yield from (_use(call, names) for call in calls)
 
 
 def _use(call: ChatMessage, names: CallNames) -> Body:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 _FORMATS: Final = {
-    "date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid",
+    "date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid",
 }  # fmt: skip
+"""Those that both OpenAI and Anthropic know."""
 _KEPT: Final = {"const", "description", "enum", "required", "title", "type"}
 _TYPES: Final = {"array", "boolean", "integer", "null", "number", "object", "string"}
 _CHOICES: Final = ("anyOf", "oneOf", "allOf")
@@ -68,7 +69,8 @@ def _closed(node: object) -> dict[str, Any]:
 
 
 def _close(found: dict[str, object], given: dict[str, object]) -> None:
-    if given.pop("additionalProperties", False) is not False or "patternProperties" in given:
+    is_open = given.pop("additionalProperties", "properties" not in given)
+    if is_open is not False or "patternProperties" in given:
         raise _OpenSchema
     properties = given.pop("properties", {})
     if not isinstance(properties, Mapping):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import jiter
@@ -99,9 +99,18 @@ def called_tool(call: ChatMessage) -> str:
 
 
 def fresh_id(given: object, taken: Collection[str], prefix: str = "call_") -> str:
-    """Return the server's id of a call, or a new one if it is missing or taken, so that the history stays valid."""
+    """Return the server's id of a call, or a new one if it is missing or taken, so that the history stays valid.
+
+    The new one is the same each time, so that a recorded conversation can be replayed.
+
+    Example:
+        >>> fresh_id("a", ()), fresh_id("", ("a",)), fresh_id("a", ("a", "call_1"))
+        ('a', 'call_1', 'call_2')
+    """
     known = replace_surrogates(given) if isinstance(given, str) else ""
-    return known if known and known not in taken else f"{prefix}{uuid.uuid4().hex[:12]}"
+    if known and known not in taken:
+        return known
+    return next(each for each in map(f"{prefix}{{}}".format, count(len(taken))) if each not in taken)
 
 
 def family(model: str) -> str:

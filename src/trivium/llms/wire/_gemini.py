@@ -57,6 +57,7 @@ class GeminiMessageReader:
         self._ids: list[str] = []  # of the calls, by our index
         self._taken = set(names.taken)
         self._signed: list[ParsedObject] = []
+        self._prose: list[str] = []  # said beside an answer that should be the arguments of a tool
         self.usage: Usage | None = None
         self._reason: str | None = None
         self._why = ""
@@ -107,6 +108,8 @@ class GeminiMessageReader:
             self._signed.append({**signed, "thought": True} if is_thought else signed)
         if text:
             self._any = True
+            if self._names.answer and not is_thought:
+                self._prose.append(text)
             yield Reasoning(text) if is_thought or self._names.answer else text
 
     def _called(self, call: ParsedObject, signature: str) -> Iterator[Delta]:
@@ -153,6 +156,8 @@ class GeminiMessageReader:
         Raises:
             MalformedAnswerError: the answer is incomplete, or was stopped by a filter.
         """
+        if self._prose and not self._answered and not self._ids:
+            yield "".join(self._prose)
         if self._signed:
             yield ReasoningState(FORM, self._model, tuple(self._signed))
         if self.usage is not None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
+from trivium.llms._parameters import COMMON_PARAMETERS
 from trivium.llms._protocol import ChatMessage, Parameters, Request
 from trivium.llms.wire._fields import (
     Body,
@@ -33,8 +34,11 @@ _RENAMED: Final = {"max_tokens": "maxOutputTokens", "stop": "stopSequences"}
 _TOP: Final = {
     "cachedContent", "continuationToken", "labels", "safetySettings", "serviceTier", "store", "toolConfig", "tools",
 }  # fmt: skip
-_NOT_THERE: Final = frozenset({"n", "parallel_tool_calls", "repetition_penalty"})
-"""Common parameters that the interface does not have."""
+_NOT_THERE: Final = COMMON_PARAMETERS - {
+    "frequency_penalty", "logprobs", "max_tokens", "presence_penalty", "reasoning_effort", "seed", "service_tier",
+    "stop", "store", "temperature", "top_k", "top_logprobs", "top_p",
+}  # fmt: skip
+"""Common parameters that the interface does not have; it refuses a request that has them."""
 _HUMP: Final = re.compile(r"_([a-z])")
 
 

@@ -30,7 +30,7 @@ from trivium.llms.wire._answers import (
     replace_surrogates,
 )
 from trivium.llms.wire._fields import Body, CallNames, fresh_id, get_dicts, is_json, own_state
-from trivium.llms.wire._requests import is_strict, parts_of, sent_function
+from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
 from trivium.llms.wire._written import Beginning
@@ -52,12 +52,15 @@ class Dialect(NamedTuple):
         schema: the server constrains answers to a JSON schema. Otherwise a JSON object is requested, and a system
             message holds the schema.
         max_tokens: name of the parameter for the longest answer; "": the name for the model's family.
+        strict: a schema whose objects require all their keys is closed and sent as a strict one, which the server
+            enforces. Otherwise it is sent as it is.
     """
 
     usage: bool = True
     reasoning: str = ""
     schema: bool = True
     max_tokens: str = ""
+    strict: bool = False
 
 
 OPENAI: Final = Dialect()
@@ -99,20 +102,20 @@ def chat_body(
     if dialect.usage:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
-        body["tools"] = [chat_tool(tool, names.tools) for tool in request.tools]
+        body["tools"] = [*body.get("tools", ()), *(chat_tool(tool, names.tools) for tool in request.tools)]
         choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "function": {"name": choice}} if named else choice
-    else:
+    elif "tools" not in body:
         body.pop("parallel_tool_calls", None)
     if request.output_schema is not None:
-        schema = dict(request.output_schema)
         if dialect.schema:
-            answer = {"name": "answer", "strict": is_strict(schema), "schema": schema}
+            answer = answer_schema(request.output_schema, dialect.strict)
             body["response_format"] = {"type": "json_schema", "json_schema": answer}
         else:
             body["response_format"] = {"type": "json_object"}
-            note = f"Answer with one JSON object that satisfies this JSON schema: {json.dumps(schema)}"
+            schema = json.dumps(dict(request.output_schema))
+            note = f"Answer with one JSON object that satisfies this JSON schema: {schema}"
             messages.insert(0, {"role": "system", "content": note})
     return body
 
@@ -469,7 +472,7 @@ def token_counts(usage: JSONValue, read: str, written: str) -> Usage | None:
         _count(usage.get(read)),
         _count(usage.get(written)),
         usd,
-        cached_tokens=_count(input_details.get("cached_tokens")),
+        cached_tokens=_count(input_details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),  # DeepSeek's
         cache_write_tokens=_count(input_details.get("cache_write_tokens")),
         reasoning_tokens=_count(output_details.get("reasoning_tokens")),
     )

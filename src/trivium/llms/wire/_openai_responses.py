@@ -23,7 +23,7 @@ from trivium.llms.wire._answers import (
 )
 from trivium.llms.wire._fields import Body, CallNames, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
-from trivium.llms.wire._requests import is_strict, parts_of, sent_function
+from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._written import Beginning
 from trivium.schema import JSONValue, ToolSpec, Usage
@@ -65,15 +65,14 @@ def responses_body(
 
     body["input"] = before.write("input", request.messages, names.tools, write)
     if request.tools:
-        body["tools"] = [_tool(tool, names) for tool in request.tools]
+        body["tools"] = [*body.get("tools", ()), *(_tool(tool, names) for tool in request.tools)]
         choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "name": choice} if named else choice
-    else:
+    elif "tools" not in body:
         body.pop("parallel_tool_calls", None)
     if request.output_schema is not None:
-        schema = dict(request.output_schema)
-        form = {"type": "json_schema", "name": "answer", "strict": is_strict(schema), "schema": schema}
+        form = {"type": "json_schema", **answer_schema(request.output_schema, True)}
         body["text"] = {**dict_or_empty(body.get("text")), "format": form}
     return body
 
@@ -284,7 +283,9 @@ class ResponsesReader:
         elif kind == "message":
             yield from self._message(place, item, came)
         elif kind is not None:
-            if kind != "reasoning" or item.get("encrypted_content") or item.get("content"):  # else nothing is in it
+            if kind != "reasoning":
+                place.kept = item
+            elif item.get("encrypted_content") or item.get("content"):  # else nothing is in it
                 place.kept = {key: value for key, value in item.items() if value is not None and key != "status"}
             if kind == "reasoning" and not came:
                 for part, said in enumerate(parts_of(item.get("summary") or item.get("content") or [])):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import jiter
 
 from trivium.llms._protocol import ChatMessage
 from trivium.llms.wire._answers import dict_or_empty
+from trivium.llms.wire._closed_schema import closed_schema
 from trivium.llms.wire._fields import Body, CallNames, called_tool
 
 
@@ -41,6 +42,18 @@ def _json(value: object) -> str:
     return to_json(value, fallback=str).decode()
 
 
+def answer_schema(schema: Mapping[str, Any], can_be_closed: bool) -> Body:
+    """Return the schema of an answer as it is sent: a strict one if it is, or needs only be closed.
+
+    Args:
+        schema: the schema.
+        can_be_closed: the server enforces strict schemas, so that its objects may be closed for it.
+    """
+    closed = closed_schema(schema) if can_be_closed and not is_strict(schema) else None
+    sent = closed if closed is not None and is_strict(closed) else dict(schema)
+    return {"name": "answer", "strict": is_strict(sent), "schema": sent}
+
+
 def is_strict(schema: object) -> bool:
     """Tell whether every object of a schema is closed and requires all its keys, as strict decoding demands."""
     if isinstance(schema, list):
@@ -52,6 +65,8 @@ def is_strict(schema: object) -> bool:
         keys = set(cast("dict[str, Any]", node.get("properties") or {}))
         if node.get("additionalProperties") is not False or keys - set(node.get("required", ())):
             return False
+    if isinstance(node.get("allOf"), list):
+        return False
     return all(is_strict(value) for value in node.values())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Final, Literal, NamedTuple, SupportsFloat, SupportsIndex, TypeAlias, cast
 
 from trivium.llms._protocol import ChatMessage, KeptMessage, LongHistory, is_of_texts
 from trivium.llms.wire._fields import Body, Called
@@ -148,7 +148,7 @@ class Beginning(NamedTuple):
         while begin < most and (end := kept._end_of_block(messages, begin)):
             messages.keep(begin, end)
             copied: list[ChatMessage] = _copy(messages[begin:end])
-            data = json.dumps(write(copied))[1:-1].encode()
+            data = sent_json(write(copied))[1:-1]
             blocks.append(WrittenBlock(copied, Called.of(copied), names, data))
             while len(blocks) > 1 and len(blocks[-2].messages) <= len(blocks[-1].messages):
                 blocks[-2:] = [blocks[-2].with_next(blocks[-1])]
@@ -185,17 +185,35 @@ class WrittenMessages(NamedTuple):
 
     def insert(self, place: Literal[0], message: Body) -> None:
         """Put a message before all others, as a list does."""
-        self.written.insert(place, json.dumps(message).encode())
+        self.written.insert(place, sent_json(message))
 
     def body(self, body: Mapping[str, object]) -> bytes:
         """Return the JSON of a body that has these messages."""
         others = {name: value for name, value in body.items() if name != self.name}
         begin = f'{{"{self.name}": ['.encode()
-        end = json.dumps({self.name: self.rest} | others).encode().removeprefix(begin)
+        end = sent_json({self.name: self.rest} | others).removeprefix(begin)
         pieces = [begin, *(piece for each in self.written for piece in (each, b", "))]
         if self.written and not self.rest:
             pieces.pop()
         return b"".join((*pieces, end))  # one copy of a long body
+
+
+def sent_json(value: object) -> bytes:
+    """Return a value as JSON that is sent; numbers of NumPy and its like are numbers.
+
+    Raises:
+        TypeError: something in it has no form in JSON.
+        ValueError: a number is NaN or infinite, or a list holds itself.
+    """
+    return json.dumps(value, allow_nan=False, default=_number).encode()
+
+
+def _number(value: object) -> int | float:
+    if isinstance(value, SupportsIndex):
+        return value.__index__()
+    if isinstance(value, SupportsFloat):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
 
 
 def _has_text(message: ChatMessage) -> bool:
