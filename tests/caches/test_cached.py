@@ -127,7 +127,8 @@ pieces = st.lists(
 def test_any_answer_comes_back_as_it_was(deltas: list[Delta]) -> None:
     memory, model = Memory(), ScriptedModel([["x", *deltas], "other"])
     first, again = deltas_of(CachedModel(model, memory)), deltas_of(CachedModel(model, memory))
-    assert again == [Usage() if isinstance(each, Usage) else each for each in first if each != ""]
+    free = [Usage() if isinstance(each, Usage) else each for each in first if each != ""]
+    assert again == (free if Usage() in free else [*free, Usage()]), "limits of tokens would estimate it"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_an_answer_that_is_not_whole_is_not_kept(answer: Any, cache: SQLiteCache
     else:
         deltas_of(kept)
     assert deltas_of(kept) == ["good", Finish("stop")]
-    assert deltas_of(kept) == ["good", Finish("stop")]
+    assert deltas_of(kept) == ["good", Finish("stop"), Usage()]
     assert len(model.requests) == 2
 
 

@@ -182,7 +182,8 @@ class CachedModel(WrappedModel):
             break
         saved = next((each for each in stored if isinstance(each, Usage)), None)
         _emit_lookup(Lookup(key, hit=True, saved=saved))
-        return [Usage() if isinstance(each, Usage) else each for each in stored]
+        free = [Usage() if isinstance(each, Usage) else each for each in stored]
+        return [*free, Usage()] if saved is None else free
 
     async def _get(self, key: str) -> list[Delta] | None:
         text = await invoke(self._cache.get, key)

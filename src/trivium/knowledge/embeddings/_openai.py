@@ -139,7 +139,8 @@ class _Spending:
     """Tokens and dollars of one request: reserved before it is sent, counted at its end, with or without an error."""
 
     def __init__(self, model: OpenAIEmbedding, expected: Usage) -> None:
-        self._model, self._expected, self._usage = model, expected, Usage()
+        self._model, self._expected = model, expected
+        self._usage: Usage | None = None
         self._node = current.get()
         self._budget = None if self._node is None else scope_of(self._node).budget
 
@@ -160,10 +161,12 @@ class _Spending:
         return self
 
     def __exit__(self, *raised: object) -> None:
+        usage = self._usage
         if self._budget is not None:
-            self._budget.settle(self._reserved, self._usage.total, self._usage.usd)
-        if self._node is not None and self._usage.total:
-            emit(self._node, UsageEvent, self._usage)
+            untold = (0, 0.0) if raised[0] else self._reserved
+            self._budget.settle(self._reserved, *(untold if usage is None else (usage.total, usage.usd)))
+        if self._node is not None and usage is not None and usage.total:
+            emit(self._node, UsageEvent, usage)
 
 
 class _VectorReader:
