@@ -155,6 +155,17 @@ def test_an_answer_that_is_not_whole_is_not_kept(answer: Any, cache: SQLiteCache
     assert len(model.requests) == 2
 
 
+@pytest.mark.parametrize("bad", ["no JSON", '{"m": 1}', "[1]"])
+@pytest.mark.parametrize("good", ['{"n": 1}', '```json\n{"n": 1}\n```', [ToolCallPart(0, "c", "add", "{}")]])
+def test_a_typed_answer_that_cannot_fit_is_not_kept(bad: str, good: Any, cache: SQLiteCache) -> None:
+    model = ScriptedModel([bad, good, "never"])
+    kept = CachedModel(model, cache)
+    asked = Request(ASK, output_schema={"type": "object", "properties": {"n": {}}, "required": ["n"]})
+    first, second, third = (deltas_of(kept, asked) for _ in range(3))
+    assert first != second == third[: len(second)]
+    assert len(model.requests) == 2
+
+
 def test_an_answer_that_nobody_read_to_its_end_is_not_kept_and_others_go_on(cache: SQLiteCache) -> None:
     model = ScriptedModel([["a", "b"]])
     kept = CachedModel(model, cache)
