@@ -13,7 +13,7 @@ from trivium.commander import CallNode, Event, TaskNode
 from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull
 from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import ConfigurationError, MalformedAnswerError, RunError
-from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
+from trivium.llms._prices import expected_usage, expected_usd, inner_models_of, price_of, priced
 from trivium.llms._protocol import (
     SILENT,
     Delta,
@@ -233,6 +233,8 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
     """
     node = node or model_node()
     node.request, node.target = request, model.name
+    if node.scope.listeners:
+        node.provider = provider_of(model)
     with node:
         journal, outer = node.scope.journal, node.cause
         if journal is None or outer is not None:
@@ -245,6 +247,14 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
             if not fresh:
                 _repeat(model, request, node, node.result)
         return node.result
+
+
+def provider_of(model: ModelProtocol) -> str:
+    """Return the name of a model's provider; "" where none is known, or a chain has models of several."""
+    names = {provider_of(each) for each, _ in inner_models_of(model)}
+    if names:
+        return names.pop() if len(names) == 1 else ""
+    return getattr(getattr(model, "profile", None), "name", "")
 
 
 def asked_of(request: Request) -> list[Any]:
