@@ -12,8 +12,8 @@ from typing import Any, Literal
 from trivium.commander import CallNode, Event, TaskNode
 from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull
 from trivium.events import Display, JSONObject, on_one_line
-from trivium.exceptions import ConfigurationError, MalformedAnswerError, RunError
-from trivium.llms._prices import expected_usage, expected_usd, inner_models_of, price_of, priced
+from trivium.exceptions import MalformedAnswerError, RunError
+from trivium.llms._prices import expected_usage, expected_usd, inner_models_of, price_of, priced, unknown_price
 from trivium.llms._protocol import (
     SILENT,
     Delta,
@@ -336,8 +336,5 @@ def expected_cost(model: ModelProtocol, request: Request, budget: Budget) -> tup
     expected = expected_usage(model, request)
     usd = expected_usd(model, expected)
     if usd is None and price_of(model) is not None and budget.limits_any("usd"):
-        raise ConfigurationError(
-            f"the price of {model.name} is not known, so Limits(usd=…) could not hold: give its price=Price(…), or "
-            "install the extra 'prices'"
-        )
+        raise unknown_price(model.name, "Limits(usd=…)")
     return expected.total, usd

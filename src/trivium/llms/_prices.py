@@ -126,6 +126,14 @@ def price_of(model: object) -> Pricing | None:
     return getattr(model, "price", None)
 
 
+def unknown_price(model: str, limit: str) -> ConfigurationError:
+    """Return the error of a model whose cost is limited, and whose price is not known."""
+    return ConfigurationError(
+        f"the price of {model} is not known, so {limit} could not hold: give it price=Price(…), or, by the extra "
+        "'prices', price=PublishedPrice('NAME', 'PROVIDER') with the name of the same model at a provider"
+    )
+
+
 def priced(model: object, usage: Usage) -> Usage:
     """Return the usage with its cost at the model's price; a cost that the provider stated stays."""
     price = price_of(model)

@@ -15,7 +15,7 @@ from trivium.http import Sender
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, text_size
 from trivium.llms import Delta, Pricing, PublishedPrice, RetryPolicy, UsageEvent
 from trivium.llms.http import Transport, with_path
-from trivium.llms.lowlevel import key_headers, keys_for, priced, profile_of
+from trivium.llms.lowlevel import key_headers, keys_for, priced, profile_of, unknown_price
 from trivium.llms.providers import Profile
 from trivium.llms.wire import AnswerReader, dict_or_empty, error_text, sent_error
 from trivium.schema import Usage
@@ -153,10 +153,7 @@ class _Spending:
         if self._budget is not None and self._budget.limits_any("tokens", "usd"):
             usd = self._model.price.usd(self._expected)
             if usd is None and self._budget.limits_any("usd"):
-                raise ConfigurationError(
-                    f"the price of {self._model.name} is not known, so Limits(usd=…) could not hold: give "
-                    "price=Price(…), or install the extra 'prices'"
-                )
+                raise unknown_price(self._model.name, "Limits(usd=…)")
             self._reserved = self._budget.take_turn(self._expected.total, usd, turns=0)
         return self
 
