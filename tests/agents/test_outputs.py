@@ -242,7 +242,7 @@ def test_what_is_read_again_has_a_dict_in_the_place_of_the_value():
 
 def test_an_answer_that_was_cut_off_says_so():
     cut = ['{"name": "Ro', Finish("length")]
-    with pytest.raises(AnswerFormatError, match="the answer was cut off by max_tokens or the window: allow more") as told:
+    with pytest.raises(AnswerFormatError, match="was cut off by max_tokens or the window: allow more") as told:
         Agent[City](ScriptedModel([cut, cut, cut]))("Which city?")
     assert "stronger model" not in str(told.value)
 
@@ -257,10 +257,12 @@ def test_a_model_that_refuses_is_not_asked_again_for_a_value():
 @pytest.mark.parametrize(
     ("reason", "why"),
     [
-        ("length", "the answer was cut off by max_tokens or the window: allow more"),
-        ("content_filter", "the answer was refused by the model or stopped by a filter: ask otherwise, or another model"),
+        ("length", "the answer was cut off by max_tokens or the window: "),
+        ("content_filter", "the answer was refused by the model or stopped by a filter: "),
         ("stop", ""),
     ],
 )
 def test_a_text_that_did_not_come_to_its_end_says_why(reason: str, why: str):
-    assert Agent(ScriptedModel([["half an ans", Finish(reason)]]))("hi").why == why
+    said = Agent(ScriptedModel([["half an ans", Finish(reason)]]))("hi").why
+    assert said.startswith(why)
+    assert bool(said) == bool(why)

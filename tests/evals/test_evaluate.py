@@ -300,7 +300,7 @@ def test_the_limits_of_an_evaluation_count_all_its_runs_and_those_before(journal
     dataset, noted = Dataset(FEW, [exact]), list[str]()
     with pytest.raises(LimitExceededError, match="5 turns") as raised:
         evaluate(calculator(noted), dataset, "first", journal, limits=Limits(turns=5), at_once=1)
-    assert "evaluate 'first' again with higher limits=" in " ".join(raised.value.__notes__)
+    assert "evaluate 'first' again" in " ".join(raised.value.__notes__)
     assert len(noted) == 5
     with pytest.raises(LimitExceededError):
         evaluate(calculator(noted), dataset, "first", journal, limits=Limits(turns=7), at_once=1)

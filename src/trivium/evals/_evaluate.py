@@ -122,8 +122,7 @@ async def evaluate_async(
             *(error.run_id, error.agent, error.changed),
         ) from error
     except BaseException as error:
-        more = "higher limits= and " if isinstance(error, LimitExceededError) else ""
-        error.add_note(f"evaluate {experiment!r} again with {more}the same journal to go on: no model is asked twice")
+        error.add_note(f"evaluate {experiment!r} again with the same journal to go on: no model is asked twice")
         raise
     return EvaluationReport.of(dataset, experiment, journal, results)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from statistics import fmean
-from typing import Generic, NamedTuple
+from typing import Generic, NamedTuple, Self
 
 from trivium.evals._dataset import Case, Dataset, E_co, I_co, Score, scorer_name
 from trivium.evals._statistics import bootstrap, paired_interval, paired_test, pass_at_k, pass_hat_k, wilson
@@ -87,9 +86,7 @@ class EvaluationReport(Generic[I_co, E_co]):
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def of(
-        cls, dataset: Dataset[I_co, E_co], experiment: str, journal: Journal, results: Iterable[CaseResult[I_co, E_co]]
-    ) -> EvaluationReport[I_co, E_co]:
+    def of(cls, dataset: Dataset, experiment: str, journal: Journal, results: Iterable[CaseResult[I_co, E_co]]) -> Self:
         """Make the report of results, with what the scorers of the dataset say of themselves in their `note`."""
         notes = {scorer_name(each): str(note) for each in dataset.scorers if (note := getattr(each, "note", None))}
         return cls(experiment, dataset.name, dataset.scorer_names, tuple(results), journal, notes)
@@ -97,8 +94,8 @@ class EvaluationReport(Generic[I_co, E_co]):
     @cached_property
     def usage(self) -> Usage:
         """Tokens and dollars of all runs, and of the verdicts of judges on them."""
-        verdicts = (score.usage for each in self.results for score in each.scores.values())
-        return sum(chain((each.usage for each in self.results), verdicts), Usage())
+        verdicts = [score for each in self.results for score in each.scores.values()]
+        return sum((each.usage for each in (*self.results, *verdicts)), Usage())
 
     @property
     def errors(self) -> list[CaseResult[I_co, E_co]]:
