@@ -242,12 +242,27 @@ def test_what_is_read_again_has_a_dict_in_the_place_of_the_value():
 
 def test_an_answer_that_was_cut_off_says_so():
     cut = ['{"name": "Ro', Finish("length")]
-    with pytest.raises(AnswerFormatError, match="it was cut off by max_tokens or the window: allow more") as told:
+    with pytest.raises(AnswerFormatError, match="was cut off by max_tokens or the window: allow more") as told:
         Agent[City](ScriptedModel([cut, cut, cut]))("Which city?")
     assert "stronger model" not in str(told.value)
 
 
-def test_a_text_that_was_cut_off_says_why_it_ended():
-    agent = Agent(ScriptedModel([["half an ans", Finish("length")], ["whole", Finish("stop")]]))
-    assert agent("hi").why == "the answer was cut off by max_tokens or the window"
-    assert agent("hi").why == ""
+def test_a_model_that_refuses_is_not_asked_again_for_a_value():
+    model = ScriptedModel([["I cannot help with that.", Finish("content_filter")]])
+    with pytest.raises(AnswerFormatError, match=r"was refused by the model.*another model. It begins with 'I") as told:
+        Agent[City](model)("Which city?")
+    assert (told.value.raw, len(model.requests)) == ("I cannot help with that.", 1)
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("length", "the answer was cut off by max_tokens or the window: "),
+        ("content_filter", "the answer was refused by the model or stopped by a filter: "),
+        ("stop", ""),
+    ],
+)
+def test_a_text_that_did_not_come_to_its_end_says_why(reason: str, why: str):
+    said = Agent(ScriptedModel([["half an ans", Finish(reason)]]))("hi").why
+    assert said.startswith(why)
+    assert bool(said) == bool(why)

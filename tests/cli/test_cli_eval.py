@@ -27,6 +27,7 @@ AGENTS = """
 import time
 from pathlib import Path
 from trivium import Agent
+from trivium.schema import Usage
 from trivium.testing import ScriptedModel
 
 
@@ -51,6 +52,10 @@ def bad():
 
 def slow():
     return made(0, pause=0.2)
+
+
+def paid():
+    return Agent(ScriptedModel([["no", Usage(1, 1, 0.25)]]))
 """
 
 
@@ -154,3 +159,13 @@ def test_ctrl_c_says_how_much_is_done_and_the_same_command_goes_on(evaluated: Co
     before = asked(evaluated)
     assert evaluated(*arguments).status == 0
     assert asked(evaluated) - before <= 20 - int(done.split()[-1])
+
+
+def test_what_was_done_before_the_limit_is_reported(evaluated: Command) -> None:
+    arguments = ("eval", "cases:dataset", "agents:paid", "--experiment", "paid", "--at-once", "1", "--json")
+    ended = evaluated(*arguments, "--max-usd", "1")
+    assert ended.status == 1
+    assert "the evaluation reached its limit of 1 usd; raise --max-usd" in ended.err
+    assert "Limits(" not in ended.err
+    assert [each["run"] for each in json.loads(ended.out)["runs"]] == [f"paid/n{number:02}/0" for number in range(4)]
+    assert len(json.loads(evaluated(*arguments, "--max-usd", "9").out)["runs"]) == 20

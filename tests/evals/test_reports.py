@@ -27,6 +27,7 @@ from trivium.evals import (
 from trivium.exceptions import ConfigurationError, OutputError, UnknownRunError
 from trivium.journal import Journal, RunView
 from trivium.llms import Request
+from trivium.schema import Usage
 from trivium.testing import ScriptedModel
 
 from ._agents import CASES, calculator, exact
@@ -111,6 +112,15 @@ def test_a_judge_is_calibrated_and_asks_nothing_twice(journal: Journal) -> None:
     assert len(grader.asked) == 17
     with pytest.raises(ConfigurationError, match="all labels are the same"):
         judge.calibrate(labelled({"yes": True}), journal)
+
+
+def test_what_judges_cost_counts_in_the_report_and_not_in_the_runs(journal: Journal) -> None:
+    judge = Judge(ScriptedModel([['{"reason": "r", "passed": true}', Usage(10, 5, 0.25)]]), "It is short.")
+    agent = Agent(ScriptedModel([["yes", Usage(2, 1, 0.5)]]))
+    dataset = Dataset(SOME[:2], [judge])
+    for report in (evaluate(agent, dataset, "first", journal), rescore(dataset, "first", journal)):
+        assert [each.usage.usd for each in report.results] == [0.5, 0.5]
+        assert (report.usage.total, report.usage.usd) == (36, 1.5)
 
 
 def test_a_judge_without_a_verdict_is_an_error(journal: Journal) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import trivium.llms
-from trivium.exceptions import ConfigurationError, ModelNotFoundError, NoModelError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, ModelNotFoundError, NoModelError
 from trivium.llms import ClaudeModel, LocalModel, ModelStore, OpenAIModel, resolve
 
 
@@ -67,6 +68,22 @@ def test_what_is_no_address_or_interface_is_refused(monkeypatch: pytest.MonkeyPa
 def test_other_text_is_refused_with_the_known_forms(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"\.gguf.*local:NAME.*openai:NAME"):
         resolve(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("openai/gpt-4o", "openai:gpt-4o"), ("opena:gpt-4o", "openai:gpt-4o"), ("gpt-5-nano", "openai:gpt-5-nano")],
+)
+def test_a_name_that_is_nearly_one_is_told_what_was_meant(text: str, meant: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"did you mean '{meant}'"):
+        resolve(text)
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("max_retries", "retry"), ("temperature", "parameters")])
+@pytest.mark.parametrize("kind", [OpenAIModel, ClaudeModel])
+def test_an_option_of_other_clients_is_told_by_its_name_here(kind: Any, wrong: str, right: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"takes no {wrong}: did you mean {right}"):
+        kind("m", **{wrong: 1})
 
 
 def test_an_unknown_local_name_is_refused() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,11 +19,18 @@ from opentelemetry.trace import SpanKind, StatusCode, get_current_span
 from trivium import Agent, ChatAgent, ChatAgentConfig, Task
 from trivium.actions import tool
 from trivium.commander import StartedEvent
-from trivium.exceptions import MissingExtraError, ProviderConnectionError, RunKilledError, ToolFailedError
+from trivium.exceptions import (
+    MissingExtraError,
+    ProviderConnectionError,
+    ProviderError,
+    RunKilledError,
+    ToolFailedError,
+)
 from trivium.journal import Journal
+from trivium.llms import ClaudeModel, FallbackModel, GoogleModel, ModelProtocol, OpenAIModel, RateLimiter, resolve
 from trivium.observers import OpenTelemetryListener, RunIds
 from trivium.schema import Usage
-from trivium.testing import ScriptedModel, call_tool
+from trivium.testing import FaultyTransport, ScriptedModel, Status, call_tool
 
 
 class Spans:
@@ -89,13 +97,38 @@ def test_a_run_has_the_names_of_the_conventions_and_agents_have_totals(spans: Sp
     )  # fmt: skip
     assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (20, 4)
     told = model.attributes
-    assert (told["gen_ai.provider.name"], told["gen_ai.request.model"]) == ("openai", "openai:tiny")
+    assert (told["gen_ai.provider.name"], told["gen_ai.request.model"]) == ("_OTHER", "openai:tiny")
     assert (told["gen_ai.usage.input_tokens"], told["gen_ai.response.finish_reasons"]) == (10, ("stop",))
     assert all(each.parent is not None and each.parent.span_id == agent.context.span_id for each in (model, used))  # type: ignore[union-attr]
     assert all(each.start_time <= each.end_time for each in spans)  # type: ignore[operator]
     assert agent.instrumentation_scope is not None
     assert "gen-ai/0.1.0" in (agent.instrumentation_scope.schema_url or "")
     assert not any("Oslo" in str(each.attributes) for each in spans)
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [
+        (lambda: OpenAIModel("gpt-4o", api_key="k"), "openai"),
+        (lambda: resolve("ollama:qwen3:8b"), "ollama"),
+        (lambda: RateLimiter(99).of(GoogleModel("gemini-3-flash", api_key="k")), "gcp.gemini"),
+        (lambda: FallbackModel([OpenAIModel("gpt-4o", api_key="k"), ClaudeModel("c", api_key="k")]), "_OTHER"),
+    ],
+    ids=["openai", "a name with a colon", "limited", "chain of two"],
+)
+def test_a_model_call_names_its_provider(spans: Spans, model: Callable[[], ModelProtocol], provider: str):
+    asked = model()
+    with FaultyTransport([Status(400)]), suppress(ProviderError):
+        Agent(asked)("Go.", listeners=[spans.listener()])
+    told: Any = spans.named(f"chat {asked.name}").attributes
+    assert told["gen_ai.provider.name"] == provider
+
+
+def test_a_call_of_a_chain_names_the_model_that_answered(spans: Spans):
+    broken = ScriptedModel([ProviderConnectionError("the line is dead")], "first")
+    Agent(FallbackModel([broken, ScriptedModel(["yes"], "second")]))("Go.", listeners=[spans.listener()])
+    told: Any = spans.named("chat first | second").attributes
+    assert told["gen_ai.response.model"] == "second"
 
 
 def test_contents_are_recorded_only_on_request_and_without_keys(spans: Spans):

@@ -77,6 +77,13 @@ def test_a_document_is_a_file_for_most_and_an_image_for_gemini():
     assert file.to_dict("Gemini-2.5-pro") == shown
 
 
+@pytest.mark.parametrize(("name", "form"), [("said.wav", "wav"), ("said.mp3", "mp3")])
+def test_sound_is_sent_as_such(name: str, form: str):
+    sound = FileAttachment.from_bytes(b"RIFF", name)
+    assert sound.to_dict("gpt-audio") == {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": form}}
+    assert FileAttachment.from_path(f"https://example.org/{name}").to_dict("gpt-audio")["type"] == "file"
+
+
 def test_a_message_with_files_can_be_written_as_json_and_read_again():
     message = Message(content="look", files=[FileAttachment.from_bytes(b"\xff\x00", "a.png")])
     again = Message.model_validate_json(message.model_dump_json())

@@ -13,7 +13,7 @@ import trivium.agents._parts as parts
 import trivium.policies as policies
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
 from trivium.actions.lowlevel import read_more_of
-from trivium.agents._answer_format import CUT_OFF, name_of_type, repair, repairs_exceeded
+from trivium.agents._answer_format import name_of_type, repair, repairs_exceeded
 from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, warn_of_calls
 from trivium.agents._config import AgentConfig, ModelOption
 from trivium.agents._names import AgentNames
@@ -331,9 +331,8 @@ class Agent(AgentNames, Generic[T_co]):
         given: dict[MessageExtra, Any] = {"origin": _MODEL}
         if usage is not None:
             given["usage"] = usage
-        if reasoning or state or logprobs or reason == "length":
-            why = f"the answer {CUT_OFF}" if reason == "length" else None
-            rare = {"why": why, "reasoning": reasoning, "reasoning_state": state, "logprobs": logprobs}
+        if reasoning or state or logprobs or reply.why:
+            rare = {"why": reply.why, "reasoning": reasoning, "reasoning_state": state, "logprobs": logprobs}
             given |= cast("dict[MessageExtra, Any]", {name: value for name, value in rare.items() if value})
         if calls:
             given["tool_calls"] = calls

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _OPEN_NUMBER = re.compile(r"(?:\A|(?<=[:,\[\s]))-?\d[\d.eE+-]*\Z")
 """A number at the end of a text, which may go on."""
 
-CUT_OFF = "was cut off by max_tokens or the window"
 T = TypeVar("T")
 
 
@@ -155,14 +154,14 @@ def repair(agent: Agent, reply: Reply, error: AnswerFormatError, faults: int) ->
         faults: how many responses before it were wrong too.
 
     Raises:
-        AnswerFormatError: it was asked again as often as it may be.
+        AnswerFormatError: it was asked again as often as it may be, or has refused.
     """
     if (form := agent.answer_format) is None:
         raise error
-    schema = json.dumps(form.schema)
-    if faults >= agent.repairs or not agent.options.strict_recovery:
-        is_cut, cure = reply.finish_reason == "length", "Use a stronger model, a simpler type, or Agent(repairs=…)"
-        fault = f"it {CUT_OFF}: allow more" if is_cut else f"{error}. {cure}"
+    schema, is_refused = json.dumps(form.schema), reply.finish_reason == "content_filter"
+    if is_refused or faults >= agent.repairs or not agent.options.strict_recovery:
+        cure = "Use a stronger model, a simpler type, or Agent(repairs=…)"
+        fault = f"{reply.why}. It begins with {reply.text!r:.200}" if reply.why else f"{error}. {cure}"
         text = f"the model was to answer with {name_of_type(form.kind)}, and its last answer does not fit: {fault}"
         raise AnswerFormatError(f"{text}. The schema of the answer is {schema}", reply.text) from error
     if (node := current.get()) is not None:

@@ -150,7 +150,7 @@ def find_model(agent: str, llm: object) -> ModelProtocol:
         ConfigurationError: it is neither a name nor a model.
     """
     if llm is None:
-        raise NoModelError(f'the agent {agent} has no model: give it one, as in Agent("default") or ChatAgent()')
+        raise NoModelError(f'the agent {agent} has no model: give "openai:NAME", "default" or trivium.llms.resolve()')
     if isinstance(llm, str):
         from trivium.llms import resolve  # the providers are loaded when one is named
 

@@ -58,19 +58,26 @@ def evaluate_agent(dataset_reference: str, agent: str | None, options: EvalOptio
 
     Raises:
         ConfigurationError: there is no such dataset or agent; or the agent was changed since the experiment began.
+        LimitExceededError: the evaluation reached its limit; what is done is reported.
     """
     dataset = _dataset_at(dataset_reference)
     _check_scorers(dataset, options)
     is_file = "://" not in options.journal and ":" not in options.journal
     journal = Journal(options.journal) if is_file and agent is not None else open_journal(options.journal)
     earlier = None if options.against is None else rescore(dataset, options.against, journal)
-    report = rescore(dataset, options.experiment, journal) if agent is None else _run(dataset, agent, journal, options)
-    comparison = None if earlier is None else compare(earlier, report, options.scorer)
+    reached = None
+    if agent is None:
+        report = rescore(dataset, options.experiment, journal)
+    else:
+        report, reached = _run(dataset, agent, journal, options)
+    comparison = None if earlier is None or reached else compare(earlier, report, options.scorer)
     if options.report is not None:
         write_html(report, options.report, comparison)
     if options.inspect is not None:
         write_inspect_log(report, options.inspect)
     _show_json(report, comparison) if options.json else _show(report, comparison)
+    if reached is not None:
+        raise reached
     return _status(report, comparison, options)
 
 
@@ -105,19 +112,21 @@ def _dataset_at(reference: str) -> Dataset:
     return cast("Dataset", made)
 
 
-def _run(dataset: Dataset, agent: str, journal: Journal, options: EvalOptions) -> EvaluationReport:
-    module, done = import_agent(agent), 0
+def _run(
+    dataset: Dataset, agent: str, journal: Journal, options: EvalOptions
+) -> tuple[EvaluationReport, LimitExceededError | None]:
+    """Return the report of an evaluation, and its limit if that was reached before all runs were done."""
+    module, results = import_agent(agent), list[CaseResult]()
     total = len(dataset) * options.repeat
     with bar(quiet=options.json and sys.stdout.isatty()) as progress:
         line = progress.add_task("", total=total)
 
         def receive(result: CaseResult) -> None:
-            nonlocal done
-            done += 1
+            results.append(result)
             progress.update(line, advance=1, description=one_line(result.case.id))
 
         try:
-            return evaluate(
+            report = evaluate(
                 module,
                 dataset,
                 options.experiment,
@@ -127,11 +136,15 @@ def _run(dataset: Dataset, agent: str, journal: Journal, options: EvalOptions) -
                 limits=None if options.max_usd is None else Limits(usd=options.max_usd),
                 on_result=receive,
             )
+            return report, None
         except AgentChangedError as error:
             raise ConfigurationError(f"{error}: name it by --experiment, and the earlier one by --against") from error
-        except (KeyboardInterrupt, LimitExceededError):
+        except LimitExceededError as error:
+            reached = LimitExceededError(error.limit, error.maximum, setting="--max-usd", of="the evaluation")
+            return EvaluationReport.of(dataset, options.experiment, journal, results), reached
+        except KeyboardInterrupt:
             progress.stop()
-            write_line(f"{done} of {total} runs are done; the same command goes on, and asks no model twice")
+            write_line(f"{len(results)} of {total} runs are done; the same command goes on, and asks no model twice")
             raise
 
 

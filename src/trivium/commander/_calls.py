@@ -38,6 +38,8 @@ class CallNode(TaskNode):
     """The module that was called, and its messages; set where there is a policy, or the run is streamed."""
     cause: Any = None
     """The reason for the call, where code below may want it: the message with a tool's call."""
+    provider: str = ""
+    """The provider of the model that is asked, where listeners may want it and it is known."""
     if TYPE_CHECKING:
         scope: Scope
         """Everything that the call inherits; replace it to change that for the call and everything below."""

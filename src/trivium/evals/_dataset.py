@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, OutputError
 from trivium.journal import Journal, RunView
-from trivium.schema import Message
+from trivium.schema import Message, Usage
 from trivium.schema.lowlevel import check_name
 
 I = TypeVar("I", default=Any)  # noqa: E741 - the documented name
@@ -55,10 +55,12 @@ class Score:
     Args:
         value: from 0, wrong, to 1, right; other numbers are possible.
         reason: the reason, for people and for optimizers.
+        usage: the tokens and dollars of the verdict itself, of a scorer that asks a model.
     """
 
     value: float
     reason: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 Scorer: TypeAlias = Callable[[Case[I, E], Message, RunView], bool | float | Score | Awaitable[bool | float | Score]]

@@ -124,7 +124,7 @@ async def evaluate_async(
     except BaseException as error:
         error.add_note(f"evaluate {experiment!r} again with the same journal to go on: no model is asked twice")
         raise
-    return _report(dataset, experiment, journal, results)
+    return EvaluationReport.of(dataset, experiment, journal, results)
 
 
 async def _answered(
@@ -167,7 +167,7 @@ async def rescore_async(dataset: Dataset[I, E], experiment: str, journal: Journa
         raise UnknownRunError(f"the journal has no runs of the experiment {experiment!r} with cases of {dataset.name}")
     made = [(case, each) for case in dataset for each in sorted(recorded.get(f"{experiment}/{case.id}", {0}))]
     found = (CaseResult(case, each, f"{experiment}/{case.id}/{each}", None) for case, each in made)
-    return _report(dataset, experiment, journal, [await _scored(dataset, journal, each) for each in found])
+    return EvaluationReport.of(dataset, experiment, journal, [await _scored(dataset, journal, each) for each in found])
 
 
 async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I, E]) -> CaseResult[I, E]:
@@ -213,15 +213,6 @@ def _said(error: BaseException) -> str:
     outside = [each for each in extract_tb(error.__traceback__) if not each.filename.startswith(_LIBRARY)]
     place = "".join(f" ({each.name}, line {each.lineno})" for each in outside[:1])
     return f"{' '.join(exception_line(error).split())}{place}"
-
-
-def _report(
-    dataset: Dataset[I, E], experiment: str, journal: Journal, results: Sequence[CaseResult[I, E]]
-) -> EvaluationReport[I, E]:
-    from trivium.evals._judge import Judge
-
-    notes = {scorer_name(each): each.note for each in dataset.scorers if isinstance(each, Judge)}
-    return EvaluationReport(experiment, dataset.name, dataset.scorer_names, tuple(results), journal, notes)
 
 
 evaluate = sync_function(evaluate_async)

@@ -18,7 +18,7 @@ from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal, RunView
 from trivium.journal.lowlevel import digest_of
 from trivium.llms import ModelProtocol
-from trivium.schema import Message
+from trivium.schema import Message, Usage
 
 _INSTRUCTION = (
     "You grade an answer by these criteria:\n\n{criteria}\n\nThe user's message is JSON: the input, the answer to "
@@ -112,7 +112,7 @@ class Judge:
         run_id = f"{run.id}/{self._experiment(question)}"
         answer = await self.agent.acall(question, session_id=run_id, run_id=run_id, journal=run.journal)
         self.agent.reset(run_id)
-        return Score(answer.output.passed, answer.output.reason)
+        return Score(answer.output.passed, answer.output.reason, answer.usage or Usage())
 
     @driver_neutral
     async def calibrate_async(

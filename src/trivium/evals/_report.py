@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Generic, NamedTuple
+from typing import Generic, NamedTuple, Self
 
-from trivium.evals._dataset import Case, E_co, I_co, Score
+from trivium.evals._dataset import Case, Dataset, E_co, I_co, Score, scorer_name
 from trivium.evals._statistics import bootstrap, paired_interval, paired_test, pass_at_k, pass_hat_k, wilson
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Divergence, Journal, RunView
@@ -26,7 +26,7 @@ class CaseResult(Generic[I_co, E_co]):
         message: the answer; None if the run failed.
         scores: the scores, by the names of the scorers.
         errors: of each scorer that failed the error, by its name; that of the run by "run".
-        usage: tokens and dollars.
+        usage: tokens and dollars of the run, without those of its scores.
         seconds: the time until the last answer of a model or tool.
     """
 
@@ -85,10 +85,17 @@ class EvaluationReport(Generic[I_co, E_co]):
     journal: Journal = field(repr=False)
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    @classmethod
+    def of(cls, dataset: Dataset, experiment: str, journal: Journal, results: Iterable[CaseResult[I_co, E_co]]) -> Self:
+        """Make the report of results, with what the scorers of the dataset say of themselves in their `note`."""
+        notes = {scorer_name(each): str(note) for each in dataset.scorers if (note := getattr(each, "note", None))}
+        return cls(experiment, dataset.name, dataset.scorer_names, tuple(results), journal, notes)
+
     @cached_property
     def usage(self) -> Usage:
-        """Tokens and dollars of all runs."""
-        return sum((each.usage for each in self.results), Usage())
+        """Tokens and dollars of all runs, and of the verdicts of judges on them."""
+        verdicts = [score for each in self.results for score in each.scores.values()]
+        return sum((each.usage for each in (*self.results, *verdicts)), Usage())
 
     @property
     def errors(self) -> list[CaseResult[I_co, E_co]]:

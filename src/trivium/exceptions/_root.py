@@ -63,6 +63,8 @@ _OURS: Final[Mapping[str, tuple[str, ...]]] = {
     "deps": ("context",),
     "instructions": ("system_message", "template"),
     "max_iterations": ("max_rounds", "turns", "limits"),
+    "max_retries": ("retry", "retries", "max_tries"),
+    "max_tokens": ("parameters",),
     "max_turns": ("turns", "max_rounds", "limits"),
     "message_history": ("session_id",),
     "model": ("llm", "model_type", "chat_model"),
@@ -70,6 +72,7 @@ _OURS: Final[Mapping[str, tuple[str, ...]]] = {
     "output_type": ("output_format",),
     "response_format": ("output_format",),
     "system_prompt": ("system_message", "template"),
+    "temperature": ("parameters",),
 }
 """Names of other frameworks, and what they are called here: the first that there is."""
 _MANY: Final = 10

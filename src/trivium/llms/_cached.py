@@ -30,7 +30,7 @@ from trivium.llms._protocol import (
 from trivium.llms._wrapped import WrappedModel, deltas_of
 from trivium.llms.wire._fields import is_json
 from trivium.schema import Usage
-from trivium.schema.lowlevel import checked
+from trivium.schema.lowlevel import checked, unfence
 from trivium.settings import settings
 
 FORMAT: Final = 3  # raised by each change of the stored form or of the values in a key
@@ -78,9 +78,9 @@ class CachedModel(WrappedModel):
     Requests are equal if everything is equal that can change an answer: the model, its server, its own parameters and
     those of the request, messages with their images and files, tools, and the schema. The API key does not count.
     Complete answers are stored, at any temperature; an answer is not stored if it failed, was cut off at its length,
-    was filtered, or has a tool call whose arguments are not JSON. An answer from the cache counts as a turn, and costs
-    no tokens and no dollars: its usage is zero, and a `CacheEvent` holds the saved usage. Equal concurrent requests of
-    one process call the model once.
+    was filtered, has a tool call whose arguments are not JSON, or is not JSON with the keys that the request's schema
+    requires. An answer from the cache counts as a turn, and costs no tokens and no dollars: its usage is zero, and a
+    `CacheEvent` holds the saved usage. Equal concurrent requests of one process call the model once.
 
     The key contains the `cache_identity` of the model. All models of trivium have one. A model class of your own
     without this attribute is known by its class and name alone: if its options change its answers, give it a
@@ -157,7 +157,7 @@ class CachedModel(WrappedModel):
                 async for delta in deltas:
                     answer.append(delta)
                     yield delta
-            if key and is_reusable(answer):
+            if key and is_reusable(answer, request.output_schema):
                 await self._store(key, answer)
         finally:
             if key:
@@ -182,7 +182,8 @@ class CachedModel(WrappedModel):
             break
         saved = next((each for each in stored if isinstance(each, Usage)), None)
         _emit_lookup(Lookup(key, hit=True, saved=saved))
-        return [Usage() if isinstance(each, Usage) else each for each in stored]
+        free = [Usage() if isinstance(each, Usage) else each for each in stored]
+        return [*free, Usage()] if saved is None else free
 
     async def _get(self, key: str) -> list[Delta] | None:
         text = await invoke(self._cache.get, key)
@@ -221,15 +222,27 @@ class NamedTupleLike(Protocol):
 
 
 # ---- an answer as text
-def is_reusable(answer: list[Delta]) -> bool:
-    """Tell whether an answer came to its own end, is not empty, and all its calls have JSON as arguments."""
+def is_reusable(answer: list[Delta], schema: Mapping[str, object] | None = None) -> bool:
+    """Tell whether an answer came to its own end, is not empty, all its calls have JSON as arguments, and its text is
+    a JSON object with the keys that the schema requires."""
     reason = next((each.reason for each in reversed(answer) if isinstance(each, Finish)), None)
     calls: dict[int, str] = {}
     for each in answer:
         if isinstance(each, ToolCallPart):
             calls[each.index] = calls.get(each.index, "") + each.arguments
-    is_empty = not calls and not any(isinstance(each, str) and each for each in answer)
-    return not is_empty and reason in _COMPLETE and all(is_json(each or "{}") for each in calls.values())
+    text = "".join(each for each in answer if isinstance(each, str))
+    if reason not in _COMPLETE or not (calls or text) or (schema and not calls and not _has_keys(text, schema)):
+        return False
+    return all(is_json(each or "{}") for each in calls.values())
+
+
+def _has_keys(text: str, schema: Mapping[str, object]) -> bool:
+    try:
+        found = json.loads(unfence(text))
+    except (ValueError, RecursionError):
+        return False
+    required = set(cast("list[str]", schema.get("required", ())))
+    return not required or (isinstance(found, dict) and found.keys() >= required)
 
 
 def _entry(delta: Delta) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import count
 from logging import DEBUG
@@ -12,8 +12,8 @@ from typing import Any, Literal
 from trivium.commander import CallNode, Event, TaskNode
 from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull
 from trivium.events import Display, JSONObject, on_one_line
-from trivium.exceptions import ConfigurationError, MalformedAnswerError
-from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
+from trivium.exceptions import MalformedAnswerError, RunError
+from trivium.llms._prices import expected_usage, expected_usd, inner_models_of, price_of, priced, unknown_price
 from trivium.llms._protocol import (
     SILENT,
     Delta,
@@ -151,6 +151,12 @@ class _Answer:
         if delta and self._node.scope.listeners:  # a provider may give "" as a sign of life
             emit(self._node, DeltaEvent, delta)
 
+    @property
+    def size(self) -> int:
+        """The characters that arrived."""
+        calls = sum(len(piece) for call in self._calls.values() for piece in call.arguments)
+        return sum(map(len, self.text)) + sum(map(len, self.reasoning)) + calls
+
     def reply(self, model: ModelProtocol, request: Request) -> Reply:
         """Return the complete answer to a request.
 
@@ -227,6 +233,8 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
     """
     node = node or model_node()
     node.request, node.target = request, model.name
+    if node.scope.listeners:
+        node.provider = provider_of(model)
     with node:
         journal, outer = node.scope.journal, node.cause
         if journal is None or outer is not None:
@@ -237,8 +245,16 @@ async def call_model(model: ModelProtocol, request: Request, node: CallNode | No
             agent = partial(made_of, model, request)
             node.result = await journal.perform(node, asked_of(request), act, types=REPLY_TYPES, made_of=agent)
             if not fresh:
-                _repeat(node, node.result)
+                _repeat(model, request, node, node.result)
         return node.result
+
+
+def provider_of(model: ModelProtocol) -> str:
+    """Return the name of a model's provider; "" where none is known, or a chain has models of several."""
+    names = {provider_of(each) for each, _ in inner_models_of(model)}
+    if names:
+        return names.pop() if len(names) == 1 else ""
+    return getattr(getattr(model, "profile", None), "name", "")
 
 
 def asked_of(request: Request) -> list[Any]:
@@ -262,19 +278,24 @@ async def _ask(
 ) -> Reply:
     """Ask a model, within the limits of the run; the reply is added to `fresh` too."""
     budget = node.scope.budget
-    reserved = (0, 0.0)
+    reserved, is_refused = (0, 0.0), False
     if budget is not None and outer is None:
         counts = budget.limits_any("tokens", "usd")
         reserved = budget.take_turn(*expected_cost(model, request, budget)) if counts else budget.take_turn()
     answer = _Answer(node)
     try:
         await pull(answer.add, model.stream, request)
+    except Exception as error:  # for an answer that failed before it began nobody asks money
+        is_refused = not (answer.size or isinstance(error, RunError))
+        raise
     finally:  # the usage of a request that failed counts too
         usage = answer.usage
         if usage is not None:
             usage = answer.usage = priced(model, usage)
         if budget is not None:
-            budget.settle(reserved, 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
+            is_counted = is_refused or outer is not None or node.spent is not None  # by a call below, or above
+            spent = usage or (Usage() if is_counted else _estimate(model, request, budget, answer.size))
+            budget.settle(reserved, spent.total, spent.usd)
         if usage is not None:
             node.spent = usage
             emit(outer or node, UsageEvent, usage)
@@ -284,16 +305,26 @@ async def _ask(
     return reply
 
 
-def _repeat(node: CallNode, reply: Reply) -> None:
+def _repeat(model: ModelProtocol, request: Request, node: CallNode, reply: Reply) -> None:
     """Count a reply that a journal had, and emit its text and its usage as if the model had answered now."""
     usage, budget = reply.usage, node.scope.budget
     if budget is not None:
-        budget.settle(budget.take_turn(), 0 if usage is None else usage.total, 0.0 if usage is None else usage.usd)
+        size = len(reply.text) + len(reply.reasoning) + sum(len(each.arguments) for each in reply.tool_calls)
+        spent = usage or _estimate(model, request, budget, size)
+        budget.settle(budget.take_turn(), spent.total, spent.usd)
     if reply.text and node.scope.listeners:
         emit(node, DeltaEvent, reply.text)
     if usage is not None:
         node.spent = usage
         emit(node, UsageEvent, usage)
+
+
+def _estimate(model: ModelProtocol, request: Request, budget: Budget, size: int) -> Usage:
+    """Estimate the usage of an answer whose server told none, from the characters that arrived; for limits alone."""
+    if not budget.limits_any("tokens", "usd"):
+        return Usage()
+    usage = replace(expected_usage(model, request), output_tokens=size // 4)
+    return replace(usage, usd=expected_usd(model, usage) or 0.0)
 
 
 def expected_cost(model: ModelProtocol, request: Request, budget: Budget) -> tuple[int, float | None]:
@@ -305,8 +336,5 @@ def expected_cost(model: ModelProtocol, request: Request, budget: Budget) -> tup
     expected = expected_usage(model, request)
     usd = expected_usd(model, expected)
     if usd is None and price_of(model) is not None and budget.limits_any("usd"):
-        raise ConfigurationError(
-            f"the price of {model.name} is not known, so Limits(usd=…) could not hold: give its price=Price(…), or "
-            "install the extra 'prices'"
-        )
+        raise unknown_price(model.name, "Limits(usd=…)")
     return expected.total, usd

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 from trivium.commander import invoke
 from trivium.exceptions import ConfigurationError, LimitExceededError, ModelError, RateLimitStoreError
 from trivium.llms._cost_stores import cost_store_at
-from trivium.llms._prices import expected_usage, expected_usd, price_of, priced
+from trivium.llms._prices import expected_usage, expected_usd, price_of, priced, unknown_price
 from trivium.llms._protocol import Delta, ModelProtocol, Request
 from trivium.llms._wrapped import WrappedModel, deltas_of
 from trivium.schema import Usage
@@ -143,10 +143,7 @@ class CostLimitedModel(WrappedModel):
         request = request._replace(parameters=self.update_gen_params(**request.parameters))
         expected = expected_usd(self._model, expected_usage(self._model, request))
         if expected is None and price_of(self._model) is not None:
-            raise ConfigurationError(
-                f"the price of {self.name} is not known, so no limit of its cost could hold: give its price=Price(…), "
-                "or install the extra 'prices'"
-            )
+            raise unknown_price(self.name, "its CostLimiter")
         expected, used = expected or 0.0, None
         period = await self._limiter.reserve(expected)
         try:

@@ -126,6 +126,14 @@ def price_of(model: object) -> Pricing | None:
     return getattr(model, "price", None)
 
 
+def unknown_price(model: str, limit: str) -> ConfigurationError:
+    """Return the error of a model whose cost is limited, and whose price is not known."""
+    return ConfigurationError(
+        f"the price of {model} is not known, so {limit} could not hold: give it price=Price(…), or, by the extra "
+        "'prices', price=PublishedPrice('NAME', 'PROVIDER') with the name of the same model at a provider"
+    )
+
+
 def priced(model: object, usage: Usage) -> Usage:
     """Return the usage with its cost at the model's price; a cost that the provider stated stays."""
     price = price_of(model)
@@ -146,14 +154,14 @@ def expected_usd(model: ModelProtocol, usage: Usage) -> float | None:
     price = price_of(model)
     if price is not None:
         return price.usd(usage)
-    costs = (expected_usd(each, usage) for each, _ in _inner_models(model))
+    costs = (expected_usd(each, usage) for each, _ in inner_models_of(model))
     return max((usd for usd in costs if usd is not None), default=None)
 
 
 def longest_answer(model: ModelProtocol, given: Parameters) -> int:
     """Return the limit of tokens for an answer of a model, or of the models that it calls; 0 for no limit."""
     own: Parameters = getattr(model, "gen_params", None) or {}
-    if inner := _inner_models(model):
+    if inner := inner_models_of(model):
         return max(longest_answer(each, {**own, **given, **its_own}) for each, its_own in inner)
     parameters = {**own, **given}
     return next((value for name in _LONGEST if isinstance(value := parameters.get(name), int)), 0)
@@ -164,7 +172,8 @@ class _Composed(Protocol):
     def inner_models(self) -> Sequence[tuple[ModelProtocol, Parameters]]: ...
 
 
-def _inner_models(model: ModelProtocol) -> Sequence[tuple[ModelProtocol, Parameters]]:
+def inner_models_of(model: ModelProtocol) -> Sequence[tuple[ModelProtocol, Parameters]]:
+    """Return the models that a model calls, each with parameters for it alone; none for most."""
     return model.inner_models() if isinstance(model, _Composed) else ()
 
 

@@ -200,6 +200,12 @@ Delta: TypeAlias = str | ToolCallPart | Reasoning | ReasoningState | Logprobs | 
 """An item of a model's stream; text is plain `str`, and "" is a keep-alive at which a cancelled run ends."""
 
 
+_WHY: Final = {
+    "length": "the answer was cut off by max_tokens or the window: allow more",
+    "content_filter": "the answer was refused by the model or stopped by a filter: ask otherwise, or another model",
+}
+
+
 class Reply(NamedTuple):
     """A complete answer."""
 
@@ -210,6 +216,11 @@ class Reply(NamedTuple):
     reasoning: str = ""
     reasoning_state: ReasoningState | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """The reason why the answer did not come to its own end, and what to do then; "" if it did."""
+        return _WHY.get(self.finish_reason or "", "")
 
 
 @runtime_checkable

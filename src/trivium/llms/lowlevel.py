@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trivium.llms._locks import OwnLock
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
-    from trivium.llms._prices import priced
+    from trivium.llms._prices import priced, unknown_price
     from trivium.llms._protocol import SILENT, LongHistory
     from trivium.llms._provider_model import key_headers, keys_for
     from trivium.llms._wrapped import WrappedModel, deltas_of
@@ -45,6 +45,7 @@ __all__ = [
     "priced",
     "profile_of",
     "request_openai",
+    "unknown_price",
 ]
 
 _HOMES = {
@@ -69,6 +70,7 @@ _HOMES = {
     "model_node": "_call",
     "physical_cores": "local._engine",
     "priced": "_prices",
+    "unknown_price": "_prices",
     "profile_of": "_openai",
     "request_openai": "_openai",
 }

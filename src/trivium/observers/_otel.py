@@ -31,6 +31,10 @@ CONVENTIONS: Final = "0.1.0"
 """The release of OpenTelemetry's GenAI conventions that the names are of. They still change, so they stand here."""
 _SCHEMA: Final = f"https://opentelemetry.io/schemas/gen-ai/{CONVENTIONS}"
 _OPERATION: Final = "gen_ai.operation.name"
+_PROVIDERS: Final = {
+    "azure": "azure.ai.openai", "gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai",
+}  # fmt: skip
+"""The names of providers in the conventions, where those are others."""
 _AGENT_EVENTS: Final = frozenset(("message", "response"))
 """The kinds of events that the node of an agent or task emits, and that of no other call."""
 
@@ -158,6 +162,8 @@ class OpenTelemetryListener:
         elif event.kind == "forked":
             data = event.fields()
             found.span.add_link(self._context_of(str(data["run_id"]), str(data["fork_key"]), event.name))
+        elif event.kind == "fallback":
+            found.span.set_attribute("gen_ai.response.model", str(event.fields()["model"]))
         elif event.kind in _AGENT_EVENTS and not found.operation:
             self._mark_agent(found, event)
         elif self._content:
@@ -208,8 +214,9 @@ class OpenTelemetryListener:
         fields = event.fields(self._content)
         model = fields.get("target")
         if isinstance(model, str):
-            provider, _, _ = model.rpartition(":")
-            told |= {_OPERATION: "chat", "gen_ai.request.model": model, "gen_ai.provider.name": provider or "_OTHER"}
+            provider = event.node.provider if isinstance(event.node, CallNode) else ""
+            named = _PROVIDERS.get(provider, provider or "_OTHER")
+            told |= {_OPERATION: "chat", "gen_ai.request.model": model, "gen_ai.provider.name": named}
             if self._content:
                 told |= _request_attributes(mask_secrets(fields)["request"])
             return f"chat {model}", "chat", told

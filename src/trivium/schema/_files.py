@@ -96,14 +96,17 @@ class FileAttachment(OlderNames):
         return f"data:{self.mime_type};base64,{self.to_base64()}"
 
     def to_dict(self, model: str) -> dict[str, Any]:
-        """Return the file as a part of a chat message: an image as `image_url`, anything else as `file`.
+        """Return the file as a part of a chat message: an image as `image_url`, WAV and MP3 as `input_audio`, anything
+        else, and all that stands at a URL, as `file`.
 
         Args:
             model: the name of the model that reads it; the Gemini models take every file as `image_url`.
         """
         where = self.url if self.url and not self.content else self.to_data_uri()
         if not self.mime_type.startswith("image/") and "gemini" not in model.lower():
-            return {"type": "file", "file": {"filename": self.filename, "file_data": where}}
+            form = self.content and {"audio/x-wav": "wav", "audio/wav": "wav", "audio/mpeg": "mp3"}.get(self.mime_type)
+            sound, file = {"data": self.to_base64(), "format": form}, {"filename": self.filename, "file_data": where}
+            return {"type": "input_audio", "input_audio": sound} if form else {"type": "file", "file": file}
         shown = {"url": self.url if self.url and self.url.startswith(_WEB[:2]) else where}
         return {"type": "image_url", "image_url": shown | ({"detail": self.detail} if self.detail else {})}
 

@@ -210,6 +210,18 @@ def test_tokens_and_dollars_are_counted_on_the_node_and_held_to_limits(scripted:
     assert len(scripted.received) == 1
 
 
+def test_vectors_whose_server_tells_no_usage_are_counted_as_estimated(scripted: ChatServer) -> None:
+    scripted.scripts = [http_answer(answer([[1.0, 0.0]], tokens=0))]
+    model = at(scripted)
+    above = CallNode("above")
+    change_scope(above, limits=Limits(turns=0, tokens=150))
+    with above:
+        model.embed(["a" * 400])
+        with pytest.raises(LimitExceededError, match="tokens"):
+            model.embed(["b" * 400])
+    assert len(scripted.received) == 1
+
+
 def test_dollars_cannot_be_limited_where_the_price_is_not_known(scripted: ChatServer) -> None:
     class Unknown(Price):
         def usd(self, usage: Any) -> Any:

@@ -15,7 +15,7 @@ from trivium.http import Sender
 from trivium.knowledge.embeddings._embedding import EmbeddingModel, Purpose, text_size
 from trivium.llms import Delta, Pricing, PublishedPrice, RetryPolicy, UsageEvent
 from trivium.llms.http import Transport, with_path
-from trivium.llms.lowlevel import key_headers, keys_for, priced, profile_of
+from trivium.llms.lowlevel import key_headers, keys_for, priced, profile_of, unknown_price
 from trivium.llms.providers import Profile
 from trivium.llms.wire import AnswerReader, dict_or_empty, error_text, sent_error
 from trivium.schema import Usage
@@ -139,7 +139,8 @@ class _Spending:
     """Tokens and dollars of one request: reserved before it is sent, counted at its end, with or without an error."""
 
     def __init__(self, model: OpenAIEmbedding, expected: Usage) -> None:
-        self._model, self._expected, self._usage = model, expected, Usage()
+        self._model, self._expected = model, expected
+        self._usage: Usage | None = None
         self._node = current.get()
         self._budget = None if self._node is None else scope_of(self._node).budget
 
@@ -152,18 +153,17 @@ class _Spending:
         if self._budget is not None and self._budget.limits_any("tokens", "usd"):
             usd = self._model.price.usd(self._expected)
             if usd is None and self._budget.limits_any("usd"):
-                raise ConfigurationError(
-                    f"the price of {self._model.name} is not known, so Limits(usd=…) could not hold: give "
-                    "price=Price(…), or install the extra 'prices'"
-                )
+                raise unknown_price(self._model.name, "Limits(usd=…)")
             self._reserved = self._budget.take_turn(self._expected.total, usd, turns=0)
         return self
 
     def __exit__(self, *raised: object) -> None:
+        usage = self._usage
         if self._budget is not None:
-            self._budget.settle(self._reserved, self._usage.total, self._usage.usd)
-        if self._node is not None and self._usage.total:
-            emit(self._node, UsageEvent, self._usage)
+            untold = (0, 0.0) if raised[0] else self._reserved
+            self._budget.settle(self._reserved, *(untold if usage is None else (usage.total, usage.usd)))
+        if self._node is not None and usage is not None and usage.total:
+            emit(self._node, UsageEvent, usage)
 
 
 class _VectorReader:
