@@ -179,7 +179,8 @@ class Tool:
                 holder.__trivium_tool__ = kept  # type: ignore[attr-defined] - a mark on the function
         # The tool stays with the plain function; a bound method, or a wrapper with its marks, is what is called.
         tool = made if made.call is function else replace(made, call=function)
-        return tool if mark_of(function, _TOOL_OPTIONS) else tool.replace(**options_of(function))
+        has_own = isinstance(function, types.FunctionType) or mark_of(function, _TOOL_OPTIONS)
+        return tool if has_own else tool.replace(**options_of(function))
 
 
 def mark_of(function: object, name: str) -> Any:
