@@ -282,8 +282,9 @@ def _plain(message: Mapping[str, Any], made: Mapping[str | None, str], several: 
 def _text(content: object) -> str:
     if isinstance(content, list):
         parts = cast("list[Mapping[str, Any]]", content)
-        return "".join(str(part.get("text", "")) for part in parts)
-    return "" if content is None else str(content)
+        content = "".join(str(part.get("text", "")) for part in parts)
+    text = "" if content is None else str(content)
+    return text.encode("utf-8", "replace").decode()  # the engine refuses half a character
 
 
 def _made(call: Mapping[str, Any]) -> str:
