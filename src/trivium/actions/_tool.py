@@ -56,6 +56,7 @@ _OPTIONS: Final = (
     "timeout", "retries", "retry_on", "needs_approval", "effect", "sequential", "max_result", "sends", "spends",
     "executes", "source",
 )  # fmt: skip
+_WITHOUT_JSON: Final = ("schema-for-unknown-type", "invalid-for-json-schema")  # pydantic's codes of errors
 _SOURCES: Final = ("tool", "web", "document", "server", "program")
 _TOOL, _TOOL_OPTIONS = "__trivium_tool__", "__trivium_options__"  # marks on functions
 
@@ -337,6 +338,9 @@ def tool_from_signature(function: Callable[..., object]) -> Tool:
         schema = remove_titles(adapter.json_schema())
     except PydanticUserError as error:
         wrong = next((f"{each}: {shown}" for each, kind in kinds.items() if (shown := no_json(kind))), str(error))
+        if error.code not in _WITHOUT_JSON:  # what is wrong with the type is known, and how to mend it
+            why = error.message.partition("\n")[0]
+            raise ToolDefinitionError(f"the tool {name} has a parameter that cannot be, {wrong}: {why}", name) from None
         text = f"the tool {name} has a parameter with no JSON form, {wrong}: a model cannot write it"
         raise ToolDefinitionError(f"{text}. What the caller has for its tools is this_call().context", name) from None
     properties: dict[str, JSONSchema] = schema.get("properties", {})
