@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any, cast
 
 import pytest
@@ -116,6 +117,134 @@ def test_options_hold_for_a_bound_method_and_for_an_action_in_both_forms():
     bound = Tool.of(Desk().look)
     assert (bound.effect, bound.call(at=3), Find().tool().spec.description) == ("read", 3, "Find it.")
     assert [each.tool().effect for each in (Find(), Both(), AsyncBoth())] == ["read"] * 3
+
+
+@tool(needs_approval=True, sends=("to",), effect="once")
+def pay(amount: int, to: str) -> str:
+    """Pay."""
+    return f"paid {to} {amount}"
+
+
+@wraps(pay)
+def logged(**given: Any) -> str:
+    return f"logged: {pay(**given)}"
+
+
+class Till:
+    """Pays."""
+
+    @tool(needs_approval=True, sends=("to",), effect="once")
+    def pay(self, amount: int, to: str) -> str:
+        """Pay."""
+        return f"paid {to} {amount}"
+
+    @classmethod
+    @tool(needs_approval=True, sends=("to",), effect="once")
+    def pay_all(cls, amount: int, to: str) -> str:
+        """Pay all."""
+        return f"paid {to} {amount}"
+
+    @tool(needs_approval=True, sends=("to",), effect="once")
+    def __call__(self, amount: int, to: str) -> str:
+        """Pay."""
+        return self.pay(amount, to)
+
+
+class LoggedTill(Till):
+    def pay(self, amount: int, to: str) -> str:
+        """Pay, and log it."""
+        return f"logged: {super().pay(amount, to)}"
+
+    @classmethod
+    def pay_all(cls, amount: int, to: str) -> str:
+        """Pay all, and log it."""
+        return f"logged: {super().pay_all(amount, to)}"
+
+    def __call__(self, amount: int, to: str) -> str:
+        """Pay, and log it."""
+        return self.pay(amount, to)
+
+
+class Kit(BaseAction):
+    """Pays."""
+
+    @tool_api(needs_approval=True, sends=("to",), effect="once")
+    def pay(self, amount: int, to: str) -> str:
+        """Pay."""
+        return f"paid {to} {amount}"
+
+
+class LoggedPay:
+    """A mixin for kits."""
+
+    def pay(self, amount: int, to: str) -> str:
+        """Pay, and log it."""
+        return f"logged: {super().pay(amount, to)}"  # type: ignore[misc]  # pyright: ignore
+
+
+class LoggedKit(LoggedPay, Kit):
+    pass
+
+
+class RenamedKit(Kit):
+    pay = lambda self, amount, to: f"logged: paid {to} {amount}"  # noqa: E731  # pyright: ignore
+
+
+class MarkedKit(Kit):
+    @tool_api
+    def pay(self, amount: int, to: str) -> str:
+        """Pay, and log it."""
+        return f"logged: {super().pay(amount, to)}"
+
+
+WRAPPERS: dict[str, Any] = {
+    "a partial": partial(pay, amount=5),
+    "a partial of a partial": partial(partial(pay, 5)),
+    "a partial of a method": partial(Till().pay, amount=5),
+    "an object": Till(),
+}
+LOGGED: dict[str, Any] = {
+    "a wrapper": logged,
+    "a subclass's object": LoggedTill(),
+    "a subclass's method": LoggedTill().pay,
+    "a subclass's class method": LoggedTill.pay_all,
+    "an API of a mixin": LoggedKit(),
+    "an API of another name": RenamedKit(),
+    "an API without options": MarkedKit(),
+}
+
+
+@pytest.mark.parametrize("kind", [*WRAPPERS, *LOGGED])
+def test_what_wraps_or_overrides_a_tool_has_its_options_and_is_what_runs(kind: str):
+    made = {**WRAPPERS, **LOGGED}[kind]
+    (found,) = ActionExecutor([made]).tools.values()
+    assert (found.needs_approval, found.sends, found.effect) == (True, ("to",), "once")
+    given = {"amount": 5, "to": "Ada"} if "amount" in found.spec.parameters["required"] else {"to": "Ada"}
+    agent = Agent(ScriptedModel([call_tool(found.name, **given), "ok"]), tools=[made], approve=lambda request: True)
+    agent("Pay.")
+    assert agent.memory.get_memory()[-2].content == ("logged: " if kind in LOGGED else "") + "paid Ada 5"
+
+
+def test_options_that_are_written_on_a_wrapper_or_an_override_replace_all_others():
+    class FreeKit(Kit):
+        @tool_api(effect="idempotent")
+        def pay(self, amount: int, to: str) -> str:
+            return "paid"
+
+    for made in (*FreeKit().tools(), Tool.of(tool(effect="idempotent")(partial(pay, amount=5)))):
+        assert (made.needs_approval, made.sends, made.effect) == (False, False, "idempotent")
+    assert Tool.of(pay).effect == "once"
+
+
+def test_a_partial_that_fixes_what_directs_the_effect_must_say_what_directs_it_now():
+    with pytest.raises(ToolDefinitionError, match="sends names the argument to, which it does not have"):
+        Tool.of(partial(Till.pay, Till(), 5, "Ada"))
+
+
+@pytest.mark.parametrize("kind", [classmethod, staticmethod])
+def test_a_decorator_below_the_tool_is_to_stand_above_it(kind: type[Any]):
+    with pytest.raises(ToolDefinitionError, match=f"write @{kind.__name__} above @tool"):
+        tool(needs_approval=True)(kind(pay))
 
 
 def test_options_that_contradict_each_other_or_are_none_are_refused_where_they_are_written():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from hypothesis import given
@@ -382,3 +383,15 @@ def test_a_parameter_may_be_called_otherwise_or_not_be_shown() -> None:
         "date": {"description": "the day", "type": "string"},
         "seats": {"default": 1, "description": "how many", "type": "integer"},
     }
+
+
+class Plain(TypedDict):
+    city: str
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic takes it there")
+def test_a_type_that_only_a_newer_python_can_describe_is_refused_with_the_way_to_mend_it():
+    def find(places: list[Plain]) -> None: ...
+
+    with pytest.raises(ToolDefinitionError, match=r"cannot be, places: .*use `typing_extensions\.TypedDict`"):
+        Tool.of(find)

@@ -22,6 +22,9 @@ from trivium.actions import BaseAction, tool
 def add(a: int, b: int) -> int:
     return a + b
 
+def parse() -> str:
+    raise ValueError("no page \\x1b]0;owned\\x07")
+
 class Clock(BaseAction):
     def run(self) -> str:
         '''The time.'''
@@ -97,10 +100,10 @@ def test_tools_that_come_with_trivium(trivium: Command, name: str):
     ("tool", "said"),
     [
         ("nothing", "there is no tool 'nothing': give arxiv, python, web, or your own tool as module:function"),
-        ("tools:nothing", "tools has no 'nothing'; there are add"),
+        ("tools:nothing", "tools has no 'nothing'; there are add, parse"),
         ("tools:NUMBER", "tools:NUMBER is a int; give a function, a Tool or an action"),
         ("tools:Other", "tools:Other is a class; give a function, a Tool or an action"),
-        ("tools:Broken", "tools:Broken() failed: RuntimeError: no hands (tools.py, line 14, in __init__)"),
+        ("tools:Broken", "tools:Broken() failed: RuntimeError: no hands (tools.py, line 17, in __init__)"),
         ("nowhere:add", "there is no module 'nowhere' in this folder, and none is installed"),
         ("tools:", "'tools:' names no tool; write it as module:object, as tools:add"),
         ("../tools:add", "'../tools:add' names no tool; write it as module:object, as tools:add"),
@@ -109,6 +112,16 @@ def test_tools_that_come_with_trivium(trivium: Command, name: str):
 def test_a_tool_that_is_none_is_one_line(trivium: Command, tool: str, said: str):
     ended = chat(trivium, "hi\n", "--tool", tool)
     assert (ended.status, ended.out, ended.error) == (2, "", said)
+
+
+@pytest.mark.parametrize("is_debug", [False, True])
+def test_an_error_of_a_tool_is_one_line_that_moves_no_cursor(trivium: Command, is_debug: bool):
+    script: list[Any] = [{"tool": "parse", "arguments": {}}, "I see"]
+    ended = chat(trivium, "hi\n", "--tool", "tools:parse", *(["--debug"] if is_debug else []), answers=script)
+    assert (ended.status, ended.out) == (0, "I see\n")
+    first, _, rest = ended.err.partition("\n")
+    assert first == "the tool parse raised ValueError: no page  ]0;owned "
+    assert ("Traceback" in rest and "\x1b" not in rest) if is_debug else rest == ""
 
 
 # ---- documents

@@ -66,3 +66,22 @@ def test_ctrl_c_does_not_wait_for_the_engine(tmp_path: Path, state: str) -> None
             process.kill()
     assert process.returncode in (130, -signal.SIGINT)  # which a shell calls 130
     assert "Traceback" not in err
+
+
+def test_a_second_ctrl_c_ends_it_at_once_and_shows_no_traceback(tmp_path: Path) -> None:
+    """An MCP server that never answers is being ended when it comes."""
+    os.mkfifo(tmp_path / "begun")
+    server = [sys.executable, "-c", "import time; open('begun', 'w').close(); time.sleep(60)"]
+    program = [sys.executable, "-c", "from trivium.cli import main; main()", "mcp", "tools", *server]
+    process = subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    with process:
+        assert process.stderr is not None
+        try:
+            (tmp_path / "begun").read_bytes()
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.readline() == "interrupted\n"
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=GUARD)
+        finally:
+            process.kill()
+    assert (process.returncode, err) == (-signal.SIGINT, "")

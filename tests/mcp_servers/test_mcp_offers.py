@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from trivium import Agent, Message, Task
 from trivium.actions import report_progress, tool
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, ToolError
 from trivium.mcp import MCPContent, ToolServer, ask_client, client_can
 from trivium.schema import ActionReturn
 from trivium.testing import ScriptedModel, call_tool
@@ -78,6 +78,14 @@ def wrong() -> int:
     return "three"  # type: ignore[return-value]
 
 
+def files() -> list[str]:
+    return ["caf\udce9.txt"]  # as os.listdir gives a name that is not UTF-8
+
+
+def lost() -> str:
+    raise ToolError("there is no caf\udce9.txt")
+
+
 def made() -> ActionReturn:
     item = {"type": "image", "data": "AAAA", "mime_type": "image/png", "structured": {"wide": 1}, "content": "image"}
     return ActionReturn(result=[item])
@@ -90,6 +98,7 @@ STRUCTURED: dict[str, Any] = {
     "cities": {"result": [{"name": "Bath", "size": 90_000}]},
     "by_name": {"Bath": 90_000},
     "made": {"wide": 1},
+    "files": {"result": ["caf?.txt"]},
     "Mayor": {"name": "Bath", "size": 90_000},
     "Office": {"result": 42},
 }
@@ -99,7 +108,7 @@ STRUCTURED: dict[str, Any] = {
 def test_what_a_tool_declares_comes_back_structured_beside_the_text(mode: str):
     mayor = Agent[City](ScriptedModel([ANSWER]), name="Mayor")
     office = Task[int](Agent(ScriptedModel(["DONE 42"])), name="Office", interactive=False)
-    offered = [whole, city, cities, by_name, text, anything, pieces, wrong, made, mayor, office]
+    offered = [whole, city, cities, by_name, text, anything, pieces, wrong, made, files, lost, mayor, office]
 
     async def use(server: ToolServer) -> None:
         async with official(server, mode=mode) as client:  # it checks each result against the schema
@@ -116,9 +125,10 @@ def test_what_a_tool_declares_comes_back_structured_beside_the_text(mode: str):
                 arguments = {"message": "?"} if name in ("Mayor", "Office") else {}
                 found = await client.call_tool(name, arguments)
                 assert found.structured_content == STRUCTURED.get(name)
-                assert found.is_error is (name == "wrong")
+                assert found.is_error is (name in ("wrong", "lost"))
                 if name in ("city", "Mayor"):
                     assert json.loads(text_of(found)) == STRUCTURED[name]
+            assert text_of(await client.call_tool("lost", {})) == "there is no caf?.txt"
             assert "its result is not of the type" in text_of(await client.call_tool("wrong", {}))
 
     with ToolServer(offered, port=0) as server:

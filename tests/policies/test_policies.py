@@ -90,6 +90,18 @@ def test_a_command_asks_once_something_was_read_even_if_the_user_wrote_it() -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("Pay 50.", "amount=50, to='' count as not yours, as only a text of at least three characters, one of them a"),
+        ("Pay.", "amount=50 stands in nothing that you wrote"),
+    ],
+)
+def test_the_reason_lists_what_does_not_stand_there_and_else_what_identifies_nothing(text: str, listed: str) -> None:
+    call = SinkCall("pay", {"spends": True}, {"amount": 50, "to": ""}, frozenset({Source("web", "open")}), [text])
+    assert f"pay spends, and {listed}" in Policy().decide(call).why
+
+
 @pytest.mark.parametrize("padding", ["a" * 300, "€" * 99, "\n" * 50], ids=["a", "€", "lines"])
 def test_a_long_argument_is_shown_by_both_ends(padding: str) -> None:
     why = decision(["bob@x.org", f"{padding}eve@evil.org"], "bob@x.org").why

@@ -14,7 +14,7 @@ from trivium.journal import Journal
 from trivium.llms import ChatModel, Delta, Request
 from trivium.schema import Message
 from trivium.terminal.lowlevel import Conversation
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 
 
 def begin(file: Path, *answers: str) -> Conversation:
@@ -68,6 +68,23 @@ def test_a_turn_that_is_at_work_elsewhere_is_an_error_and_then_caught_up_with(tm
     assert said(other) == ["one", "so far", "two", "so ", "me too", "yes"]
     found = {each.id: each.status for each in Journal(tmp_path / "talk.db").runs()}
     assert found == {"chat-1": "done", "chat-2": "stopped", "chat-3": "done", "chat-4": "done"}
+
+
+def test_a_turn_that_is_broken_off_in_its_first_calls_says_what_was_begun(tmp_path: Path) -> None:
+    def look() -> str:
+        return "tea"
+
+    def pay() -> str:
+        raise KeyboardInterrupt
+
+    script = [[call_tool("look"), call_tool("pay", 1)], "It may be paid."]
+    agent = Agent(ScriptedModel(script), tools=[look, pay], name="bot")
+    conversation = Conversation(agent, file=tmp_path / "talk.db")
+    with pytest.raises(KeyboardInterrupt):
+        conversation.ask("Pay.", (), lambda: "I pay.")
+    kept = ["Pay.", "I pay.\n(broken off after calling look, pay: this may have had its effect)"]
+    assert said(conversation) == said(begin(tmp_path / "talk.db")) == kept
+    assert ask(conversation, "Is it paid?") == "It may be paid."
 
 
 def test_a_conversation_is_saved_as_another_one_that_goes_on(tmp_path: Path) -> None:

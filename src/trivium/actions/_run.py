@@ -11,7 +11,7 @@ from random import uniform
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from trivium.actions._displayed import call_text, result_text
-from trivium.actions._texts import as_text
+from trivium.actions._texts import as_text, sendable
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.actions._tool_message import ToolMessage
 from trivium.commander import CallNode, Event, driver_neutral, invoke, step, wait
@@ -451,10 +451,10 @@ async def attempt_tool(
 
 
 def reason_of(error: BaseException) -> str:
-    """The text of an error, with its class where that is the missing key alone."""
+    """The text of an error as a model reads it, with its class where that is the missing key alone."""
     is_key = isinstance(error, KeyError) and type(error).__str__ is KeyError.__str__
     is_recorded_key = isinstance(error, RecordedError) and error.is_key
-    return exception_line(error) if is_key or is_recorded_key else exception_text(error)
+    return sendable(exception_line(error) if is_key or is_recorded_key else exception_text(error))
 
 
 def _render_result(name: str, result: object, on_error: OnToolError) -> str:

@@ -5,26 +5,41 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic_core import PydanticSerializationError
+
 from trivium.events import has_set, in_order, to_sorted_json
 from trivium.exceptions import RecursionTooDeepError
 from trivium.schema import Message
 
 
 def sendable(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
-    return text.encode("utf-8", "replace").decode()
+    """Replace lone surrogates, which UTF-8 cannot encode, by question marks: a name of a file may have them."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def sendable_json(value: Any) -> Any:
+    """Return a value of JSON whose texts can be encoded; see `sendable`."""
+    return json.loads(sendable(_to_short_json(value)))
 
 
 def as_text(value: Any) -> str:
-    """Render a tool's result as a model reads it: text as it is, else JSON if possible, with sorted sets."""
-    if isinstance(value, str):
-        return value
+    """Render a tool's result as a model reads it: text as it is, else JSON if possible, with sorted sets.
+
+    What UTF-8 cannot encode is a question mark in it.
+    """
     if value.__class__ is int:
         return str(value)  # as JSON has it, ten times as fast
     if isinstance(value, Message):
         return as_text(value.content)
+    return sendable(value if isinstance(value, str) else _to_text(value))
+
+
+def _to_text(value: Any) -> str:
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
-        text = value.model_dump_json()
+        try:
+            text = value.model_dump_json()
+        except PydanticSerializationError:  # it has a text that UTF-8 cannot encode
+            return _to_json(value)
         return _with_sorted_sets(text, value) if "[" in text and has_set(value) else text
     try:
         return _to_json(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import types
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ import jiter
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
+from trivium.actions._docstrings import read_sections
 from trivium.actions._exact_json import refuse_booleans
 from trivium.actions._json_schema import no_json, remove_titles
 from trivium.actions._strict import JSONSchema, drop_nulls, strict_schema
@@ -56,6 +56,7 @@ _OPTIONS: Final = (
     "timeout", "retries", "retry_on", "needs_approval", "effect", "sequential", "max_result", "sends", "spends",
     "executes", "source",
 )  # fmt: skip
+_WITHOUT_JSON: Final = ("schema-for-unknown-type", "invalid-for-json-schema")  # pydantic's codes of errors
 _SOURCES: Final = ("tool", "web", "document", "server", "program")
 _TOOL, _TOOL_OPTIONS = "__trivium_tool__", "__trivium_options__"  # marks on functions
 
@@ -170,15 +171,17 @@ class Tool:
         """
         if isinstance(function, Tool):
             return function
-        if (made := mark_of(function, _TOOL)) is not None:
-            # The tool stays with the plain function; a bound method calls its own object.
-            return made if not hasattr(function, "__self__") else replace(made, call=function)
-        tool = new_tool(function, options_of(function))
-        holder = mark_of(function, "__func__") or function
-        if isinstance(holder, types.FunctionType):  # a bound method's tool must not keep its object alive there
-            kept = tool if holder is function else replace(tool, call=holder)
-            holder.__trivium_tool__ = kept  # type: ignore[attr-defined] - a mark on the function
-        return tool
+        made: Tool | None = mark_of(function, _TOOL)
+        if made is None:
+            made = new_tool(function, mark_of(function, _TOOL_OPTIONS) or {})
+            holder = mark_of(function, "__func__") or function
+            if isinstance(holder, types.FunctionType):  # a bound method's tool must not keep its object alive there
+                kept = made if holder is function else replace(made, call=holder)
+                holder.__trivium_tool__ = kept  # type: ignore[attr-defined] - a mark on the function
+        # The tool stays with the plain function; a bound method, or a wrapper with its marks, is what is called.
+        tool = made if made.call is function else replace(made, call=function)
+        has_own = isinstance(function, types.FunctionType) or mark_of(function, _TOOL_OPTIONS)
+        return tool if has_own else tool.replace(**options_of(function))
 
 
 def mark_of(function: object, name: str) -> Any:
@@ -209,8 +212,28 @@ def unless_null(validate: Validate, schema: Mapping[str, object]) -> Validate:
 
 
 def options_of(function: Callable[..., object]) -> Mapping[str, Any]:
-    """The options that `@tool` or `@tool_api` gave a function."""
-    return mark_of(function, _TOOL_OPTIONS) or {}
+    """The options that `@tool` or `@tool_api` gave a function.
+
+    A partial has those of its function, an object those of its `__call__`, and a method without options those of the
+    method that it overrides: what needs an approval must not lose it unseen.
+    """
+    if own := mark_of(function, _TOOL_OPTIONS):
+        return own
+    if isinstance(function, partial):
+        return options_of(function.func)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    if not inspect.ismethod(function):
+        return options_in_class(type(function), "__call__")
+    owner = function.__self__
+    return options_in_class(owner if isinstance(owner, type) else type(owner), mark_of(function, "__name__") or "")
+
+
+def options_in_class(kind: type, name: str) -> Mapping[str, Any]:
+    """The options of the method of a class, else those of the nearest one that it overrides."""
+    for base in kind.__mro__:
+        method = vars(base).get(name)
+        if found := mark_of(mark_of(method, "__func__") or method, _TOOL_OPTIONS):  # a class method holds its function
+            return found
+    return {}
 
 
 def set_options(function: Any, options: Mapping[str, Any]) -> None:
@@ -315,6 +338,9 @@ def tool_from_signature(function: Callable[..., object]) -> Tool:
         schema = remove_titles(adapter.json_schema())
     except PydanticUserError as error:
         wrong = next((f"{each}: {shown}" for each, kind in kinds.items() if (shown := no_json(kind))), str(error))
+        if error.code not in _WITHOUT_JSON:  # what is wrong with the type is known, and how to mend it
+            why = error.message.partition("\n")[0]
+            raise ToolDefinitionError(f"the tool {name} has a parameter that cannot be, {wrong}: {why}", name) from None
         text = f"the tool {name} has a parameter with no JSON form, {wrong}: a model cannot write it"
         raise ToolDefinitionError(f"{text}. What the caller has for its tools is this_call().context", name) from None
     properties: dict[str, JSONSchema] = schema.get("properties", {})
@@ -466,31 +492,3 @@ def describe_errors(what: str, error: ValidationError) -> str:
 def are_whole_numbers(error: ValidationError) -> bool:
     """Test whether all that does not match exactly is a number as 5.0, which is an integer to JSON schema."""
     return all(each["type"] == "int_type" and isinstance(each["input"], float) for each in error.errors())
-
-
-_SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note)s?:\s*$")
-_ROLE = re.compile(r":\w+:`([^`]+)`")
-_ENTRY = re.compile(r"^(?:[*-]\s+)?\*{0,2}(\w+)(?:\s*\(([^)]*)\))?:\s*(.*)$")
-
-
-def read_sections(text: str) -> tuple[str, dict[str, dict[str, tuple[str, str]]]]:
-    """Read a docstring: its description, and its sections, each with its entries: name → (type in brackets, text)."""
-    description: list[str] = []
-    sections: dict[str, dict[str, tuple[str, str]]] = {}
-    entries: dict[str, tuple[str, str]] | None = None
-    name = ""
-    for line in _ROLE.sub(r"\1", text).splitlines():
-        heading = _SECTION.match(line)
-        if heading is not None:
-            entries = sections.setdefault(heading[1], {})
-            name = ""
-        elif entries is None:
-            description.append(line)
-        elif line.strip():
-            entry = _ENTRY.match(line.strip())
-            if entry is not None and len(line) - len(line.lstrip()) <= 4:
-                name = entry[1]
-                entries[name] = (entry[2] or "", entry[3])
-            elif name:
-                entries[name] = (entries[name][0], f"{entries[name][1]} {line.strip()}".strip())
-    return "\n".join(description).strip(), sections

@@ -9,7 +9,7 @@ from types import MethodType
 from typing import Any, TypeVar, overload
 
 from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, new_tool, options_of, set_options
-from trivium.exceptions import RetryableToolError
+from trivium.exceptions import RetryableToolError, ToolDefinitionError
 from trivium.policies import SourceKind
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,6 +68,9 @@ def mark_as_tool(function: F, options: dict[str, Any]) -> F:
 
 def make_tool(function: F, options: Mapping[str, Any] | None = None) -> F:
     """Make the function's tool, again if it has one already; without options they are as they were."""
+    if isinstance(function, classmethod | staticmethod):
+        above = "@classmethod" if isinstance(function, classmethod) else "@staticmethod"
+        raise ToolDefinitionError(f"write {above} above @tool: below it, the options would be lost")
     options = options or options_of(function)
     is_method = next(iter(inspect.signature(function).parameters), "") == "self"
     made: Tool = new_tool(MethodType(function, object()) if is_method else function, options)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from trivium.actions._docstrings import read_sections
 from trivium.actions._json_schema import remove_titles, with_own_root
 from trivium.actions._strict import JSONSchema, is_json_array, is_json_object
-from trivium.actions._tool import read_sections
 
 if TYPE_CHECKING:
     from trivium.actions._tool_message import ToolMessage

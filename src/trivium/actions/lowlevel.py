@@ -12,6 +12,7 @@ from trivium.actions._json_schema import enclosed_schema, remove_titles
 from trivium.actions._read_more import read_more_of
 from trivium.actions._run import reason_of
 from trivium.actions._strict import is_json_array, is_json_object
+from trivium.actions._texts import sendable_json
 from trivium.actions._tool import describe_errors, mark_of
 from trivium.actions._tool_message import classes_by_name, guidance_of
 from trivium.actions._warned import warn_of_text
@@ -37,6 +38,7 @@ __all__ = [
     "refuse_twins",
     "remove_titles",
     "result_of",
+    "sendable_json",
     "text_of_result",
     "warn_of_text",
 ]

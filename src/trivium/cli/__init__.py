@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import Any
@@ -16,24 +17,31 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run the `trivium` command with the arguments of this process."""
     try:
+        status = _run()
+    except KeyboardInterrupt:  # loading takes a moment, and so does the end of what was interrupted
+        status = _INTERRUPTED
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in `run`, also for what did not fail
+    engine: Any = sys.modules.get("trivium.llms.local._engine")
+    if engine is not None and engine.is_busy():
+        _leave(status)
+    sys.exit(status)
+
+
+def _run() -> int:
+    """Run the command; return its exit status."""
+    try:
         from trivium.cli._app import run
-    except KeyboardInterrupt:  # loading takes a moment
-        sys.exit(_INTERRUPTED)
     except ImportError as error:
         if sys.argv[1:2] == ["doctor"]:  # it tells what is missing, so it needs nothing of it
             from trivium.cli._doctor import run_doctor
 
-            sys.exit(run_doctor("--json" in sys.argv))
+            return run_doctor("--json" in sys.argv)
         if error.name not in ("rich", "typer"):
             raise
         from trivium.exceptions import MissingExtraError
 
         sys.exit(f"error: {MissingExtraError(error.name, 'cli')}")
-    status = run(sys.argv[1:])
-    engine: Any = sys.modules.get("trivium.llms.local._engine")
-    if engine is not None and engine.is_busy():
-        _leave(status)
-    sys.exit(status)
+    return run(sys.argv[1:])
 
 
 def _leave(status: int) -> None:

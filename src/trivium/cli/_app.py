@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from enum import Enum
@@ -19,7 +20,7 @@ from trivium.cli._run_commands import (
     eval_command,
     worker_command,
 )
-from trivium.cli._screen import as_error, one_line, prepare, silence, write_line
+from trivium.cli._screen import as_error, one_line, prepare, show_log, silence, write_line
 from trivium.exceptions import ConfigurationError, RunKilledError, TriviumError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -157,6 +158,7 @@ def run(arguments: Sequence[str]) -> int:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     debug = "--debug" in arguments[:end]
     given = [each for each in arguments[:end] if each != "--debug"] + list(arguments[end:])
+    show_log(has_tracebacks=debug or given[:1] != ["chat"])  # in a chat the error is the model's business
     try:
         command = typer.main.get_command(app)
         with command.make_context("trivium", given) as context:  # not `app(…)`: it would swallow Ctrl-C
@@ -166,6 +168,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as exit_:
         return exit_.exit_code
     except (KeyboardInterrupt, typer.Abort, RunKilledError):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends the process at once, without a traceback
         write_line("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # as of `| head`: the reader has left
@@ -193,7 +196,7 @@ def _report(error: Exception) -> int:
         return USAGE if isinstance(error, ConfigurationError) else FAILED
     if isinstance(error, OSError) and error.filename is None:
         silence()
-        write_line(f"error: cannot write the results: {error.strerror}; use --output, and nothing finished is lost")
+        write_line(f"error: cannot write the output: {error.strerror}; send it elsewhere")
         return FAILED
     text = one_line(error)
     write_line(
@@ -366,7 +369,7 @@ def _chat_command(
 ) -> int:
     """Talk to a model until you leave: at a terminal, or one line of stdin a turn.
 
-    Ctrl-C stops an answer; q, /quit or Ctrl-D leaves; /help shows more.
+    q, /quit or the end of the input leaves. At a terminal Ctrl-C stops an answer, and /help shows more commands.
     """
     from trivium.cli import _chat
 

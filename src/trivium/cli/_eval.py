@@ -31,6 +31,7 @@ from trivium.evals import (
 )
 from trivium.exceptions import AgentChangedError, ConfigurationError, LimitExceededError
 from trivium.journal import Journal
+from trivium.module import Module
 
 _MOST_ROWS = 20
 FAILED = 1
@@ -102,7 +103,7 @@ def _check_scorers(dataset: Dataset, options: EvalOptions) -> None:
 def _dataset_at(reference: str) -> Dataset:
     found: object = import_object(reference, "dataset", "cases:dataset", (Dataset,))
     try:
-        made: object = found() if callable(found) else found
+        made: object = found() if callable(found) and not isinstance(found, Module) else found
     except Exception as error:
         raise failed(f"{reference}()", error) from error
     if not isinstance(made, Dataset):

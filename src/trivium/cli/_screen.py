@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from typing import Any
@@ -36,6 +37,33 @@ def prepare() -> None:
             stream.reconfigure(errors="replace")
             if not stream.isatty():
                 stream.reconfigure(encoding="utf-8")
+
+
+class _LogLines(logging.Handler):
+    """Writes what is logged to stderr, without characters that control the terminal.
+
+    Args:
+        has_tracebacks: whether the traceback of an error is written too.
+    """
+
+    def __init__(self, *, has_tracebacks: bool) -> None:
+        super().__init__(logging.WARNING)
+        self.formatter = logging.Formatter() if has_tracebacks else _WithoutTraceback()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        write_line(printable(self.format(record)))
+
+
+class _WithoutTraceback(logging.Formatter):
+    def formatException(self, ei: object) -> str:
+        """Return nothing: the message says what has happened."""
+        return ""
+
+
+def show_log(*, has_tracebacks: bool) -> None:
+    """Write to stderr what is logged, unless the user's program has configured that itself."""
+    logging.lastResort = _LogLines(has_tracebacks=has_tracebacks)
 
 
 def silence() -> None:

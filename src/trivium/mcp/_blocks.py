@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_type_hints
 
 from trivium.actions import Tool, as_text
+from trivium.actions.lowlevel import sendable_json
 from trivium.exceptions import ToolError
 from trivium.mcp._results import MCPContent
 from trivium.schema import ActionReturn, Message
@@ -108,12 +109,13 @@ def to_tool_result(value: Any, output: DeclaredOutput | None, name: str) -> type
         return failure(value.errmsg)
     if output is not None:
         return CallToolResult(
-            content=[TextContent(text=as_text(value))], structured_content=output.structured([value], name)
+            content=[TextContent(text=as_text(value))],
+            structured_content=sendable_json(output.structured([value], name)),
         )
     if isinstance(value, ActionReturn):
         items = value.result or []
         given: object = items[0].get("structured") if items else None
-        structured = cast("dict[str, Any]", given) if isinstance(given, dict) else None
+        structured = cast("dict[str, Any]", sendable_json(given)) if isinstance(given, dict) else None
         return CallToolResult(content=[content_block(each) for each in items], structured_content=structured)
     values = as_list(value)
     if not any(isinstance(each, MCPContent) for each in values):
@@ -136,7 +138,7 @@ def contents_block(value: Any) -> types.ContentBlock:
     if kind is not None and not value.uri and value.text is None:
         return kind(data=b64encode(value.data).decode(), mime_type=value.mime_type)
     if not value.uri and value.text is not None:
-        return TextContent(text=value.text)
+        return TextContent(text=as_text(value.text))
     return EmbeddedResource(resource=resource_contents(value.uri, value))
 
 
@@ -145,7 +147,7 @@ def resource_contents(uri: str, value: Any) -> types.TextResourceContents | type
     from mcp.types import BlobResourceContents, TextResourceContents
 
     if isinstance(value, MCPContent):
-        text, data, kind = value.text, value.data, value.mime_type
+        text, data, kind = value.text if value.text is None else as_text(value.text), value.data, value.mime_type
     elif isinstance(value, bytes):
         text, data, kind = None, value, ""
     else:
@@ -177,7 +179,7 @@ def content_block(item: Mapping[str, Any]) -> types.ContentBlock:
         return ResourceLink(uri=item["content"], name=item.get("name", ""))
     if kind == "text" and uri:
         return EmbeddedResource(resource=TextResourceContents(uri=uri, text=item["content"], mime_type=mime_type))
-    return TextContent(text=ActionReturn(result=[dict(item)]).format_result())
+    return TextContent(text=as_text(ActionReturn(result=[dict(item)]).format_result()))
 
 
 def failure(text: str) -> types.CallToolResult:

@@ -32,6 +32,7 @@ _LISTED: Final = 10
 _COMMAND: Final = "as any command does once other text was read"
 _DEEP: Final = "as it is nested too deeply to compare"
 _LARGE: Final = "as there is too much to compare"
+_VAGUE: Final = "as only a text of at least three characters, one of them a letter, shows that"
 
 
 class Decision(NamedTuple):
@@ -117,11 +118,11 @@ class Rule:
 class Policy:
     """Decides on the calls of tools that declare that they send data out, spend or execute.
 
-    The arguments come from the user and the program if all of them stand in what these wrote, and one of them is more
-    than a number; those of a tool that executes never do once anything else was read. Else they come from the model,
-    and may repeat anything that was read in the session so far. For each source the first rule that matches decides;
-    without one, a call whose arguments come from the user, the program or the model alone runs, and for any other
-    source it is `otherwise`. Of several decisions the strictest counts.
+    The arguments come from the user and the program if all of them stand in what these wrote, and one of them is a text
+    of at least three characters, one of them a letter; those of a tool that executes never do once anything else was
+    read. Else they come from the model, and may repeat anything that was read in the session so far. For each source
+    the first rule that matches decides; without one, a call whose arguments come from the user, the program or the
+    model alone runs, and for any other source it is `otherwise`. Of several decisions the strictest counts.
 
     Args:
         rules: the rules, the first match first.
@@ -192,10 +193,10 @@ def _severity(action: Action) -> int:
 
 
 def _find_foreign(given: Mapping[str, object], trusted: TrustedText) -> tuple[Mapping[str, object], str]:
-    """Find the arguments that do not stand in what the user wrote; all, if none of them is more than a number.
+    """Find the arguments that do not stand in what the user wrote; all that do, if none of them identifies anything.
 
     Returns:
-        These arguments, and the reason why they count as foreign without a search to its end; else "".
+        These arguments, and the reason why they count as foreign where it is another; else "".
     """
     try:
         values = to_jsonable_python(given, bytes_mode="base64", fallback=str)
@@ -208,9 +209,10 @@ def _find_foreign(given: Mapping[str, object], trusted: TrustedText) -> tuple[Ma
                 foreign[name] = value
                 break
             is_identified = is_identified or _identifies(leaf)
-    if not is_identified:  # numbers stand in many texts, and a call without a value in none
-        foreign = values
-    return foreign, _LARGE if trusted.is_exhausted else ""
+    doubt = _LARGE if trusted.is_exhausted else ""
+    if foreign or is_identified:
+        return foreign, doubt
+    return values, doubt or _VAGUE  # numbers and short words stand in many texts, and a call without a value in none
 
 
 def _identifies(value: object) -> bool:

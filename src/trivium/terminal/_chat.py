@@ -51,8 +51,8 @@ def chat(
 ) -> int:
     """Chat with a module until the user leaves: at a terminal with a screen, else with one line of input for each turn.
 
-    Ctrl-C stops an answer, and the conversation goes on: the text so far is remembered as the answer, and a question
-    without any is forgotten. The same holds if a model fails.
+    Ctrl-C stops an answer, and the conversation goes on: the text so far is remembered as the answer, also that a tool
+    was called, and a question without any is forgotten. The same holds if a model fails.
 
     Args:
         module: an agent, or any other module; a task is run once for each turn.

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import tempfile
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +29,7 @@ _SQLITE: Final = b"SQLite format 3\x00"
 
 
 class Conversation:
-    """A module's session in a chat; a question without an answer leaves no trace in it.
+    """A module's session in a chat; a question without an answer leaves no trace in it, unless a tool was called.
 
     With a journal each turn is a run of it, "SESSION-1" and so on, and the conversation goes on from there. Several
     processes may take turns at one conversation.
@@ -113,11 +113,16 @@ class Conversation:
         partial: Callable[[], str],
         approve: Callable[[ApprovalRequest], object] | None,
     ) -> Message:
-        before = len(self.messages())
+        before, called = len(self.messages()), list[str]()
+
+        def note(event: Event) -> None:
+            if event.kind == "tool_call":
+                called.append(event.data[0])
+
         try:
-            return call(listeners=listeners, approve=self.module.approve or approve)
+            return call(listeners=(note, *listeners), approve=self.module.approve or approve)
         except BaseException:
-            self._close(before, text, partial())
+            self._close(before, text, partial(), called)
             raise
 
     def messages(self) -> list[Message]:
@@ -188,14 +193,18 @@ class Conversation:
                 self.module.reset(self.session_id, recursive=True)
         return last
 
-    def _close(self, before: int, text: str, partial: str) -> None:
-        """Leave a history that can be continued: every question has an answer."""
+    def _close(self, before: int, text: str, partial: str, called: Sequence[str]) -> None:
+        """Leave a history that can be continued: every question has an answer, and what was begun is told."""
         memory = None if self.module.memory is None else self.module.memory.get(self.session_id)
         if memory is None:
             return
+        is_question = len(memory) == before + 1
+        if is_question and called:  # results are remembered when all calls of an answer have theirs
+            note = f"(broken off after calling {', '.join(called)}: this may have had its effect)"
+            partial = f"{partial}\n{note}" if partial else note
         if partial.strip():
             memory.add(Message(content=partial, sender=self.module.name))
-        elif len(memory) == before + 1:
+        elif is_question:
             memory.delete(-1)
         if self.journal is not None and len(memory) != before:
             self._turn = self._keep(self.journal, text, partial)

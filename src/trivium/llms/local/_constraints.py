@@ -290,8 +290,12 @@ def _text_and_files(content: object) -> tuple[str, list[Mapping[str, Any]]]:
     if isinstance(content, list):
         parts = cast("list[Mapping[str, Any]]", content)
         files = [part for part in parts if part.get("type") in _FILES]
-        return "".join(str(part.get("text", "")) for part in parts), files
-    return "" if content is None else str(content), []
+        return _sendable("".join(str(part.get("text", "")) for part in parts)), files
+    return "" if content is None else _sendable(str(content)), []
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()  # the engine refuses half a character
 
 
 def _with_files(message: dict[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
