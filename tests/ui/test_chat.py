@@ -216,10 +216,10 @@ def test_an_approver_sees_why_a_policy_asks_and_what_no_eye_sees(context: Browse
         page.get_by_role("link", name="Chat").click()
         say(page, "go")
         seen = ["al\\u{202e}moc.live@eve\\u{202c}\\u{200b}\nb", '[\n  "\\u{2066}x\\u{a0}y"\n]']
-        for _ in range(2):
+        for _ in ("in the chat", "on their page"):
             asked = page.get_by_role("group", name="mail waits for your decision")
             expect(asked).to_contain_text("mail sends data out, and")
-            assert [each.inner_text() for each in asked.locator("pre").all()] == seen
+            expect(asked.locator("pre")).to_have_text(seen)
             page.get_by_role("link", name="Approvals").click()
 
 
