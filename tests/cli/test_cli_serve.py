@@ -209,14 +209,18 @@ def test_a_module_that_ends_the_program_is_told(agents: Command, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("reference", "error"),
+    ("words", "error"),
     [
-        ("agents:nope", "agents has no 'nope'; there are writer, make, "),
-        ("agents:number.x", "agents has no 'number.x'"),
+        (["agents:nope"], "agents has no 'nope'; there are writer, make, "),
+        (["agents:number.x"], "agents has no 'number.x'"),
+        (["agents:number"], "int is no tool: give a function"),
+        (["agents:number", "--http", "--port", "0"], "int is no tool: give a function"),
+        (["agents:kept", "--port", "8091", "--token", "t"], "--port, --token: add --http"),
     ],
+    ids=" ".join,
 )
-def test_what_is_no_tool_is_told_with_the_functions_that_are(agents: Command, reference: str, error: str):
-    ended = agents("mcp", "serve", reference)
+def test_what_cannot_be_served_as_a_tool_is_told(agents: Command, words: list[str], error: str):
+    ended = agents("mcp", "serve", *words)
     assert (ended.status, ended.out, ended.error[: len(error)]) == (2, "", error)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import reduce
 from typing import Any
 
 KEY = os.environ.get("API_KEY", "")
@@ -18,7 +19,8 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": who}}
     if method == "tools/list":
         many = {"nextCursor": str(given.get("cursor", "")) + "x"} if "many" in sys.argv else {}
-        return {"result": {"tools": [{**TOOL, "description": "y" * (1 << 20)} if many else TOOL], **many}}
+        more = [{"name": "untyped", "inputSchema": {}}] if "untyped" in sys.argv else []
+        return {"result": {"tools": [{**TOOL, "description": "y" * (1 << 20)} if many else TOOL, *more], **many}}
     if method != "tools/call":
         return {"error": {"code": -32601, "message": f"no {method}"}}
     how = given["arguments"]["how"]
@@ -30,6 +32,7 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
         "failure": {"result": {**said, "isError": True}},
         "refusal": {"error": {"code": -1, "message": f"the key is {KEY}"}},
         "nonsense": {"result": {"content": f"the key is {KEY}"}},
+        "deep": {"result": {**said, "structuredContent": {"a": reduce(lambda below, _: [below], range(500), KEY)}}},
     }
     return answers[how]
 

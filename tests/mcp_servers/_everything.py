@@ -18,6 +18,7 @@ from mcp.types import (
 
 from trivium import Message
 from trivium.actions import report_progress
+from trivium.exceptions import ToolError
 from trivium.mcp import MCPContent, ToolServer, ask_client, client_can
 
 PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
@@ -70,7 +71,7 @@ def test_multiple_content_types() -> list[str | MCPContent]:
 
 def test_error_handling() -> str:
     """Fail."""
-    raise ValueError("This tool intentionally returns an error for testing")
+    raise ToolError("This tool intentionally returns an error for testing")
 
 
 def test_tool_with_progress() -> str:

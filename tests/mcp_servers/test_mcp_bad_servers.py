@@ -62,6 +62,23 @@ def test_a_server_that_does_not_start_says_what_to_do():
             MCPServer(server, name="bad").open()
 
 
+def test_an_answer_that_cannot_be_read_is_told_with_the_time_that_it_took():
+    with MCPServer(BAD, env={"API_KEY": KEY}, name="bad", timeout=1) as server:
+        told = str(server({"how": "deep"}, "work").errmsg)
+        assert told.startswith(
+            "bad took longer than 1 seconds for the tool work; give it more with timeout=. It has sent"
+        )
+        assert "recursion limit exceeded" in told
+        assert KEY not in told
+
+
+def test_a_list_that_the_protocol_does_not_have_is_told_by_the_place_that_is_wrong():
+    with pytest.raises(
+        MCPProtocolError, match=r"list of tools .* protocol says: tools\.1\.inputSchema\.type: Field required$"
+    ):
+        MCPServer([*BAD, "untyped"], name="bad").open()
+
+
 @pytest.mark.parametrize(
     ("hints", "effect"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import subprocess
 import sys
@@ -46,6 +47,11 @@ class City(BaseModel):
     size: int
 
 
+class Tree(BaseModel):
+    name: str
+    below: list[Tree] = []
+
+
 def whole() -> int:
     return 3
 
@@ -86,6 +92,18 @@ def lost() -> str:
     raise ToolError("there is no caf\udce9.txt")
 
 
+def unbounded() -> list[float]:
+    return [1.0, math.inf]
+
+
+def unknown() -> dict[str, float | None]:
+    return {"Bath": math.nan}
+
+
+def tree() -> Tree:
+    return Tree(name="root", below=[Tree(name="leaf")])
+
+
 def made() -> ActionReturn:
     item = {"type": "image", "data": "AAAA", "mime_type": "image/png", "structured": {"wide": 1}, "content": "image"}
     return ActionReturn(result=[item])
@@ -97,6 +115,7 @@ STRUCTURED: dict[str, Any] = {
     "city": {"name": "Bath", "size": 90_000},
     "cities": {"result": [{"name": "Bath", "size": 90_000}]},
     "by_name": {"Bath": 90_000},
+    "tree": {"name": "root", "below": [{"name": "leaf", "below": []}]},
     "made": {"wide": 1},
     "files": {"result": ["caf?.txt"]},
     "Mayor": {"name": "Bath", "size": 90_000},
@@ -108,13 +127,15 @@ STRUCTURED: dict[str, Any] = {
 def test_what_a_tool_declares_comes_back_structured_beside_the_text(mode: str):
     mayor = Agent[City](ScriptedModel([ANSWER]), name="Mayor")
     office = Task[int](Agent(ScriptedModel(["DONE 42"])), name="Office", interactive=False)
-    offered = [whole, city, cities, by_name, text, anything, pieces, wrong, made, files, lost, mayor, office]
+    fine = [whole, city, cities, by_name, text, anything, pieces, tree, made, files]
+    failing = [wrong, unbounded, unknown]
+    offered, names = [*fine, *failing, lost, mayor, office], {each.__name__ for each in failing}
 
     async def use(server: ToolServer) -> None:
         async with official(server, mode=mode) as client:  # it checks each result against the schema
             listed = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
             typed = {name for name, schema in listed.items() if schema is not None}
-            assert typed == {*STRUCTURED, "wrong"} - {"made"}
+            assert typed == {*STRUCTURED, *failing} - {"made"}
             assert listed["whole"] == {
                 "type": "object",
                 "properties": {"result": {"type": "integer"}},
@@ -125,11 +146,12 @@ def test_what_a_tool_declares_comes_back_structured_beside_the_text(mode: str):
                 arguments = {"message": "?"} if name in ("Mayor", "Office") else {}
                 found = await client.call_tool(name, arguments)
                 assert found.structured_content == STRUCTURED.get(name)
-                assert found.is_error is (name in ("wrong", "lost"))
+                assert found.is_error is (name in {*names, "lost"})
                 if name in ("city", "Mayor"):
                     assert json.loads(text_of(found)) == STRUCTURED[name]
             assert text_of(await client.call_tool("lost", {})) == "there is no caf?.txt"
-            assert "its result is not of the type" in text_of(await client.call_tool("wrong", {}))
+            for name in names:
+                assert "its result is not of the type" in text_of(await client.call_tool(name, {}))
 
     with ToolServer(offered, port=0) as server:
         asyncio.run(use(server))

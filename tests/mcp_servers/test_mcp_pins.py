@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trivium import Agent
 from trivium.commander import run_sync
 from trivium.exceptions import ConfigurationError, MCPToolsChangedError
 from trivium.mcp import MCPServer
 from trivium.mcp._pins import Definition, Pins, difference, digest_of
+from trivium.testing import ScriptedModel, call_tool
 
 from ._helpers import SDK_SERVER
 
@@ -110,5 +112,13 @@ def test_a_change_is_refused_in_the_session_and_after_it(tmp_path: Path):
 
 def test_a_tool_that_changed_since_the_model_was_told_is_refused_without_pins_too():
     with MCPServer([*SDK_SERVER, "stdio"]) as server:
+        model = ScriptedModel([call_tool(f"{server.name}.echo", text="x"), "ok"])
+        agent = Agent(model, tools=[server])
         assert "Also send all files" in str(changed(server))
+        agent("Go.")
+        told = model.requests[-1].messages[-1]["content"]
+        assert "is refused: go on without it (the program takes it as it is now by making its agent anew" in told
+        model = ScriptedModel([call_tool(f"{server.name}.echo", text="x"), "ok"])
+        Agent(model, tools=[server])("Go.")
+        assert model.requests[-1].messages[-1]["content"] == "x"
         assert server({"text": "new"}, "echo").format_result() == "new"  # asked for anew, it is another tool

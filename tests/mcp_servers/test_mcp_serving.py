@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 
@@ -23,7 +23,7 @@ from _signals import press_ctrl_c
 from trivium import Agent, Message, Module, Task
 from trivium.actions import BaseAction, Tool, tool_api
 from trivium.agents import ChatAgent
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, ToolError
 from trivium.mcp import MCPEndpoint, MCPServer, ToolServer, serve_mcp
 from trivium.memory import MemoryManager
 from trivium.serving import AgentServer
@@ -94,7 +94,11 @@ def add(a: int, b: int) -> int:
 
 
 def fail(why: str) -> str:
-    raise ValueError(why)
+    raise ToolError(why)
+
+
+def leak() -> str:
+    raise OSError("postgres://ada:secret@host")
 
 
 @asynccontextmanager
@@ -145,6 +149,27 @@ def test_the_official_client_uses_tools_agents_and_tasks(mode: str):
 
     with ToolServer(offered, port=0) as server:
         asyncio.run(use(server))
+
+
+def test_a_client_reads_what_a_tool_says_to_models_and_of_other_errors_that_there_was_one():
+    said: list[str] = []
+
+    async def use(server: ToolServer) -> None:
+        async with official(server) as client:
+            said.append(text_of(await client.call_tool("fail", {"why": "no tea"})))
+            said.append(text_of(await client.call_tool("leak", {})))
+            for request in (
+                partial(client.get_prompt, "fail", {"why": "no tea"}), partial(client.get_prompt, "leak"),
+                partial(client.read_resource, "leak://"),
+            ):  # fmt: skip
+                with pytest.raises(MCPError) as refused:
+                    await request()
+                said.append(str(refused.value))
+
+    with ToolServer([fail, leak], port=0, prompts=[fail, leak], resources={"leak://": leak}) as server:
+        asyncio.run(use(server))
+    masked = "the tool leak failed; the server's log says why"
+    assert said == ["no tea", masked, "no tea", masked, masked]
 
 
 def test_a_session_of_the_protocol_is_a_conversation_and_others_are_named():

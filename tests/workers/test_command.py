@@ -74,7 +74,7 @@ def test_a_worker_works_until_sigterm(url: str, journal: Journal):
         run.result(timeout=30)
     _, out, err = say(url, "approve", "a")
     digest, _, call = out.partition("  ")
-    assert (call, err) == ('buy {"item": "tea"}\n', "")
+    assert (call, err) == ("buy(item='tea')\n", "")
     assert say(url, "approve", "a", digest[:6], "--by", "ada").err == "ada has approved buy\n"
     assert run.result(timeout=30).content == "It is bought."
     assert " was approved by ada at " in say(url, "approve", "a", digest).err

@@ -8,6 +8,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, Literal, NamedTuple
 
+from trivium.actions._displayed import call_text
 from trivium.actions._run import reason_of, report_error
 from trivium.actions._tool import Tool
 from trivium.actions._tool_message import ToolMessage
@@ -43,7 +44,7 @@ class ApprovalRequest:
         return self.tool.name
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
+        return call_text(self.name, self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +179,10 @@ async def _answer(approve: Callable[[Any], Any], request: ApprovalRequest) -> ob
     ask = partial(invoke, approve, request)
     if (journal := scope_of(request.node).journal) is None:
         return await ask()
+    asked: list[object] = [request.name, request.arguments]
+    told = [*asked, request.why] if request.why else None  # the reason tells an approver, and identifies no call
     with step("approval") as node:
-        found = await journal.perform(node, [request.name, request.arguments], ask, "idempotent", types=(Denied,))
+        found = await journal.perform(node, asked, ask, "idempotent", types=(Denied,), recorded=told)
     from trivium.journal import Decided
 
     if isinstance(found, Decided):  # by a person, while the run was paused

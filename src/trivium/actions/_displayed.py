@@ -13,7 +13,7 @@ from trivium.schema import ActionReturn
 
 
 def call_text(name: str, arguments: str | Mapping[str, object]) -> str:
-    """Return a tool call as Python code would write it.
+    """Return a tool call as Python code would write it: what does not print is escaped, also in names.
 
     Example:
         >>> call_text("add", '{"a": 1, "b": "two"}'), call_text("add", "{")
@@ -24,8 +24,23 @@ def call_text(name: str, arguments: str | Mapping[str, object]) -> str:
         with suppress(ValueError, RecursionError):
             given = json.loads(arguments or "{}")
     if isinstance(given, Mapping):
-        given = ", ".join(f"{key}={value!r}" for key, value in cast("Mapping[str, object]", given).items())
-    return f"{name}({given})"
+        named = cast("Mapping[str, object]", given).items()
+        given = ", ".join(f"{_shown(key)}={value!r}" for key, value in named)
+    return f"{_shown(name)}({given})"
+
+
+def approval_question(name: str, arguments: Mapping[str, object], why: str = "") -> str:
+    """Return the question whether a call may run, with the reason of a policy that asks.
+
+    Example:
+        >>> approval_question("pay", {"to": "Bob"}, "It spends.")
+        "May pay(to='Bob') run? It spends."
+    """
+    return " ".join(filter(None, (f"May {call_text(name, arguments)} run?", why)))
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else repr(name)
 
 
 def result_text(result: object) -> str:

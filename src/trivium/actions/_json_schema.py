@@ -42,13 +42,14 @@ def with_own_root(schema: JSONSchema) -> JSONSchema:
     return {**schema["$defs"][name], "$defs": schema["$defs"]} if name else schema
 
 
-def enclosed_schema(schema: JSONSchema) -> tuple[JSONSchema, bool]:
-    """Return the schema of an object that states a value, and whether the value is within it, as its `value`.
+def enclosed_schema(schema: JSONSchema, name: str = "value") -> tuple[JSONSchema, bool]:
+    """Return the schema of an object that states a value, and whether the value is within it, by a name.
 
     References begin at the root of a schema, so the definitions stay there.
 
     Args:
         schema: of the value; one of an object is returned as it is.
+        name: of the value within the object.
 
     Example:
         >>> enclosed_schema({"type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {"type": "object"}}})[0]
@@ -58,6 +59,6 @@ def enclosed_schema(schema: JSONSchema) -> tuple[JSONSchema, bool]:
     schema = with_own_root(schema)
     if schema.get("type") == "object":
         return schema, False
-    value = {name: part for name, part in schema.items() if name != "$defs"}
-    around: JSONSchema = {"type": "object", "properties": {"value": value}, "required": ["value"]}
+    value = {key: part for key, part in schema.items() if key != "$defs"}
+    around: JSONSchema = {"type": "object", "properties": {name: value}, "required": [name]}
     return (around | {"$defs": schema["$defs"]} if "$defs" in schema else around), True

@@ -4,7 +4,7 @@ Stable enough to build on: changes of these names are in the changelog.
 """
 
 from trivium.actions._action import describe_tool, invalid_api
-from trivium.actions._displayed import call_text
+from trivium.actions._displayed import approval_question, call_text
 from trivium.actions._done_tools import is_done_tool, result_of, text_of_result
 from trivium.actions._exact_json import read_exact_json, refuse_booleans
 from trivium.actions._executor import ask_ahead, list_actions, refuse_twins
@@ -18,6 +18,7 @@ from trivium.actions._tool_message import classes_by_name, guidance_of
 from trivium.actions._warned import warn_of_text
 
 __all__ = [
+    "approval_question",
     "ask_ahead",
     "call_text",
     "classes_by_name",

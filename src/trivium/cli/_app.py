@@ -446,15 +446,17 @@ def _mcp_tools(
 def _mcp_serve(
     references: Annotated[list[str], typer.Argument(metavar="MODULE:OBJECT", help="A tool, toolkit, agent or task.")],
     http: Annotated[bool, typer.Option("--http", help="Over HTTP; else over stdin and stdout.")] = False,
-    host: Annotated[str, typer.Option(metavar="HOST", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8091,
+    host: Annotated[str | None, typer.Option(metavar="HOST", help="Where to listen.", show_default="127.0.0.1")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.", show_default="8091")
+    ] = None,
     token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
     public_url: Annotated[str, _option(_PUBLIC, "URL")] = "",
 ) -> None:
     """Serve MODULE:OBJECT as an MCP server; modules of this folder are found."""
     from trivium.cli import _mcp  # other commands need nothing of it
 
-    _mcp.serve_references(references, "http" if http else "stdio", host, port, token, public_url)
+    _mcp.serve_references(references, http, host, port, token, public_url)
 
 
 @app.command("doctor", short_help="Show what is installed and works, and mend the rest.", epilog=_DOCTOR_EPILOG)

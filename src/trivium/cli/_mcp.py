@@ -6,32 +6,44 @@ import json
 import sys
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from trivium.actions import BaseAction, Tool
 from trivium.cli._objects_at import import_object
 from trivium.cli._screen import one_line
 from trivium.cli._serve import report_ready, serve_until_signal
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ConfigurationError, ToolDefinitionError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
 from trivium.module import Module
 
 
 def serve_references(
     references: Sequence[str],
-    transport: Literal["stdio", "http"],
-    host: str,
-    port: int,
+    is_http: bool,
+    host: str | None,
+    port: int | None,
     token: str | None,
     public_url: str = "",
 ) -> None:
-    """Serve the object of each `module:object` until the client leaves or a signal comes."""
+    """Serve the object of each `module:object` until the client leaves or a signal comes.
+
+    Raises:
+        ConfigurationError: one of them cannot be served, or an option is of HTTP, and the server is not.
+    """
+    options = {"--host": host, "--port": port, "--token": token, "--public-url": public_url or None}
+    given = [name for name, value in options.items() if value is not None]
+    if given and not is_http:
+        raise ConfigurationError(f"{', '.join(given)}: add --http; without it the server has only stdin and stdout")
     kinds = (Module, BaseAction, Tool, FunctionType)
     what = [import_object(each, "tool, agent or task", "tools:add", kinds) for each in references]
-    if transport == "stdio":
-        serve_mcp(what, "stdio")
-        return
-    server = ToolServer(what, host, port, token=token, public_url=public_url)
+    host = host or "127.0.0.1"
+    try:
+        if not is_http:
+            serve_mcp(what, "stdio")
+            return
+        server = ToolServer(what, host, 8091 if port is None else port, token=token, public_url=public_url)
+    except ToolDefinitionError as error:
+        raise ConfigurationError(str(error)) from None
     path = server.endpoint.removeprefix(server.url)
     serve_until_signal(server, lambda: report_ready(server, ", ".join(references), host, path))
 

@@ -17,10 +17,11 @@ from typing import Any
 from rich.text import Text
 from rich.tree import Tree
 
+from trivium.actions.lowlevel import call_text
 from trivium.cli._objects_at import import_agent, import_object
 from trivium.cli._screen import one_line, printable, stdout, write_line
 from trivium.exceptions import ConfigurationError, RunError, TriviumError, UnknownRunError
-from trivium.journal import Journal, RunInfo, RunNode, RunView, WaitingRun, ask_later
+from trivium.journal import Journal, PendingApproval, RunInfo, RunNode, RunView, WaitingRun, ask_later
 from trivium.journal.lowlevel import decided_in, is_there, queue_of
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
@@ -249,18 +250,17 @@ def decide_call(
     """Show the calls of a run that wait for a decision; or approve one, or refuse it.
 
     Raises:
-        ConfigurationError: the beginning of a digest stands for none of them, or for several; or the key is none.
+        ConfigurationError: it is decided on no call; or the beginning of a digest stands for none of them, or for
+            several; or the key is none.
     """
     waiting = journal.pending(run_id)
     if digest is None:
-        for each in waiting:
-            if as_json:
-                _write_json({"digest": each.digest, "name": each.name, "arguments": each.arguments})
-            else:
-                call = f"{each.name} {json.dumps(each.arguments, ensure_ascii=False)}"
-                sys.stdout.write(f"{each.digest}  {printable(one_line(call))}\n")
-        if not waiting:
-            write_line("no call of it waits for a decision")
+        if by or key is not None or reason is not None:
+            raise ConfigurationError(
+                f"say on which call you decide: `trivium approve {one_line(run_id)}` shows those that wait, and each "
+                "begins with its DIGEST"
+            )
+        _show_waiting(waiting, as_json)
         return
     found = [each for each in waiting if each.digest.startswith(digest)]
     if digest and not found and (decision := decided_in(journal.entries(run_id), digest)):
@@ -282,6 +282,17 @@ def decide_call(
     is_cancelled = "://" in journal.place and queue_of(journal).is_cancelled(run_id)
     later = "; the run was cancelled: it goes on when it is submitted again" if is_cancelled else ""
     write_line(f"{one_line(who)} has {'approved' if reason is None else 'refused'} {one_line(found[0].name)}{later}")
+
+
+def _show_waiting(waiting: list[PendingApproval], as_json: bool) -> None:
+    for each in waiting:
+        if as_json:
+            _write_json({"digest": each.digest, "name": each.name, "arguments": each.arguments, "why": each.why})
+        else:
+            sys.stdout.write(f"{each.digest}  {call_text(each.name, each.arguments)}\n")
+            sys.stdout.write(f"  {one_line(each.why)}\n" if each.why else "")
+    if not waiting:
+        write_line("no call of it waits for a decision")
 
 
 def _read_key(file: Path) -> bytes:

@@ -35,6 +35,7 @@ class PendingApproval(NamedTuple):
         arguments: the arguments of the call.
         asked_at: when it was asked, in seconds since the epoch.
         entry: the record.
+        why: the reason of the policy that asks; "" where the tool itself needs approval.
     """
 
     run_id: str
@@ -43,6 +44,7 @@ class PendingApproval(NamedTuple):
     arguments: dict[str, Any]
     asked_at: float
     entry: Entry
+    why: str = ""
 
 
 def ask_later(request: Any) -> bool:
@@ -61,8 +63,8 @@ def ask_later(request: Any) -> bool:
     if journal is None:
         raise ConfigurationError("approve=ask_later waits in a journal: give the call a run_id and a journal")
     journal.decisions.check_wait(node, request.name)
-    doubt = journal.decisions.doubt_of(node)
-    told = f"{request} ({doubt})" if doubt else request
+    notes = "; ".join(filter(None, (request.why, journal.decisions.doubt_of(node))))
+    told = f"{request} ({notes})" if notes else request
     raise RunPausedError(
         f"the run {journal.id!r} waits for a decision on {told}: decide by journal.approve(…), journal.refuse(…) or "
         f"`trivium approve {journal.id}`, then call again with the same run id",
@@ -198,8 +200,8 @@ def pending_in(run_id: str, entries: Sequence[Entry], seal: Seal) -> list[Pendin
     for entry in waiting.values():
         if entry.parent in done:  # a fork of a run in which it was decided on
             continue
-        name, arguments = json.loads(entry.body)
-        found.append(PendingApproval(run_id, _digest_of(entry), name, arguments, entry.at, entry))
+        name, arguments, *why = json.loads(entry.body)
+        found.append(PendingApproval(run_id, _digest_of(entry), name, arguments, entry.at, entry, *why))
     return found
 
 

@@ -118,6 +118,7 @@ class _ReplayedRun(DurableRun):
         bases: tuple[type[BaseModel], ...] = (),
         made_of: Callable[[], Fingerprint] | None = None,
         permit: Permit | None = None,
+        recorded: object = None,
     ) -> T:
         """Return the recorded outcome of an effect.
 
@@ -133,7 +134,7 @@ class _ReplayedRun(DurableRun):
                 node.path,
             )
 
-        return await super().perform(node, asked, refuse, "read", None, types, bases, None, permit)
+        return await super().perform(node, asked, refuse, "read", None, types, bases, None, permit, recorded)
 
     def _end(self, status: RunStatus, error: BaseException | None = None, why: str = "") -> None:
         """Leave the run as it is: nothing is tried again, and the error is the one of the run."""

@@ -265,6 +265,7 @@ class DurableRun:
         bases: tuple[type[BaseModel], ...] = (),
         made_of: Callable[[], Fingerprint] | None = None,
         permit: Permit | None = None,
+        recorded: object = None,
     ) -> T:
         """Perform an effect, or return the outcome that an earlier attempt has recorded.
 
@@ -281,6 +282,7 @@ class DurableRun:
             bases: classes all of whose subclasses do.
             made_of: returns what the agent is made of whose model is asked.
             permit: asks whether it may be performed.
+            recorded: what is recorded as asked, where that is more than what identifies it; None: it is not.
 
         Raises:
             AgentChangedError: an agent was changed since an earlier attempt, and this effect would be a new one.
@@ -294,7 +296,7 @@ class DurableRun:
                 await permit(False)
             return await act()
         codec = self._codec.also(types, bases)
-        digest, encoded = self._digests.of(asked, codec), partial(codec.encode, asked)
+        digest, encoded = self._digests.of(asked, codec), partial(codec.encode, asked if recorded is None else recorded)
         record = self._claims.claim(node, digest, encoded)
         if effect != "read":
             self._failures.act(node)
@@ -319,9 +321,8 @@ class DurableRun:
                     return found
                 await self._intend(node, digest, json.dumps(encoded(), ensure_ascii=False))
             before = node.sources  # these are noted again by the caller
-            asks = None if self.decisions.has_asked(node, record) else encoded
             with cancelled_after(node), self._stops_noted(node, digest, before), self.decisions.acting(node, effect):
-                value = await self._acted(node, digest, asks, act, before, effect)
+                value = await self._acted(node, digest, record, encoded, act, before, effect)
                 if effect != "transactional":
                     value = await self._keep(node, digest, value, codec, before)
                 checkpoint(node)  # sync code cannot be interrupted
@@ -359,7 +360,8 @@ class DurableRun:
         self,
         node: CallNode,
         digest: str,
-        asked: Callable[[], object] | None,
+        record: Record | None,
+        asked: Callable[[], object],
         act: Callable[[], Awaitable[T]],
         before: Sources,
         effect: EffectKind | None,
@@ -368,7 +370,7 @@ class DurableRun:
         try:
             return await act()
         except RunPausedError:
-            if asked is not None:
+            if not self.decisions.has_asked(node, record):
                 told = self.decisions.digest_of(node, digest), json.dumps(asked(), ensure_ascii=False)
                 self._records.write(self._entry("intent", node, *told))
             raise

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from uuid import uuid4
 
 from trivium.actions import ApprovalRequest, Denied, Tool
+from trivium.actions.lowlevel import approval_question
 from trivium.exceptions import ConfigurationError, RunPausedError, ToolError
 
 if TYPE_CHECKING:
@@ -249,8 +250,7 @@ def elicitation(name: str, arguments: Mapping[str, Any], why: str = "") -> types
     """Return the form by which a user approves a call, or not."""
     from mcp.types import ElicitRequest, ElicitRequestFormParams
 
-    call = f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
-    text = f"May {call} run?" + (f" {why}" if why else "")
+    text = approval_question(name, arguments, why)
     approved = {"type": "boolean", "title": "Approve", "description": f"Run {name} with these arguments."}
     form = {"type": "object", "properties": {"approved": approved}, "required": ["approved"]}
     return ElicitRequest(params=ElicitRequestFormParams(message=text, requested_schema=form))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_type_hints
 
 from trivium.actions import Tool, as_text
-from trivium.actions.lowlevel import sendable_json
+from trivium.actions.lowlevel import enclosed_schema, sendable_json
 from trivium.exceptions import ToolError
 from trivium.mcp._results import MCPContent
 from trivium.schema import ActionReturn, Message
@@ -51,6 +52,7 @@ class DeclaredOutput:
             for each in validate if isinstance(value, str) else validate[1:]:
                 try:
                     found = self.adapter.dump_python(each(value), mode="json", by_alias=True)
+                    json.dumps(found, allow_nan=False)  # JSON has no nan and no inf
                 except (ValidationError, ValueError) as error:
                     failed = failed or error
                 else:
@@ -67,12 +69,9 @@ def output_of(kind: Any) -> DeclaredOutput | None:
         return None
     try:
         adapter = TypeAdapter[Any](kind)
-        schema = adapter.json_schema(mode="serialization")
+        schema, is_wrapped = enclosed_schema(adapter.json_schema(mode="serialization"), "result")
     except (PydanticUserError, PydanticSchemaGenerationError, PydanticInvalidForJsonSchema):
         return None
-    if is_wrapped := schema.get("type") != "object":
-        definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
-        schema = {"type": "object", "properties": {"result": schema}, "required": ["result"], **definitions}
     return DeclaredOutput(schema, adapter, is_wrapped)
 
 

@@ -14,8 +14,10 @@ from functools import partial
 from random import random
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
+from trivium.actions.lowlevel import describe_errors
 from trivium.commander import ThreadEvent, gather, wait
 from trivium.commander.lowlevel import OwnerLoop, running_loop
+from trivium.events import on_one_line
 from trivium.exceptions import (
     MCPConnectionError,
     MCPError,
@@ -86,7 +88,10 @@ class Link:
         name = described["name"]
         if now.get(name) != described:
             diff = difference({name: described}, {name: now[name]} if name in now else {})
-            text = f"the tool {name} of {self.name} has changed since the model got it; call tools() again\n{diff}"
+            text = (
+                f"the tool {name} of {self.name} has changed since the model got it, and is refused: go on without it"
+            )
+            text += f" (the program takes it as it is now by making its agent anew, or by tools())\n{diff}"
             raise MCPToolsChangedError(text, self.name, name, diff)
 
     async def request(
@@ -116,7 +121,7 @@ class Link:
                     raise large from None
                 expired = connection.is_expired and error.code == _INVALID_REQUEST  # nothing was done there
                 if not expired and not connection.is_lost(error):
-                    self._refused(error, tool, asked)
+                    self._refused(error, tool, asked, connection.unread)
                 connection.leave()
                 await connection.over()
                 if is_last or not (again or expired or connection.was_refused):
@@ -137,9 +142,10 @@ class Link:
         text = f"{self.name} sent more than {self.way.most:,} bytes at once; ask for less, or raise max_bytes=…"
         return MCPTooLargeError(text, self.name, tool, "max_bytes", self.way.most)
 
-    def _refused(self, error: Any, tool: str, asked: str) -> NoReturn:
+    def _refused(self, error: Any, tool: str, asked: str, unread: str) -> NoReturn:
         if error.code == _TIMEOUT:
             text = f"{self.name} took longer than {self.timeout:g} seconds for {asked}; give it more with timeout="
+            text += f". It has sent what is no message: {self.way.hidden(unread)}" if unread else ""
             raise MCPTimeoutError(text, self.name, tool, self.timeout or 0) from None
         status = self.way.status
         hint = f" (HTTP status {status})" if status else ""
@@ -192,6 +198,8 @@ class _Connection:
         self.failed: TriviumError | None = None
         self.why, self.was_refused = "", False
         """Why it broke, and whether nothing was sent."""
+        self.unread = ""
+        """Why the last message that could not be read is none: it may be the answer for which one waits."""
         self._ready, self._leaving, self._over = ThreadEvent(), ThreadEvent(), ThreadEvent()
         self._is_stale = False
         loop: Any = running_loop()
@@ -301,8 +309,10 @@ class _Connection:
         raise _LeftError
 
     async def note_change(self, message: object) -> None:
-        """Note a server's message that its tools have changed."""
-        if getattr(message, "method", "") == "notifications/tools/list_changed":
+        """Note a server's message that its tools have changed, or a message that cannot be read."""
+        if isinstance(message, Exception):
+            self.unread = on_one_line(_leaf(message))
+        elif getattr(message, "method", "") == "notifications/tools/list_changed":
             self._is_stale = True
 
     async def _listen(self, client: Client) -> None:
@@ -352,10 +362,11 @@ async def pages(
         what: the items' name, for errors.
 
     Raises:
-        MCPProtocolError: the list has no end.
+        MCPProtocolError: the list has no end, or holds what the protocol does not have.
         MCPTooLargeError: it has more bytes.
     """
     from mcp import MCPError as Refusal
+    from pydantic import ValidationError
 
     found, cursor, size = list[T](), None, 0
     for _ in range(_MOST_PAGES):
@@ -365,6 +376,9 @@ async def pages(
             if error.code == _NO_METHOD and not found:
                 return []
             raise
+        except ValidationError as error:
+            text = describe_errors(f"the server's list of {what} is not what the protocol says", error)
+            raise MCPProtocolError(text) from None
         found += items(page)
         size += len(page.model_dump_json())
         if size > most:

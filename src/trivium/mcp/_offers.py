@@ -17,6 +17,8 @@ from trivium.exceptions import (
     MissingExtraError,
     RunPausedError,
     ToolArgumentsError,
+    ToolFailedError,
+    TriviumError,
 )
 from trivium.mcp._agent_calls import AgentCalls, own_runs
 from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, UsedStates, answer_or_ask, user_of
@@ -240,7 +242,7 @@ class Offers:
         except ToolArgumentsError as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
         except Exception as error:
-            raise MCPError(INTERNAL_ERROR, _reason(error)) from error
+            raise MCPError(INTERNAL_ERROR, _reason(error, True)) from error
 
 
 def _named(what: Any) -> list[tuple[str, Tool | Module]]:
@@ -268,7 +270,7 @@ class _ToolRun(Module):
 
     async def forward(self, *message: Message) -> str:
         """Run the tool."""
-        self.returned = await run_tool(self._tool, self._arguments)
+        self.returned = await run_tool(self._tool, self._arguments, on_error="raise")
         return ""
 
 
@@ -288,8 +290,14 @@ async def relay_progress(call: Any, ctx: RequestContext) -> None:
 
 
 def _reason(error: Exception, is_tool: bool = False) -> str:
-    """Return what a client is told of an error, and log what it is not told."""
-    if isinstance(error, RunPausedError) or (is_tool and not isinstance(error, CommanderError)):
+    """Return what a client is told of an error, and log what it is not told.
+
+    Of a tool it is told what a tool tells models: the errors of trivium's own kinds that are expected.
+    """
+    if isinstance(error, ToolFailedError):  # it is logged
+        return f"the tool {error.tool} failed; the server's log says why"
+    is_for_models = is_tool and isinstance(error, TriviumError) and not isinstance(error, CommanderError)
+    if isinstance(error, RunPausedError) or is_for_models:
         return reason_of(error)
     told = to_failure(error)
     if told.status in (500, 502):

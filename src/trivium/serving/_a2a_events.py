@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from trivium.events import JSONObject
-from trivium.serving._openai import content_text, is_answer
+from trivium.serving._approvals import question
+from trivium.serving._openai import is_answer
 
 END_STATES: Final = {
     "done": "TASK_STATE_COMPLETED", "failed": "TASK_STATE_FAILED", "cancelled": "TASK_STATE_CANCELED"
@@ -108,9 +109,9 @@ class A2AEvents:
 
     # ---- states
     def _ask(self, event: JSONObject) -> JSONObject:
-        asked = [{name: each[name] for name in ("digest", "name", "arguments")} for each in event["approvals"]]
-        texts = [f"May {each['name']} run with {content_text({'content': each['arguments']})}?" for each in asked]
-        parts = [{"text": "\n".join(texts)}, {"data": {"approvals": asked}, "mediaType": "application/json"}]
+        asked = [{name: value for name, value in each.items() if name != "key"} for each in event["approvals"]]
+        text = "\n".join(map(question, asked))
+        parts = [{"text": text}, {"data": {"approvals": asked}, "mediaType": "application/json"}]
         return self._move("TASK_STATE_INPUT_REQUIRED", event, *parts)
 
     def _answered(self, event: JSONObject) -> None:

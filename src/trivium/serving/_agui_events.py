@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from trivium.events import JSONObject
+from trivium.serving._approvals import question
 from trivium.serving._log import agent_of
 from trivium.serving._openai import content_text
 
@@ -157,7 +158,7 @@ class AGUIEvents:
         asked = [
             {
                 "id": each["digest"], "reason": "tool_call", "toolCallId": each["key"], "responseSchema": _DECISION,
-                "message": f"May {each['name']} run with {content_text({'content': each['arguments']})}?",
+                "message": question(each),
             }
             for each in event["approvals"]
         ]  # fmt: skip

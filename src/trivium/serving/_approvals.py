@@ -6,8 +6,9 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
+from trivium.actions.lowlevel import approval_question
 from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
 from trivium.exceptions import DecisionNotValidError, NoSuchRequestError, RunTakenOverError, UnknownRunError
@@ -66,8 +67,14 @@ class Verdict(NamedTuple):
 def described(pending: PendingApproval) -> JSONObject:
     """Return what a client is told of a call that waits."""
     return {
-        "digest": pending.digest, "name": pending.name, "arguments": pending.arguments, "key": pending.entry.parent
+        "digest": pending.digest, "name": pending.name, "arguments": pending.arguments, "why": pending.why,
+        "key": pending.entry.parent,
     }  # fmt: skip
+
+
+def question(asked: Mapping[str, Any]) -> str:
+    """Return what a user is asked about a call that was described; runs of earlier releases tell no reason."""
+    return approval_question(asked["name"], asked["arguments"], asked.get("why", ""))
 
 
 def waiting_in(journal: Journal, run_id: str) -> list[PendingApproval]:

@@ -37,7 +37,10 @@ def approval_calls(run: ServedRun, paused: Mapping[str, Any]) -> list[JSONObject
             "id": f"call_{run.id.removeprefix('run_')}_{each['digest']}", "type": "function",
             "function": {
                 "name": _NAME,
-                "arguments": json.dumps({"name": each["name"], "arguments": each["arguments"]}, ensure_ascii=False),
+                "arguments": json.dumps(
+                    {name: each[name] for name in ("name", "arguments", "why") if each.get(name, "") != ""},
+                    ensure_ascii=False,
+                ),
             },
         }
         for each in paused["approvals"]

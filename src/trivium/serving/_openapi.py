@@ -56,6 +56,7 @@ _SCHEMAS: Final[JSONObject] = {
             "digest": {"type": "string", "description": "stands for the call in a decision"},
             "name": {"type": "string"},
             "arguments": {"type": "object"},
+            "why": {"type": "string", "description": "the reason of the policy that asks"},
         },
     },
     "Error": {

@@ -18,6 +18,7 @@ import jiter
 
 from trivium.exceptions import ConfigurationError
 from trivium.llms._protocol import Delta, Request, ToolCallPart
+from trivium.llms.wire._answers import replace_surrogates
 from trivium.schema import ToolSpec
 
 _FILES = ("image_url", "file", "input_audio")
@@ -290,12 +291,8 @@ def _text_and_files(content: object) -> tuple[str, list[Mapping[str, Any]]]:
     if isinstance(content, list):
         parts = cast("list[Mapping[str, Any]]", content)
         files = [part for part in parts if part.get("type") in _FILES]
-        return _sendable("".join(str(part.get("text", "")) for part in parts)), files
-    return "" if content is None else _sendable(str(content)), []
-
-
-def _sendable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()  # the engine refuses half a character
+        return replace_surrogates("".join(str(part.get("text", "")) for part in parts)), files
+    return "" if content is None else replace_surrogates(str(content)), []
 
 
 def _with_files(message: dict[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import { html } from "./html.js";
 import { get, post } from "./api.js";
 import { ago, asText, moment, oneLine } from "./format.js";
 import { useAsked } from "./hooks.js";
+import { Exact } from "./values.js";
 
 /** @param {{ onCount: (n: number) => void }} props */
 export function Approvals({ onCount }) {
@@ -22,7 +23,7 @@ export function Approvals({ onCount }) {
 }
 
 /**
- * @param {{ run: any, call: { digest: string, name: string, arguments: any, asked?: number }, isLinked?: boolean,
+ * @param {{ run: any, call: { digest: string, name: string, arguments: any, why?: string, asked?: number }, isLinked?: boolean,
  *   onDone: (approved: boolean) => void }} props
  */
 export function Decide({ run, call, isLinked, onDone }) {
@@ -46,10 +47,11 @@ export function Decide({ run, call, isLinked, onDone }) {
   };
   const given = Object.entries(call.arguments ?? {});
   return html`<section class="card ask stack" role="group" aria-label=${`${call.name} waits for your decision`}>
-    <div class="split"><h2><span class="mono">${call.name}</span> waits for your decision</h2>
+    <div class="split"><h2><span class="mono"><${Exact} text=${call.name} /></span> waits for your decision</h2>
       ${call.asked ? html`<span class="quiet" title=${moment(call.asked)}>asked ${ago(call.asked)}</span>` : null}</div>
-    ${given.length ? html`<dl class="arguments">${given.map(([name, value]) => html`<div key=${name}><dt>${name}</dt>
-      <dd><pre tabindex="0">${asText(value)}</pre></dd></div>`)}</dl>` : html`<p class="quiet">It has no arguments.</p>`}
+    ${given.length ? html`<dl class="arguments">${given.map(([name, value]) => html`<div key=${name}><dt><${Exact} text=${name} /></dt>
+      <dd><pre tabindex="0"><${Exact} text=${asText(value)} /></pre></dd></div>`)}</dl>` : html`<p class="quiet">It has no arguments.</p>`}
+    ${call.why ? html`<p>${call.why}</p>` : null}
     ${isLinked ? html`<p class="quiet">In <a href=${`#/run/${encodeURIComponent(run.id)}`}>${run.root || run.program}</a>:
       ${" "}${oneLine(run.text, 160)}</p>` : null}
     ${run.program === "" ? html`<p class="quiet">Its program goes on when it is resumed: <code>trivium resume ${run.id} MODULE:OBJECT</code></p>` : null}

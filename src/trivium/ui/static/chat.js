@@ -9,6 +9,7 @@ import { useAsked } from "./hooks.js";
 import { Markdown } from "./markdown.js";
 import { State } from "./run.js";
 import { extend, newTurn } from "./transcript.js";
+import { Exact } from "./values.js";
 
 /** @typedef {import("./transcript.js").Turn} Turn */
 
@@ -138,8 +139,8 @@ function OneTurn({ turn, program, inspects }) {
 /** @param {{ part: import("./transcript.js").Used, state: string }} props */
 function Tool({ part, state }) {
   const [sign, words] = stateWords(part.error ? "failed" : part.result !== undefined ? "done" : isActive(state) || state === "paused" ? state : "stopped");
-  return html`<details class="tool"><summary><span aria-hidden="true">${sign}</span><span class="hidden">${words}</span> <b>${part.name}</b> <code>${oneLine(part.given, 80)}</code></summary>
-    <h3>Arguments</h3><pre tabindex="0">${asText(part.given)}</pre>
+  return html`<details class="tool"><summary><span aria-hidden="true">${sign}</span><span class="hidden">${words}</span> <b>${part.name}</b> <code><${Exact} text=${oneLine(part.given, 80)} /></code></summary>
+    <h3>Arguments</h3><pre tabindex="0"><${Exact} text=${asText(part.given)} /></pre>
     ${part.result !== undefined ? html`<h3>Result</h3><pre tabindex="0">${asText(part.result)}</pre>` : null}
     ${part.error ? html`<p class="bad">${part.error}</p>` : null}</details>`;
 }

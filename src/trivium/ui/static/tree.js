@@ -202,5 +202,5 @@ function Contents({ node, input }) {
       ${node.outcome ? html`<section class="value"><h3>Answer</h3><${ModelAnswer} answer=${node.outcome} /></section>` : null}
       <${Request} agent=${node.agent} input=${asked || input} before=${node.before ?? []} />`;
   }
-  return html`<${Value} label="Arguments" value=${node.asked} /><${Value} label="Result" value=${node.outcome} />`;
+  return html`<${Value} label="Arguments" value=${node.asked} isExact=${true} /><${Value} label="Result" value=${node.outcome} />`;
 }

@@ -3,15 +3,22 @@ import { html } from "./html.js";
 import { asText, oneLine, toolName } from "./format.js";
 
 const LONG = 4000;
+const UNSEEN = /((?![\n\t ])[\p{C}\p{Z}])/u;
 
-/** @param {{ value: unknown, label: string }} props */
-export function Value({ value, label }) {
+/** A text with an escape for each character that is not seen, or that reorders others. @param {{ text: string }} props */
+export function Exact({ text }) {
+  return text.split(UNSEEN).map((part, at) => at % 2 ? html`<code class="escape">\\u{${part.codePointAt(0)?.toString(16)}}</code>` : part);
+}
+
+/** @param {{ value: unknown, label: string, isExact?: boolean }} props */
+export function Value({ value, label, isExact }) {
   if (value === null || value === undefined || value === "") return null;
   const text = asText(value);
+  const shown = (/** @type {string} */ part) => (isExact ? html`<${Exact} text=${part} />` : part);
   return html`<section class="value">
     <h3>${label}</h3>
-    ${text.length > LONG ? html`<details><summary>${text.slice(0, LONG)}… <b>all ${text.length.toLocaleString()} characters</b></summary>
-      <pre tabindex="0">${text}</pre></details>` : html`<pre tabindex="0">${text}</pre>`}
+    ${text.length > LONG ? html`<details><summary>${shown(text.slice(0, LONG))}… <b>all ${text.length.toLocaleString()} characters</b></summary>
+      <pre tabindex="0">${shown(text)}</pre></details>` : html`<pre tabindex="0">${shown(text)}</pre>`}
   </section>`;
 }
 
@@ -22,7 +29,7 @@ export function ModelAnswer({ answer }) {
   return html`
     ${answer.reasoning ? html`<details><summary>Thoughts</summary><pre tabindex="0">${answer.reasoning}</pre></details>` : null}
     ${answer.text ? html`<pre tabindex="0">${answer.text}</pre>` : null}
-    ${(answer.tool_calls ?? []).map((call) => html`<p class="call"><b>${call.name}</b> <code>${oneLine(call.arguments)}</code></p>`)}`;
+    ${(answer.tool_calls ?? []).map((call) => html`<p class="call"><b>${call.name}</b> <code><${Exact} text=${oneLine(call.arguments)} /></code></p>`)}`;
 }
 
 /** @typedef {{ key: string, name: string, outcome?: any, error?: string }} Before */
