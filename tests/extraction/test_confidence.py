@@ -104,6 +104,19 @@ def test_a_doubtful_value_that_is_given_has_other_values_of_its_kind_beside_it()
     assert [each["quote"] for each in entry["alternatives"]] == ["2 June 2024"]
 
 
+@pytest.mark.parametrize(
+    ("tells", "least", "days"),
+    [(False, 0, ["2024-06-05"]), (True, 0, ["2024-06-05"]), (True, 1, ["2024-05-06", "2024-06-05", "2024-05-03"])],
+)
+def test_the_other_day_of_a_date_is_an_alternative(tells: bool, least: float, days: list[str]) -> None:
+    answer = {**ANSWER, "date": "2024-05-06"}
+    case = Case(Document(content=f"{TEXT} Paid 05/06/2024."), FIELDS, min_confidence=least)
+    case.check(answer, tokens_of(answer, "date", -3.0) if tells else ())
+    shown = case.result()["fields"]["date"]["alternatives"]
+    assert [each["value"] for each in shown][: len(days)] == days
+    assert {each["quote"] for each in shown[:1]} == {"05/06/2024"}
+
+
 def test_without_probabilities_there_is_no_confidence_and_nothing_is_left_out() -> None:
     case = Case(Document(content=TEXT), FIELDS, min_confidence=1)
     case.check(ANSWER)

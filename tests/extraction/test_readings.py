@@ -44,7 +44,26 @@ def test_a_day_in_the_known_order_of_the_document_has_no_other_reading() -> None
         assert ask("dated: date", wrong, SourceText(text)) == Refusal(f'"{wrong}" is not in the text')
     for more in ("", "Due 05/31/2024 or 31/05/2024", "Due 31.05.2024"):  # not settled
         for day in ("2024-03-04", "2024-04-03"):
-            assert ask("dated: date", day, SourceText(f"Dated 04/03/2024. {more}")).value == day
+            found = ask("dated: date", day, SourceText(f"Dated 04/03/2024. {more}"))
+            assert {found.value, *found.others} == {day, "2024-03-04", "2024-04-03"}
+            assert found.value == day
+
+
+@pytest.mark.parametrize(
+    ("more", "day", "others"),
+    [
+        ("", "2024-06-05", ("2024-05-06",)),
+        ("Due June 5, 2024", "2024-05-06", ("2024-06-05",)),
+        ("Due 5 June 2024", "2024-06-05", ("2024-05-06",)),
+        ("Due 5 June 2024, paid June 9, 2024", "2024-06-05", ("2024-05-06",)),
+        ("Due 31/12/2024, paid June 9, 2024", "2024-06-05", ()),
+    ],
+)
+def test_days_in_words_tell_the_likelier_order_of_a_date_whose_other_day_is_told(
+    more: str, day: str, others: tuple[str, ...]
+) -> None:
+    found = ask("dated: date", "05/06/2024", SourceText(f"Dated 05/06/2024. {more}"))
+    assert (found.value, found.others) == (day, others)
 
 
 def test_a_year_of_two_digits_far_in_the_future_is_of_the_century_before() -> None:

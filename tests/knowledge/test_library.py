@@ -129,13 +129,25 @@ def test_what_has_gone_stays_until_it_is_pruned(store: VectorStore, folder: Path
     library = Library(store)
     library.ingest(folder, Note("note", "A note."))
     (folder / "old" / "bob.txt").unlink()
-    assert library.ingest(folder).dropped == []
-    assert library.ingest(folder, prune=True).dropped == [f"{folder}/old/bob.txt"]
+    report = library.ingest(folder)
+    assert (report.dropped, report.gone) == ([], [f"{folder}/old/bob.txt"])
+    report = library.ingest(folder, prune=True)
+    assert (report.dropped, report.gone) == ([f"{folder}/old/bob.txt"], [])
     assert [record.source for record in library.sources()] == [f"{folder}/ada.md", "note"]
     (folder / "ada.md").rename(tmp_path / "ada.md")
     report = library.ingest(folder / "ada.md", prune=True)
     assert (report.dropped, report.failed) == ([f"{folder}/ada.md"], {})
     assert served(store) == ["A note."]
+
+
+@pytest.mark.parametrize("place", ["", "old", "old/bob.txt"])
+def test_below_a_place_that_is_not_there_nothing_is_pruned(store: VectorStore, folder: Path, place: str) -> None:
+    library = Library(store)
+    library.ingest(folder)
+    folder.rename(folder.with_name("unmounted"))
+    report = library.ingest(folder / place, prune=True)
+    assert (report.dropped, report.gone, list(report.failed)) == ([], [], [str(folder / place)])
+    assert len(library.sources()) == 2
 
 
 @pytest.mark.parametrize("place", [".", "./letters", "letters/"])

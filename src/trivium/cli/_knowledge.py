@@ -167,8 +167,7 @@ def ingest_places(
         if places.stdin:
             agent.ingest_docs([open_document(STDIN, max_bytes=max_bytes, limits=limits)])
         _check(agent, places, report, is_own, quiet)
-        gone = [] if prune else [each.source for each in agent.sources() if _is_gone(each.source, places)]
-        if gone:
+        if gone := report.gone:
             one = f"{display_name(gone[0])}, which is gone from the folder: --prune removes it"
             more = f"{len(gone):,} documents, which are gone from the folder: --prune removes them"
             write_line(f"note: the store still has {more if len(gone) > 1 else one}")
@@ -223,20 +222,6 @@ def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bo
     if not agent.sources():
         where = ", ".join(map(display_name, places.paths)) or "the store"
         raise DocumentNotFoundError(f"{where}: nothing there can be read", where)
-
-
-def _is_gone(source: str, places: Places) -> bool:
-    """Tell a file that is no longer in the folders of some documents."""
-    path = Path(source).absolute()
-    if is_url(source) or not any(map(path.is_relative_to, places.paths)):
-        return False
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:  # nobody knows, as in a folder that may not be read
-        return False
-    return False
 
 
 def display_name(source: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
@@ -204,8 +205,8 @@ class Case:
         Evidence on pages (PDF, images) also has its `boxes`: page, left, top, right and bottom, in points from its
         upper left corner; and `ocr_confidence`, from 0 to 1, if it was read by OCR. If the model tells how likely its
         tokens were, a value has its `confidence`, the probability that it is right, and a doubtful one has
-        `alternatives`, other values of the document, each with its place. A value below the least confidence is
-        refused, and is the first of the alternatives.
+        `alternatives`, other values of the document, each with its place. So has a date whose day and month may be
+        the other way round. A value below the least confidence is refused, and is the first of the alternatives.
         """
         fields: dict[str, Any] = {}
         refused: dict[str, str] = {}
@@ -247,9 +248,17 @@ class Case:
         if given >= DOUBTFUL:
             return {"confidence": given}
         own = [finding] if isinstance(finding, Evidence) else []
-        others = [each for each in alternatives(field, self._source, 4) if not own or each.value != own[0].value]
-        shown = [*(own if given < self._least else []), *others[:3]]
-        return {"confidence": given, "alternatives": [self._entry(each) for each in shown]}
+        known = [value for each in own for value in (each.value, *each.others)]
+        others = [each for each in alternatives(field, self._source, 4) if each.value not in known]
+        left_out = [self._entry(replace(each, others=())) for each in own if given < self._least]
+        shown = [*left_out, *self._readings(finding), *map(self._entry, others[:3])]
+        return {"confidence": given, "alternatives": shown}
+
+    def _readings(self, finding: Finding) -> list[dict[str, Any]]:
+        """Return an entry for each other value that the quote of a value may mean."""
+        if not isinstance(finding, Evidence):
+            return []
+        return [self._entry(replace(finding, value=other, others=())) for other in finding.others]
 
     def spans(self) -> dict[str, list[tuple[int, int]]]:
         """Return where the evidence of each field stands in the text: its start and its end."""
@@ -265,7 +274,8 @@ class Case:
         place = self._locator.place(found[0].start)
         quote = _quote_of(finding)
         entry = {"value": finding.value, "page": place.page, "line": place.line, "quote": quote}
-        return {**entry, **self._on_page(*found), **self._parts(finding)}
+        others = {"alternatives": readings} if (readings := self._readings(finding)) else {}
+        return {**entry, **self._on_page(*found), **self._parts(finding), **others}
 
     def _parts(self, finding: Finding) -> dict[str, Any]:
         """Return the entries of the values in a group, or in the groups of a list."""

@@ -67,7 +67,7 @@ def find_evidence(field: Field, proposed: object, source: SourceText) -> Finding
 
     >>> source = SourceText("Rent: EUR 1.450,00 a month from 1 March 2024.")
     >>> find_evidence(Field("starts", "date"), "2024-03-01", source)
-    Evidence(value='2024-03-01', quote='1 March 2024', start=32, end=44)
+    Evidence(value='2024-03-01', quote='1 March 2024', start=32, end=44, others=())
     >>> find_evidence(Field("rent", "number"), 1540, source)
     Refusal(reason='"1540" is not in the text')
     """
@@ -251,7 +251,9 @@ def verify_date(search: _Search, proposed: object) -> Finding:
         return Refusal(f"{_quote(proposed)} is not a date with day, month and year")
     for day in days:
         if spans := search.source.dates.get(day):
-            return search.evidence(day.isoformat(), *spans)
+            found = search.evidence(day.isoformat(), *spans)
+            others = search.source.other_days(day, (found.start, found.end))
+            return replace(found, others=tuple(other.isoformat() for other in others))
     return _not_in_text(proposed)
 
 

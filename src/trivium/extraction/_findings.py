@@ -19,12 +19,14 @@ class Evidence:
         quote: the words of the source, unchanged.
         start: the offset at which the quote begins in the source.
         end: the offset at which it ends.
+        others: other values that the quote may mean, such as the other day of 05/06/2024.
     """
 
     value: Any
     quote: str
     start: int
     end: int
+    others: tuple[Any, ...] = ()
 
     def in_currency(self, code: str) -> Self:
         """Return an amount of money that has no currency as one in this; anything else as it is."""

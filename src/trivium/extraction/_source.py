@@ -283,8 +283,22 @@ class SourceText:
 
     @property
     def month_first(self) -> bool:
-        """True if the month comes first in all dates that settle the order, as in 12/25/2023."""
-        return self._dates.orders == {"month"}
+        """True if the month comes first in all dates that settle the order, as in 12/25/2023.
+
+        Where none does, those that are written in words tell what is likelier: June 5, 2024.
+        """
+        return (self._dates.orders or self._orders_in_words) == {"month"}
+
+    @cached_property
+    def _orders_in_words(self) -> set[str]:
+        quotes = {self.text[slice(*span)] for spans in self.dates.values() for span in spans}
+        return {"month" if quote[0].isalpha() else "day" for quote in quotes if any(map(str.isalpha, quote))}
+
+    def other_days(self, day: date, span: Span) -> list[date]:
+        """Return the days, besides one, that the date at a place may mean with day and month the other way round."""
+        return [
+            other for other, spans in self.dates.items() if span in spans and other != day and other.year == day.year
+        ]
 
     @cached_property
     def _dates(self) -> _Dates:

@@ -85,6 +85,7 @@ class IngestReport:
         updated: sources that had changed.
         unchanged: sources that had not changed.
         dropped: sources that no longer exist and were deleted from the store.
+        gone: sources that no longer exist and are still in the store, because nothing was to be deleted.
         failed: sources, and folders of them, that could not be read, with their errors; their chunks in the store stay
             as before.
         skipped: files that are not documents, and folders that could not be read.
@@ -97,6 +98,7 @@ class IngestReport:
     updated: list[str] = field(default_factory=list[str])
     unchanged: list[str] = field(default_factory=list[str])
     dropped: list[str] = field(default_factory=list[str])
+    gone: list[str] = field(default_factory=list[str])
     failed: dict[str, Exception] = field(default_factory=dict[str, Exception])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     chunks: int = 0
@@ -181,7 +183,8 @@ class Library:
 
         Args:
             *places: paths of files and folders, git repositories, URLs, or sources.
-            prune: delete chunks of sources below these places that no longer exist.
+            prune: delete chunks of sources below these places that no longer exist; if a place itself is not there, as
+                a folder of a drive that is not mounted, those below it stay.
             listeners: called for each event of this call.
 
         Raises:
@@ -249,8 +252,11 @@ class _Ingest:
                     await self.ingest_source(source)
                 await self._flush()
                 waiting, self._late = self._late, []
+            gone = self.gone(searched, sources)
             if prune:
-                await self.prune(searched, sources)
+                await self.prune(gone)
+            else:
+                self._report.gone = gone
         except Exception as error:
             error.add_note(f"the ingest was stopped when {self._done} of {self._total} sources were done")
             raise
@@ -398,23 +404,30 @@ class _Ingest:
             raise error
         self._late.append(source)
 
-    async def prune(self, places: Iterable[Place], sources: Iterable[str]) -> None:
-        """Delete sources below some places that no longer exist, except those that were skipped."""
-        failed = self._report.failed
-        there = {name for name in sources if not isinstance(failed.get(name), DocumentNotFoundError)}
-        tests = [_below(place) for place in places]
-        left_out = [_below(each.name) for each in self._report.skipped]
-        gone = [
+    def gone(self, places: Iterable[Place], sources: Iterable[str]) -> list[str]:
+        """Return the sources below some places that no longer exist, except those below what could not be searched."""
+        missing = {name for name, error in self._report.failed.items() if isinstance(error, DocumentNotFoundError)}
+        there = set(sources) - missing
+        unknown = [*(each.name for each in self._report.skipped), *(name for name in missing if self._is_lost(name))]
+        below, left_out = [_below(place) for place in places], [_below(name) for name in unknown]
+        return [
             name
             for name in self._known
             if name not in there
-            and any(test(_absolute(name)) for test in tests)
+            and any(test(_absolute(name)) for test in below)
             and not any(test(_absolute(name)) for test in left_out)
         ]
+
+    def _is_lost(self, name: str) -> bool:
+        """Tell that what is missing is no file that was deleted: it was a folder, or its folder is not there either."""
+        return name not in self._known or ("://" not in name and not os.path.isdir(os.path.dirname(_absolute(name))))
+
+    async def prune(self, gone: Sequence[str]) -> None:
+        """Delete sources that no longer exist."""
         if gone:
             await self._store.delete_async({"source": {"$in": gone}})
         for name in gone:
-            failed.pop(name, None)
+            self._report.failed.pop(name, None)
             self._end(name, "dropped")
 
     # ---- progress

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.knowledge.retrieval._models import integers_in, number_texts, object_schema, request_object
+    from trivium.knowledge.retrieval._models import named_places, number_texts, object_schema, request_object
 
-__all__ = ["integers_in", "number_texts", "object_schema", "request_object"]
+__all__ = ["named_places", "number_texts", "object_schema", "request_object"]
 
 _HOMES = {
-    "integers_in": "retrieval._models",
+    "named_places": "retrieval._models",
     "number_texts": "retrieval._models",
     "object_schema": "retrieval._models",
     "request_object": "retrieval._models",

@@ -90,3 +90,25 @@ def test_the_number_of_an_item_is_no_part_of_its_statement(piece: int):
 def test_a_date_at_the_beginning_of_a_line_is_no_item():
     written = "Termine:\n1. März 2024 Beginn\n30. Mai 2026 Ende\n"
     assert "30. Mai" not in shown(LEASE, "Wann beginnt und endet der Vertrag?", written)
+
+
+FLAT = "Rent is 950 EUR.\n\nThe flat has 3 rooms and 2 balconies.\n\nDogs are not allowed.\n"
+TABLE = "| rooms | balconies |\n| --- | --- |\n| 3 | 2{} |"
+
+
+@pytest.mark.parametrize("piece", [1, 10**6])
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("According to [1], rent is 950 EUR.", "Rent is 950 EUR [1]."),
+        ("Based on sentences [1] and [2], rent is 950 EUR.", "Rent is 950 EUR [1]."),
+        ("Rent is 950 EUR, as stated in [1].", "Rent is 950 EUR [1]."),
+        ("Rent is 950 EUR (see [1]).", "Rent is 950 EUR [1]."),
+        ("[1] says that the rent is 950 EUR.", "The rent is 950 EUR [1]."),
+        (TABLE.format(""), TABLE.format(" [1]")),
+        (f"{TABLE.format(' [2]')}\n\n{TABLE.format('')}", f"{TABLE.format(' [1]')}\n\n{TABLE.format(' [1]')}"),
+        ("Rent is 950 EUR.\n\nDogs are not allowed.", "Rent is 950 EUR [1].\n\nDogs are not allowed [2]."),
+    ],
+)
+def test_marks_stand_where_they_belong(written: str, wanted: str, piece: int):
+    assert shown(FLAT, "What of the rent, the rooms, the balconies and dogs?", written, piece) == wanted

@@ -212,6 +212,20 @@ def reading_agent(*paths: str | Path, store: str = ":memory:") -> DocChatAgent:
     return DocChatAgent(DocChatAgentConfig(llm=model, vecdb=vecdb, doc_paths=paths, conversation_mode=False))
 
 
+def test_documents_of_a_store_that_are_gone_from_their_folder_are_warned_of(tmp_path: Path):
+    folder, store = tmp_path / "lease", str(tmp_path / "docs.db")
+    folder.mkdir()
+    (folder / "old.txt").write_text("The rent is 900 EUR.")
+    (folder / "new.txt").write_text("Pets are allowed.")
+    reading_agent(folder, store=store)("How much is the rent?")
+    (folder / "old.txt").unlink()
+    agent = reading_agent(folder, store=store)
+    with pytest.warns(UserWarning, match=r"gone from doc_paths \(1, such as .*old\.txt\): ingest\(prune"):
+        agent("How much is the rent?")
+    agent.ingest(prune=True)
+    assert [each.source for each in agent.sources()] == [str(folder / "new.txt")]
+
+
 def test_paths_of_which_none_can_be_read_are_an_error_each_time(tmp_path: Path):
     agent = reading_agent(tmp_path / "zzz.txt")
     for _ in range(2):

@@ -119,6 +119,11 @@ def test_a_user_without_an_id_is_refused(user: object):
         LongTermMemory(SQLiteStoreConfig(embedding=None), user).remember("tea")  # type: ignore[arg-type]
 
 
+def test_an_empty_user_is_refused_when_the_memory_is_made():
+    with pytest.raises(ConfigurationError, match="must be text and not empty"):
+        LongTermMemory(SQLiteStoreConfig(embedding=None), "")
+
+
 def test_nothing_cannot_be_remembered():
     with pytest.raises(ConfigurationError, match="nothing to remember"):
         memory_of("ada").remember("  ")

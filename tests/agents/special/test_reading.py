@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from trivium.agents.special._answering import AnswerCheck
@@ -97,6 +100,22 @@ def test_what_holds_a_statement(statement: str, held: str):
         ("on 3 May 2026", "on 2026-05-03"),
         ("on June 3rd, 2026", "on 03.06.2026"),
         ("on the 3rd of Sept. 2026", "on September 3"),
+        ("1,250,000 EUR", "1.25 million EUR"),
+        ("-0.5 Mio. EUR", "-500,000 EUR"),
+        ("$1.2bn", "$1.2 billion"),
+        ("$5m", "5 million dollars"),
+        ("5 to 10%", "5%"),
+        ("14:30", "2:30 PM"),
+        ("12:05 AM", "0:05"),
+        ("14:30:00", "14:30"),
+        ("four", "4"),
+        ("4", "four"),
+        ("1.234", "1,234"),
+        ("-5 or \u20136", "6"),
+        ("in 2024: 120 134", "120"),
+        ("1,2,3", "1, 2 and 3"),
+        ("5,- EUR", "5.00 EUR"),
+        ("$5 for the TOP 5", "5 for the top 5"),
     ],
 )
 def test_numbers_and_dates_are_the_same_however_they_are_written(written: str, said: str):
@@ -107,7 +126,32 @@ def test_numbers_and_dates_are_the_same_however_they_are_written(written: str, s
 
 @pytest.mark.parametrize(
     ("written", "said"),
-    [("1,200.50", "1200.05"), ("1,200", "1.2"), ("on 3 May", "on 3 June"), ("on 2026-05-03", "on 2026-03-05")],
+    [
+        ("1,200.50", "1200.05"),
+        ("1,200", "1.2"),
+        ("on 3 May", "on 3 June"),
+        ("on 2026-05-03", "on 2026-03-05"),
+        ("5.95 EUR with 19% tax", "19.95 EUR"),
+        ("4.75% for 10 years", "10.75%"),
+        ("3.25 EUR", "25.3 EUR"),
+        ("1,200.50 EUR", "5 EUR"),
+        ("40.50 EUR", "40 EUR"),
+        ("-5 million EUR", "5 million EUR"),
+        ("5 million EUR", "5 EUR"),
+        ("5 million EUR", "5 thousand EUR"),
+        ("1.200,00- EUR", "1,200 EUR"),
+        ("minus 5", "5"),
+        ("from 10-20 m", "at -20 m"),
+        ("5 %", "5 EUR"),
+        ("5", "5%"),
+        ("8:30 to 18:00", "18:30"),
+        ("05/06/2024", "06/05/2024"),
+        ("1.2.3", "1.3.2"),
+        ("2,000 EUR", "2 EUR"),
+        ("2 000 EUR", "2 EUR"),
+        ("2.000 EUR", "2 EUR"),
+        ("2:30", "14:30"),
+    ],
 )
 def test_other_numbers_and_dates_are_not_the_same(written: str, said: str):
     assert not reading("What about the deposit?", f"It is due {written}.\n").supporting_spans(
@@ -115,9 +159,75 @@ def test_other_numbers_and_dates_are_not_the_same(written: str, said: str):
     )
 
 
+class Written(NamedTuple):
+    """A number, and one of the usual ways to write it."""
+
+    value: Decimal
+    unit: str
+    text: str
+
+
+@st.composite
+def written_numbers(draw: st.DrawFn, value: Decimal | None = None, unit: str | None = None) -> Written:
+    """Numbers with at most two decimals, in English, German, Swiss and French, with a sign and a unit."""
+    if value is None:
+        value = Decimal(draw(st.one_of(st.integers(-200, 200), st.integers(-(10**9), 10**9)))) / 100
+    unit = draw(st.sampled_from(["", "EUR", "USD", "CHF", "percent"])) if unit is None else unit
+    group, mark = draw(
+        st.sampled_from(
+            [("", "."), ("", ","), (",", "."), (".", ","), ("'", "."), ("’", "."), ("’", ",")]
+            + [(space, mark) for space in " \u00a0\u2009\u202f" for mark in ",."]
+        )
+    )
+    places = draw(st.sampled_from([each for each in (0, 1, 2) if round(value, each) == value]))
+    whole, _, decimals = f"{abs(value):,.{places}f}".partition(".")
+    digits = whole.replace(",", group) + (mark + decimals if places else "")
+    minus = draw(st.sampled_from(["-", "\u2212"])) if value < 0 else ""
+    forms = {
+        "": ["{}{}"],
+        "EUR": ["{}€{}", "€{}{}", "{}{} €", "{}{}€", "{}{} EUR", "EUR {}{}", "{}{} euros", "{}EUR {}"],
+        "USD": ["{}${}", "${}{}", "{}US${}", "{}{} dollars", "USD {}{}", "{}{} $"],
+        "CHF": ["CHF {}{}", "{}{} CHF"],
+        "percent": ["{}{}%", "{}{} %", "{}{}\u00a0%", "{}{} percent", "{}{} per cent", "{}{} Prozent"],
+    }
+    return Written(value, unit, draw(st.sampled_from(forms[unit])).format(minus, digits))
+
+
+@given(st.data(), written_numbers())
+def test_a_number_supports_itself_however_it_is_written(data: st.DataObject, written: Written):
+    said = data.draw(written_numbers(written.value, written.unit))
+    read = reading("What is the fee?", f"The fee is {written.text}.\n")
+    assert read.supporting_spans(f"The fee is {said.text}.")
+    assert not read.has_unknown_terms(f"The fee is {said.text}.")
+
+
+@given(st.data(), written_numbers(), written_numbers())
+def test_a_number_supports_no_other_one(data: st.DataObject, written: Written, said: Written):
+    value = data.draw(st.sampled_from([said.value, -written.value, written.value * 10, written.value / 10]))
+    said = data.draw(written_numbers(round(value, 2), said.unit))
+    assume(said.value != written.value)
+    read = reading("What is the fee?", f"The fee is {written.text}, with 19% tax for 10 years.\n")
+    assume(abs(said.value) not in (10, 19) and not re.search(r"\d \d{3}\Z", written.text))  # these may be two numbers
+    assert not read.supporting_spans(f"The fee is {said.text}.")
+    assert read.has_unknown_terms(f"The fee is {said.text}.")
+
+
+@given(st.data(), written_numbers(unit="EUR"))
+def test_a_number_supports_no_number_of_another_unit(data: st.DataObject, written: Written):
+    said = data.draw(written_numbers(written.value, data.draw(st.sampled_from(["USD", "CHF", "percent"]))))
+    assert not reading("The fee?", f"The fee is {written.text}.\n").supporting_spans(f"The fee is {said.text}.")
+
+
 @given(st.text(st.sampled_from("0123456789.,'- \u00a0May3rdJune²٣"), max_size=30))
 def test_words_of_any_numerals_can_be_compared(text: str):
     assert words_of(text) == words_of(f"{text} ")
+
+
+def test_a_unit_may_stand_beside_the_number_or_in_the_header_of_its_table():
+    table = "| city | revenue (million EUR) | share (%) |\n|---|---|---|\n| Porto | 5 | 25 |\n"
+    read = reading("What about Porto?", table)
+    assert read.supporting_spans("Porto has 5 million EUR and 25%.")
+    assert not read.supporting_spans("Porto has 5 million USD.")
 
 
 def test_two_sentences_may_hold_what_neither_does_alone():

@@ -9,7 +9,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -20,6 +20,7 @@ from trivium.exceptions import ConfigurationError, DatabaseError, MissingExtraEr
 from trivium.knowledge.graphs import GraphSchema, LadybugGraph
 
 PERSON = ("Person", "name")
+FILMS = [("Alien", 1), ("Heat", 0.4)]
 
 
 @pytest.fixture
@@ -41,6 +42,50 @@ def test_values_of_each_type_come_back(graph: LadybugGraph):
     graph.add_nodes("Person", [row])
     found = graph.query("MATCH (p:Person) RETURN p.name, p.born, p.seen, p.height, p.alive, p.papers")
     assert found.rows == [tuple(row.values())]
+
+
+def test_numbers_of_which_any_is_a_fraction_are_all_kept_as_they_are(graph: LadybugGraph):
+    graph.add_nodes("Film", [{"name": "Alien", "rating": 8}, {"name": "Heat", "rating": 8.3}])
+    graph.add_nodes("Film", [{"name": "Ran", "rating": 7}])
+    edges: list[dict[str, object]] = [{"source": "Alien", "target": name, "share": n} for name, n in FILMS]
+    graph.add_edges("LIKE", edges, ("Film", "name"), ("Film", "name"))
+    rated = graph.query("MATCH (f:Film) RETURN f.rating ORDER BY f.name").rows
+    assert rated == [(8.0,), (8.3,), (7.0,)]
+    assert graph.query("MATCH ()-[e:LIKE]->(f) RETURN e.share ORDER BY f.name").rows == [(1.0,), (0.4,)]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "says"),
+    [
+        (8, 8.3, "whole numbers, and numbers were given: .*anew with floats"),
+        (8, "8", "whole numbers, and text were given: make values of one type"),
+        ("8", 8, "text, and whole numbers were given"),
+        (1, True, "whole numbers, and True or False were given"),
+        (datetime(2026, 1, 2), datetime(2026, 1, 2, tzinfo=UTC), "times, and times of a time zone were given"),
+        (1, 2**63, "does not fit in 64 bits"),
+    ],
+)
+def test_a_value_that_would_be_changed_is_refused(graph: LadybugGraph, first: object, then: object, says: str):
+    graph.add_nodes("Person", [{"name": "Ada", "value": first}])
+    with pytest.raises(ConfigurationError, match=says):
+        graph.add_nodes("Person", [{"name": "Bob", "value": then}])
+    if not isinstance(then, float):  # beside a float, a whole number is one
+        with pytest.raises(ConfigurationError, match=says):
+            graph.add_nodes("Other", [{"name": "Ada", "value": first}, {"name": "Bob", "value": then}])
+    assert graph.query("MATCH (n) RETURN n.name, n.value").rows == [("Ada", first)]
+
+
+def test_a_time_keeps_its_moment(graph: LadybugGraph):
+    noon = datetime(2026, 1, 2, 12, tzinfo=timezone(timedelta(hours=2)))
+    graph.add_nodes("Visit", [{"at": noon, "until": noon}], key="at")
+    assert graph.query("MATCH (v:Visit) RETURN v.at, v.until").rows == [(noon, noon)]
+
+
+def test_none_clears_a_property_and_what_is_left_out_stays(graph: LadybugGraph):
+    graph.add_nodes("Person", [{"name": "Ada", "age": 36, "city": "Rome"}])
+    graph.add_nodes("Person", [{"name": "Ada", "age": None, "unknown": None}])
+    assert graph.query("MATCH (p:Person) RETURN p.age, p.city").rows == [(None, "Rome")]
+    assert graph.schema().nodes["Person"].keys() == {"name", "age", "city"}
 
 
 def test_nodes_and_edges_are_changed_where_they_are_there(graph: LadybugGraph):

@@ -117,9 +117,10 @@ LEASE = Chunk.of(TEXT, source="lease.txt", line=4, end_line=6, start=100, end=10
         ([2, 3], "The rent is 950 EUR. It was sunny.", "lease.txt:5"),
         ([4, 2], "The rent is 950 EUR.\n…\nThe deposit is 1,900 EUR.", "lease.txt:5-6"),
         ([4, 99, 0, -1], "The deposit is 1,900 EUR.", "lease.txt:6"),
+        (["4", "S2", True], "The deposit is 1,900 EUR.", "lease.txt:6"),
     ],
 )
-def test_sentences_are_taken_word_for_word_and_cited(numbers: list[int], content: str, citation: str) -> None:
+def test_sentences_are_taken_word_for_word_and_cited(numbers: list[object], content: str, citation: str) -> None:
     found = RelevanceExtractor(ScriptedModel([json.dumps({"sentences": numbers})]))("Rent?", [Hit(LEASE, 0.5)])
     assert [(hit.chunk.content, hit.chunk.metadata.citation, hit.score) for hit in found] == [(content, citation, 0.5)]
     metadata = found[0].chunk.metadata
@@ -133,7 +134,7 @@ def test_passages_of_which_nothing_matters_are_left_out() -> None:
     assert RelevanceExtractor(ScriptedModel(["{}"]))("Rent?", [Hit(Chunk.of("  "), 0.5)]) == []
 
 
-@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("bad", [*BAD, '{"sentences": [99, 0]}', '{"sentences": ["S2"]}', '{"sentences": [true]}'])
 def test_a_passage_stays_whole_where_the_model_fails(bad: Any) -> None:
     assert RelevanceExtractor(ScriptedModel([bad]))("Rent?", [Hit(LEASE, 0.5)]) == [Hit(LEASE, 0.5)]
 

@@ -16,6 +16,12 @@ from trivium.llms.lowlevel import WrappedModel, deltas_of
 from trivium.schema import Usage
 
 _MARK: Final = re.compile(r"[ \t]*(?<!\w)\[\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\]")  # but not a[0]
+_NAMED: Final = re.compile(  # the phrase that names a source by its mark; without the mark it says nothing
+    rf"(?:(?:^|,?[ \t]+\(?)(?:according to|as (?:stated|described|mentioned|shown) in|based on|see)"
+    rf"(?:[ \t]+(?:sentence|passage|source|line)s?)?{_MARK.pattern}(?:(?:,| and| or){_MARK.pattern})*\)?"
+    rf"|^{_MARK.pattern} (?:says|states|mentions|shows)(?: that)?),?(?P<space>[ \t]*)",
+    re.IGNORECASE,
+)
 _END: Final = re.compile(  # of a sentence that another follows on its line, with the marks behind it; of a line
     r"([.!?。！？]+[\"'”’)*_`]*)((?:[ \t]*\[\d[\d,; –-]*\])*)[ \t]+(?=[^\s\[]\S*\s)|\n\s*"
 )
@@ -34,7 +40,7 @@ _MONTH: Final = re.compile(
     r"|May|June|July|October|December|[Jj]anvier|[Ff]évrier|[Mm]ars|[Aa]vril|[Jj]uin|[Jj]uillet|[Aa]oût|[Dd]écembre)\b"
 )
 _LONGEST: Final = 4000  # characters without the end of a statement, which are then checked as one
-_ENDING: Final = re.compile(r"[.!?:。！？]?[\"'”’)*_`]*$")
+_ENDING: Final = re.compile(r"[.!?:。！？]?[\"'”’)*_`]*(?:[ \t]*\|)?$")  # of a sentence or a row
 _FENCE: Final = "```"
 _CALL: Final = re.compile(r"[{<]")
 _REFUSAL: Final = re.compile(
@@ -84,7 +90,7 @@ class AnswerCheck:
         self._rest = ""  # of the written text: the part that is no complete statement yet
         self._space = ""  # behind the last statement: it is shown when another follows
         self._withheld: list[str] = []
-        self._is_code = False
+        self._is_code = self._is_row = False  # the last line is in a block of code, or a row of a table
         self._items, self._sign = 0, ""  # of a numbered list: the items, and the number before the next statement
         self._numbers: dict[Span, int] = {}  # the number of the citation for each span
 
@@ -143,15 +149,19 @@ class AnswerCheck:
             text = text.removesuffix(reference_list(self.citations)).rstrip()
         return DocAnswer(question=self._question, answer=text, found=bool(self._numbers), citations=self.citations)
 
-    def mark(self, statement: str) -> str:
-        """Return a statement with the marks of the places that support it; "" if it is to be left out."""
+    def mark(self, statement: str, is_header: bool = False) -> str:
+        """Return a statement with the marks of the places that support it; "" if it is to be left out.
+
+        The header of a table states nothing, and gets no marks.
+        """
         named = _numbers(statement)
-        plain = self._reading.without_place(_MARK.sub("", statement).strip())
+        plain = self._reading.without_place(_without_marks(statement))
         if not any(map(str.isalnum, plain)):
             return plain
         # A sentence that is copied as it was shown, number first, supports itself: it is no better than a number alone.
         is_fit = self._reading.is_asked_for if _MARK.match(statement) else self._reading.is_relevant
-        spans = [each for each in self._reading.supporting_spans(plain, named) if is_fit(each)]
+        found = () if is_header else self._reading.supporting_spans(plain, named)
+        spans = [each for each in found if is_fit(each)]
         if not spans:
             is_wrong = self._no_answer and (_REFUSAL.search(plain) or self._reading.has_unknown_terms(plain))
             return "" if is_wrong else plain
@@ -177,12 +187,17 @@ class AnswerCheck:
         """Return the text to show after one more statement; it is withheld until any is supported."""
         text = part.rstrip()
         space = part[len(text) :]
+        if not text:  # the rest of a space that came in two pieces
+            self._space += space if self._space else ""
+            return ""
         is_fence = text.lstrip().startswith(_FENCE)
         self._is_code ^= is_fence
         if text.strip() == f"{self._items + 1}.":
             self._items, self._sign = self._items + 1, part
             return ""
-        checked = text if is_fence or self._is_code else self.mark(text)
+        was_row, self._is_row = self._is_row, text.lstrip().startswith("|")
+        is_header = self._is_row and not (was_row and self._space.count("\n") < 2)
+        checked = text if is_fence or self._is_code else self.mark(text, is_header)
         if checked:
             self._withheld.append(self._space + self._sign + checked)
             self._space, self._sign = space, ""
@@ -212,6 +227,11 @@ def _goes_on(text: str, found: re.Match[str]) -> bool:
         return bool(_MONTH.match(text, found.end()) or (before[1] and _ORDINAL.match(before[1].lower())))
     is_initial = len(word) == 1 and word.isalpha() and word != "i"
     return bool(_PREFIX.fullmatch(word) or is_initial or (_NUMBERED.fullmatch(word) and following.isdigit()))
+
+
+def _without_marks(statement: str) -> str:
+    plain = _MARK.sub("", _NAMED.sub(lambda found: found["space"] if found.start() else "", statement)).strip()
+    return plain[:1].upper() + plain[1:] if _NAMED.match(statement) else plain
 
 
 def _numbers(text: str) -> list[int]:

@@ -179,6 +179,9 @@ class DocumentAgent(ChatAgent[T_co]):
             raise
         if report.failed:
             warnings.warn(f"not all of doc_paths could be read: {report}", stacklevel=2)
+        if gone := [each for each in report.gone if each not in report.failed]:
+            text = f"the store still has what is gone from doc_paths ({len(gone)}, such as {gone[0]})"
+            warnings.warn(f"{text}: ingest(prune=True) removes it", stacklevel=2)
 
 
 def _split(document: Document, *, parsing: ParsingConfig) -> Iterator[Chunk]:

@@ -1,9 +1,13 @@
-"""Numbers and dates in one form, however they are written: 1,200.50 and 1.200,5; May 3rd and 2026-05-03."""
+"""Numbers and dates in one form, however written: 1,200.50 and 1.200,5; May 3rd and 2026-05-03; $5 and 5 USD."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+import unicodedata
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from trivium.parsing.lowlevel import CURRENCY_CODES
 
 _MONTHS: Final = "janfebmaraprmayjunjulaugsepoctnovdec"
 _MONTH: Final = (
@@ -15,22 +19,100 @@ _ISO_DATE: Final = re.compile(r"(?<![\d-])(\d{4})-(0?[1-9]|1[0-2])-(0?[1-9]|[12]
 _DOT_DATE: Final = re.compile(r"(?<![\d.])(0?[1-9]|[12]\d|3[01])\.(0?[1-9]|1[0-2])\.(\d{4})(?!\d)")
 _DAY_MONTH: Final = re.compile(rf"\b(0?[1-9]|[12]\d|3[01])\.?\s+(?:of\s+)?{_MONTH}")
 _MONTH_DAY: Final = re.compile(rf"\b{_MONTH},?\s+(?:the\s+)?0?(\d{{1,4}})\b")
-_NUMBER: Final = re.compile(r"(?<![\d.,])\d+(?:[.,'\u00a0\u202f]\d+)+(?!\d)")
-_GROUPED: Final = re.compile(r"[1-9]\d{0,2}(?:([.,'\u00a0\u202f])\d{3})(?:\1\d{3})*")
+
+_SMALL: Final = "two three four five six seven eight nine ten eleven twelve"
+_SAME: Final[Mapping[str, str]] = {
+    spelling: word
+    for word, spellings in {
+        "pct": "% percent percentage prozent",
+        "eur": "€ euro euros",
+        "usd": "$ dollar dollars",
+        "gbp": "£",
+        "jpy": "¥",
+        "tsd": "thousand thousands tausend",
+        "mio": "million millions millionen mln",
+        "mrd": "billion billions bn milliarde milliarden",
+        **{str(number): word for number, word in enumerate(_SMALL.split(), 2)},
+    }.items()
+    for spelling in spellings.split()
+}
+_SIGN: Final = re.compile(r"[$%€£¥](?![^\W\d]|[({])")  # but not $HOME and %s
+_UNITS: Final = frozenset({"pct", "eur", "usd", "gbp", "jpy"})
+_POWERS: Final[Mapping[str, int]] = {"tsd": 3, "mio": 6, "mrd": 9}
+_SHORT: Final[Mapping[str, str]] = {"k": "tsd", "m": "mio", "b": "mrd"}
+_DIGIT: Final = re.compile(r"\d")
+_RUN: Final = re.compile(
+    r"(?<!\d)[1-9]\d{0,2}(?: \d{3})+(?!\d)(?:[.,]\d+)?"  # 1 200,50
+    r"|(?<![\w.])\.\d+|\d+(?:[.,'’:/]\d+)*"
+)
+_THIN_SPACE: Final = re.compile(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))")
+_TWO: Final = re.compile(r"[1-9]\d{0,2}(?: [1-9]\d\d)+")  # numbers or one
+_GROUPED: Final = re.compile(r"([1-9]\d{0,2}(?:([.,'’ ])\d{3})(?:\2\d{3})*)(?:(?!\2)[.,](\d+))?")
+_DECIMAL: Final = re.compile(r"(\d*)[.,](\d+)")
+_CENTS: Final = re.compile(r"[.,]\d\d")
+_BEFORE: Final = re.compile(
+    r"(?P<minus>(?<![\w)\]%./*-])[-−–]|\b(?:minus|negative)\s)?"
+    r"(?:(?<![^\W_])(?P<unit>[^\W\d_]{3,6})\s{0,2}(?P<inner>(?<=\s)[-−])?)?\Z"
+)
+_WINDOW: Final = 16  # characters before a number that may belong to it
+_BEHIND: Final = re.compile(
+    r"(?:[.,][-–—]{1,2}(?!\w))?(?P<minus>[-−](?![\w-]))?(?:(?P<short>[kKmMbB])\b)?(?:\s?(?P<half>[aApP])\.?[mM]\b)?"
+    r"(?:\s{0,2}(?P<word>[^\W\d_]{2,10})\b\.?)?(?:\s{0,2}(?P<next>[^\W\d_]{2,10})\b)?"
+)
 
 
-def plain_numerals(text: str) -> str:
-    """Return a text with its numbers as digits, each fraction as a number of its own, and months as numbers like 00005.
+class Numeral(NamedTuple):
+    """A number of a text, with what it may mean.
 
-    >>> plain_numerals("1,200.50 EUR"), plain_numerals("1.200,5 EUR"), plain_numerals("from May 3rd")
-    ('1200 5 EUR', '1200 5 EUR', 'from 00005 3')
+    Attributes:
+        meanings: what it may mean, each as words that a text which says the same has: the digits in one form, the
+            currency or percent, and the million behind it.
+        words: the words that a text has by it.
     """
+
+    meanings: tuple[frozenset[str], ...]
+    words: frozenset[str]
+
+    def is_in(self, words: frozenset[str]) -> bool:
+        """Test whether a text with some words says the same."""
+        return any(meaning <= words for meaning in self.meanings)
+
+
+def numerals(text: str) -> tuple[str, tuple[Numeral, ...]]:
+    """Find the numbers of a text; return the text without them, and them. A month is a number like 00005.
+
+    >>> rest, found = numerals("-1.200,50 € since May 3rd")
+    >>> rest, [sorted(each.words) for each in found]
+    ('-  eur  since    ', [['-1200.5'], ['00005'], ['3']])
+    """
+    text = unicodedata.normalize("NFKC", _THIN_SPACE.sub("'", text)).replace("US$", "$").replace("per cent", "percent")
+    if not _DIGIT.search(text):
+        return _SIGN.sub(_sign, text), ()
+    text = _SIGN.sub(_sign, _with_numeric_dates(text))
+    rest, found, end = "", list[Numeral](), 0
+    for run in _RUN.finditer(text):
+        found.append(_numeral(text, run, end))
+        rest += text[end : run.start()] + " "
+        end = run.end()
+    return rest + text[end:], tuple(found)
+
+
+def plain_word(stem: str) -> str:
+    """Return one word for all that mean the same number, currency or million."""
+    return _SAME.get(stem, stem)
+
+
+def _sign(found: re.Match[str]) -> str:
+    before = found.string[max(0, found.start() - 1) : found.start()]
+    return f"{' ' if before.isalnum() else ''}{_SAME[found[0]]} "
+
+
+def _with_numeric_dates(text: str) -> str:
     text = _ORDINAL.sub(r"\1", text)
     text = _ISO_DATE.sub(lambda found: f"{found[1]} {_month(found[2])} {int(found[3])}", text)
     text = _DOT_DATE.sub(lambda found: f"{int(found[1])} {_month(found[2])} {found[3]}", text)
     text = _DAY_MONTH.sub(lambda found: f"{int(found[1])} {_month(found[2])}", text)
-    text = _MONTH_DAY.sub(lambda found: f"{_month(found[1])} {found[2]}", text)
-    return _NUMBER.sub(lambda found: _plain(found[0]), text)
+    return _MONTH_DAY.sub(lambda found: f"{_month(found[1])} {found[2]}", text)
 
 
 def _month(written: str) -> str:
@@ -38,20 +120,73 @@ def _month(written: str) -> str:
     return f"{number:05}"
 
 
-def _plain(number: str) -> str:
-    """Write a number as digits without separators. 1.200 has two meanings, and gives both; 1.2.3 is no number."""
-    grouped = _GROUPED.match(number)
-    if grouped is None or (len(number) == len(grouped[0]) and grouped[1] == "." and number.count(".") == 1):
-        whole, *fractions = re.split("[.,]", number)
-        if len(fractions) != 1 or not whole.isdigit() or not fractions[0].isdigit():
-            return number
-        both = f" {whole}{fractions[0]}" if grouped else ""
-        return f"{_decimal(whole, fractions[0])}{both}"
-    rest = number[grouped.end() :]
-    if rest and (rest[0] not in ".," or rest[0] == grouped[1] or not rest[1:].isdigit()):
-        return number
-    return _decimal(re.sub(r"\D", "", grouped[0]), rest[1:])
+def _numeral(text: str, run: re.Match[str], start: int) -> Numeral:
+    """Return a number with what stands beside it; what is before `start` belongs to the number before it."""
+    before = _BEFORE.search(text, max(start, run.start() - _WINDOW), run.start())
+    behind = _BEHIND.match(text, run.end())
+    assert before is not None  # both may match nothing
+    assert behind is not None
+    scale = plain_word((behind["word"] or "").lower())
+    if scale not in _POWERS:
+        scale = ""
+    unit = [each for each in map(_unit, (before["unit"], behind["next" if scale else "word"])) if each][:1]
+    if unit and behind["short"]:
+        scale = _SHORT[behind["short"].lower()]
+    values, parts = _readings(run[0])
+    if behind["half"] and (clock := re.fullmatch(r"(\d+):(\d+)", values[0])):
+        values.append(f"{int(clock[1]) % 12 + 12 * (behind['half'] in 'pP')}:{clock[2]}")
+    is_one = not parts or " " in run[0]
+    signs = _signs(before, behind) if is_one else [""]
+    full = [sign + (_scaled(each, _POWERS[scale]) if scale else each) for each in values for sign in signs]
+    meanings = [frozenset({each, *unit}) for each in full]
+    if scale:  # in a table, the million of a number stands in the header
+        meanings += [frozenset({sign + each, scale, *unit}) for each in values for sign in signs]
+    if not is_one and "," in run[0]:  # 1,2,3
+        meanings.append(frozenset(parts))
+    if is_one and unit:
+        parts = []
+    return Numeral(tuple(meanings), frozenset({*full, *parts, *filter(None, [scale])}))
+
+
+def _unit(word: str | None) -> str:
+    """Return the one word for a currency or percent; "" for any other word: "top" is none, and "TOP" is."""
+    plain = plain_word(word.lower()) if word else ""
+    return plain if plain in _UNITS or word in CURRENCY_CODES else ""
+
+
+def _readings(written: str) -> tuple[list[str], list[str]]:
+    """Return what digits with marks may mean, and the numbers in them if they may be no single one, as in 1.2.3."""
+    parts = re.findall(r"\d+", written)
+    if parts == [written]:
+        return [written], []
+    values = list[str]()
+    if grouped := _GROUPED.fullmatch(written):
+        values.append(_decimal(re.sub(r"\D", "", grouped[1]), grouped[3] or ""))
+    has_both = grouped is not None and grouped[2] == "." and written.count(".") == 1 and not written.endswith("000")
+    if (grouped is None or (has_both and grouped[3] is None)) and (found := _DECIMAL.fullmatch(written)):
+        values.append(_decimal(found[1], found[2]))
+    if values:
+        return values, parts if _TWO.fullmatch(written) else []
+    plain = re.sub(r"(?<!\d)0+(?=\d)", "", written)
+    plain = re.sub(r"^(\d+:\d+):0+\Z", r"\1", plain)
+    return [plain], [*parts, re.sub(r"\D\d+\Z", "", plain)]
 
 
 def _decimal(whole: str, fraction: str) -> str:
-    return f"{whole} {fraction.rstrip('0')}".rstrip()
+    return f"{whole.lstrip('0') or '0'}.{fraction.rstrip('0')}".rstrip(".")
+
+
+def _scaled(value: str, power: int) -> str:
+    whole, _, fraction = value.partition(".")
+    fraction = fraction.ljust(power, "0")
+    return _decimal(whole + fraction[:power], fraction[power:])
+
+
+def _signs(before: re.Match[str], behind: re.Match[str]) -> list[str]:
+    """Return the sign of a number: a minus stands before it, or behind cents. There are two where it may be a dash."""
+    mark = before["inner"] or before["minus"]
+    if mark is None:
+        has_cents = _CENTS.fullmatch(behind.string, max(0, behind.start() - 3), behind.start())
+        return ["-"] if behind["minus"] and has_cents else [""]
+    is_behind_number = before.string[max(0, before.start() - 2) : before.start()][:1].isdigit()
+    return ["-", ""] if mark == "–" or is_behind_number else ["-"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from trivium.agents.special._citations import Citation
-from trivium.agents.special._numerals import plain_numerals
+from trivium.agents.special._numerals import Numeral, numerals, plain_word
 from trivium.parsing import Chunk
 from trivium.parsing.lowlevel import MAIL_HEADER, statements, stems
 
@@ -34,7 +34,6 @@ _ASKING: Final = re.compile(
     re.IGNORECASE,
 )
 _NAME: Final = re.compile(r"(?<=[\w,;)] )[A-Z][\w.-]*\w")
-_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _KEY: Final = 6
 # The share of a statement's words that a sentence must have: less if the model cited it.
 # A statement that only repeats the question, as a yes, has words of many sentences: nearly all must be in one.
@@ -84,7 +83,7 @@ class Reading:
             Sentence(chunk, start, end) for chunk in self.chunks for start, end in statements(chunk.content)
         ]
         self._question = words_of(question)
-        self._asked = frozenset(stems(plain_numerals(question))) if _ASKING.match(question) else None
+        self._asked = _all_words_of(question) if _ASKING.match(question) else None
         self._words = [words_of(re.sub(f"^{MAIL_HEADER}", "", each.text)) for each in self.sentences]
         self._spans: list[tuple[Span, frozenset[str]]] = []
         """Each sentence, and each two of a chunk that follow each other, with their words."""
@@ -134,22 +133,17 @@ class Reading:
         own = words - self._question
         is_repeated = not own
         own = own or words or self._question  # "Yes." says the question
-        said = frozenset(stems(plain_numerals(statement)))
+        said = _all_words_of(statement)
         if words and is_repeated and self._asked is not None and not said - self._asked - _STOP_WORDS:
             return ()
         letters = frozenset[str]() if words else said - _STOP_WORDS
         if not words and not letters and not said & _ASSENTS:
             return ()
-        numbers = {each for each in own if each.isdigit()}
         scores: dict[Span, float] = {}
-        for span, held in self._spans:
-            if not numbers <= held or self._share(words | self._question, held) < _OF_BOTH:
-                continue
+        for span, score in self._scores(words, own, numerals(statement)[1]):
             if letters and not letters <= {stem for each in self._sentences(span) for stem in stems(each.text)}:
                 continue
-            is_named = span[0] == span[1] and span[0] in named
-            score = 0.8 * self._share(own, held) + 0.2 * self._share(words | self._question, self._around_span(span))
-            least = _CITED if is_named else _UNCITED
+            least = _CITED if span[0] == span[1] and span[0] in named else _UNCITED
             if score >= (_REPEATED if is_repeated else least):
                 scores[span] = score + (_UNCITED - least) - (_OF_TWO if span[0] != span[1] else 0.0)
         ranked = sorted(scores, key=lambda span: (-scores[span], span))
@@ -163,6 +157,26 @@ class Reading:
                 missing -= held
         return tuple(found[:_MOST])
 
+    def _scores(
+        self, words: frozenset[str], own: frozenset[str], stated: Sequence[Numeral]
+    ) -> Iterator[tuple[Span, float]]:
+        """Yield the spans that have all numbers of a statement, with the share of its words that each has.
+
+        Args:
+            words: the words of the statement.
+            own: those of them that are to be in the span.
+            stated: the numbers of the statement; those of the question need not be in the span.
+        """
+        numbers = [each for each in stated if not each.is_in(self._question)]
+        meant = frozenset[str]().union(*(each.words for each in stated))
+        for span, held in self._spans:
+            if numbers and not all(each.is_in(held | self._units_around(span)) for each in numbers):
+                continue
+            other = meant - held  # what a number of the span might have meant too
+            if self._share((words | self._question) - other, held) >= _OF_BOTH:
+                around = self._share(words | self._question, self._around_span(span))
+                yield span, 0.8 * self._share(own - other, held) + 0.2 * around
+
     def _sentences(self, span: Span) -> Sequence[Sentence]:
         return self.sentences[span[0] - 1 : span[1]]
 
@@ -171,6 +185,10 @@ class Reading:
 
     def _around_span(self, span: Span) -> frozenset[str]:
         return self._around[id(self.sentences[span[0] - 1].chunk)]
+
+    def _units_around(self, span: Span) -> frozenset[str]:
+        """Return the words around a span, which may tell the unit of its numbers, as the header of a table does."""
+        return frozenset(filter(str.isalpha, self._around_span(span) | self._question))
 
     def citation(self, span: Span, number: int) -> Citation:
         """Return the citation of a span."""
@@ -189,9 +207,11 @@ class Reading:
 
     def has_unknown_terms(self, statement: str) -> bool:
         """Test whether a statement has a number or a name that is neither in the chunks nor in the question."""
-        known, statement = self._all | self._question, plain_numerals(statement)
-        terms = [*_NUMBER.findall(statement), *_NAME.findall(statement)]
-        return any(not (words_of(each) <= known) for each in terms)
+        known = self._all | self._question
+        rest, numbers = numerals(statement)
+        return not all(each.is_in(known) for each in numbers) or any(
+            not words_of(each) <= known for each in _NAME.findall(rest)
+        )
 
     def is_relevant(self, span: Span) -> bool:
         """Test whether the chunk of a span has enough words of the question."""
@@ -222,5 +242,10 @@ def _place_of(chunk: Chunk, heading: str = "") -> str:
 
 def words_of(text: str) -> frozenset[str]:
     """Return the words with meaning, cut so that most forms of one are equal: required, require, requires."""
-    found = (each for each in stems(plain_numerals(text)) if each not in _STOP_WORDS)
+    found = (each for each in _all_words_of(text) if each not in _STOP_WORDS)
     return frozenset(each[:_KEY] if each.isalpha() else each for each in found if len(each) > 1 or each.isdigit())
+
+
+def _all_words_of(text: str) -> frozenset[str]:
+    rest, numbers = numerals(text)
+    return frozenset(map(plain_word, stems(rest))).union(*(each.words for each in numbers))

@@ -52,7 +52,7 @@ class LongTermMemory:
         k: the most texts that `recall` returns.
 
     Raises:
-        ConfigurationError: at the first use, if the user's id is not text or is empty.
+        ConfigurationError: the user's id is empty, or a function returns no id (at the first use).
 
     Example:
         >>> from trivium.knowledge.stores import SQLiteStoreConfig
@@ -68,6 +68,8 @@ class LongTermMemory:
     def __init__(self, store: VectorStore | VectorStoreConfig, user: str | Callable[[], Any], *, k: int = 5) -> None:
         self.store = store if isinstance(store, VectorStore) else VectorStore.create(store)
         self._user, self._k = user, k
+        if not callable(user):
+            _ = self.user
 
         async def search_text(query: str, k: int, where: Where) -> list[Hit]:
             """Search in the store itself: an index of words would be built anew after each text of any user."""

@@ -11,7 +11,7 @@ from trivium.agents.special._citations import safe_name
 from trivium.agents.special._doc_chat import DocChatAgent, as_quotation, silent_step
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.agents.special._documents import DocumentAgent
-from trivium.knowledge.lowlevel import integers_in, number_texts, object_schema, request_object
+from trivium.knowledge.lowlevel import named_places, number_texts, object_schema, request_object
 from trivium.schema import Message
 
 if TYPE_CHECKING:
@@ -90,7 +90,5 @@ class RetrieverAgent(DocChatAgent):
         text = number_texts([each.indexed_text[:share] for each in chunks])
         with silent_step("pick"):
             answer = await request_object(self.model, self.system_message, f"{text}\n\nLooked for: {question}", schema)
-        if answer is None or not isinstance(answer.get("passages"), list):
-            return list(chunks)
-        named = dict.fromkeys(each - 1 for each in integers_in(answer["passages"]))
-        return [chunks[each] for each in named if 0 <= each < len(chunks)]
+        named = named_places(answer, "passages", len(chunks))
+        return list(chunks) if named is None else [chunks[each] for each in named]

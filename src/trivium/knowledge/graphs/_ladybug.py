@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -21,9 +21,15 @@ from trivium.exceptions import (
 from trivium.knowledge.graphs._graph import End, GraphRows, GraphSchema, GraphStore, escaped, need, unknown_end
 from trivium.schema.lowlevel import checked
 
-_TYPES: Final[tuple[tuple[type, str], ...]] = (  # a bool is an int, and a datetime a date, to Python
-    (bool, "BOOL"), (int, "INT64"), (float, "DOUBLE"), (str, "STRING"), (datetime, "TIMESTAMP"), (date, "DATE"),
-)  # fmt: skip
+_TYPES: Final[Mapping[str, tuple[type, str]]] = {  # a bool is an int, and a datetime a date, to Python
+    "BOOL": (bool, "True or False"),
+    "INT64": (int, "whole numbers"),
+    "DOUBLE": (float, "numbers"),
+    "STRING": (str, "text"),
+    "TIMESTAMP": (datetime, "times"),
+    "TIMESTAMP_TZ": (datetime, "times of a time zone"),
+    "DATE": (date, "dates"),
+}
 
 
 class LadybugGraph(GraphStore):
@@ -77,7 +83,9 @@ class LadybugGraph(GraphStore):
 
         Args:
             label: label of the nodes; its table is created if there is none.
-            rows: the properties of each: text, numbers, truth values, dates. The first value tells the type of each.
+            rows: the properties of each: text, numbers, truth values, dates and times, whose zone becomes UTC. None
+                clears a property, and a property that is left out stays. The first rows tell the type of each: whole
+                numbers if all of theirs are.
             key: the property that names a node.
 
         Raises:
@@ -88,10 +96,11 @@ class LadybugGraph(GraphStore):
         node = escaped(label)
         with self._writing() as run:
             run(f"CREATE NODE TABLE IF NOT EXISTS {node} ({escaped(key)} {kinds[key]}, PRIMARY KEY ({escaped(key)}))")
-            self._widen(run, label, kinds)
+            there = self._widen(run, label, kinds)
             for row in rows:
-                sets, values = _sets("n", row, (key,))
-                run(f"MERGE (n:{node} {{{escaped(key)}: $key}}){sets}", {"key": row[key], **values})
+                sets, values = _sets("n", row, there - {key})
+                named = f"{escaped(key)}: {_expression('$key', row[key])}"
+                run(f"MERGE (n:{node} {{{named}}}){sets}", {"key": _given(row[key]), **values})
 
     def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
@@ -115,9 +124,9 @@ class LadybugGraph(GraphStore):
         with self._writing() as run:
             run(f"CREATE REL TABLE IF NOT EXISTS {edge} (FROM {from_label} TO {to_label})")
             self._connect(run, kind, source[0], target[0])
-            self._widen(run, kind, {name: of for name, of in kinds.items() if name not in {"source", "target"}})
+            there = self._widen(run, kind, {name: of for name, of in kinds.items() if name not in {"source", "target"}})
             for row in rows:
-                sets, values = _sets("e", row, ("source", "target"))
+                sets, values = _sets("e", row, there - {"source", "target"})
                 given = {"source": row["source"], "target": row["target"], **values}
                 if not run(f"MATCH {a}, {b} MERGE (a)-[e:{edge}]->(b){sets} RETURN 1", given):
                     raise unknown_end(row, source, target)
@@ -194,11 +203,15 @@ class LadybugGraph(GraphStore):
     def _properties(self, run: Callable[..., Any], table: str) -> dict[str, str]:
         return {str(row[1]): str(row[2]) for row in run(f"CALL table_info({_text(table)}) RETURN *")}
 
-    def _widen(self, run: Callable[..., object], table: str, kinds: Mapping[str, str]) -> None:
+    def _widen(self, run: Callable[..., object], table: str, kinds: Mapping[str, str]) -> Set[str]:
+        """Add the properties that a table lacks, and return the names of all."""
         there = self._properties(run, table)
         for name, kind in kinds.items():
             if name not in there:
                 run(f"ALTER TABLE {escaped(table)} ADD {escaped(name)} {kind}")
+            elif kind != there[name] and (kind, there[name]) != ("INT64", "DOUBLE"):
+                raise _mixed(f"{table}.{name} in the graph", there[name], kind)
+        return there.keys() | kinds.keys()
 
     def _connect(self, run: Callable[..., Any], table: str, source: str, target: str) -> None:
         pairs = {(row[0], row[1]) for row in run(f"CALL show_connection({_text(table)}) RETURN *")}
@@ -207,30 +220,57 @@ class LadybugGraph(GraphStore):
 
 
 def _kinds(rows: Sequence[Mapping[str, object]], needed: Sequence[str]) -> dict[str, str]:
-    """Return the type of each property, by its first value that is not None."""
-    kinds: dict[str, str] = dict.fromkeys(needed, "STRING")
-    seen: set[str] = set()
+    """Return the type of each property that has a value."""
+    kinds: dict[str, str] = {}
     need(rows, needed)
     for row in rows:
         for name, value in row.items():
-            if value is None or name in seen:
+            if value is None:
                 continue
-            kind = next((name for of, name in _TYPES if isinstance(value, of)), None)
-            if kind is None:
-                raise ConfigurationError(
-                    f"{name} is {type(value).__name__}: give text, a number, a date, True or False"
-                )
-            kinds[name] = kind
-            seen.add(name)
-    return kinds
+            kind = _kind(name, value)
+            if {before := kinds.setdefault(name, kind), kind} == {"INT64", "DOUBLE"}:
+                kinds[name] = "DOUBLE"
+            elif kind != before:
+                raise _mixed(name, before, kind)
+    return dict.fromkeys(needed, "STRING") | kinds
 
 
-def _sets(variable: str, row: Mapping[str, object], without: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    names = [name for name, value in row.items() if name not in without and value is not None]
-    if not names:
+def _kind(name: str, value: object) -> str:
+    kind = next((kind for kind, (of, _) in _TYPES.items() if isinstance(value, of)), None)
+    if kind is None:
+        raise ConfigurationError(f"{name} is {type(value).__name__}: give text, a number, a date, True or False")
+    if kind == "INT64" and not -(2**63) <= cast("int", value) < 2**63:
+        raise ConfigurationError(f"{name} is {value}, which does not fit in 64 bits: give it as text or as a float")
+    is_zoned = isinstance(value, datetime) and value.tzinfo is not None
+    return "TIMESTAMP_TZ" if is_zoned else kind
+
+
+def _mixed(name: str, before: str, kind: str) -> ConfigurationError:
+    had, given = (_TYPES[each][1] if each in _TYPES else each for each in (before, kind))
+    advice = "make values of one type, or use another name"
+    if (before, kind) == ("INT64", "DOUBLE"):
+        advice = "use another name, or write the graph anew with floats from the beginning"
+    return ConfigurationError(f"{name} has {had}, and {given} were given: {advice}")
+
+
+def _sets(variable: str, row: Mapping[str, object], names: Set[str]) -> tuple[str, dict[str, Any]]:
+    named = [name for name in row if name in names]
+    if not named:
         return "", {}
-    parts = ", ".join(f"{variable}.{escaped(name)} = $v{number}" for number, name in enumerate(names))
-    return f" SET {parts}", {f"v{number}": row[name] for number, name in enumerate(names)}
+    parts = ", ".join(
+        f"{variable}.{escaped(name)} = {_expression(f'$v{n}', row[name])}" for n, name in enumerate(named)
+    )
+    return f" SET {parts}", {f"v{number}": _given(row[name]) for number, name in enumerate(named)}
+
+
+def _expression(parameter: str, value: object) -> str:
+    """Write the expression of a given value: the engine takes each time for one without a zone."""
+    return f"CAST({parameter} AS TIMESTAMP_TZ)" if isinstance(value, datetime) and value.tzinfo else parameter
+
+
+def _given(value: object) -> object:
+    """Return a value as the engine is given it: a time by its UTC."""
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
 
 
 def _text(name: str) -> str:

@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from trivium.commander import driver_neutral, gather, sync_method
-from trivium.knowledge.retrieval._models import number_texts, object_schema, request_object
-from trivium.knowledge.retrieval._reranking import integers_in
+from trivium.knowledge.retrieval._models import named_places, number_texts, object_schema, request_object
 from trivium.knowledge.stores import Hit
 from trivium.llms import ModelProtocol
 from trivium.parsing import Chunk
@@ -26,7 +25,7 @@ class RelevanceExtractor:
     """A step that reduces each passage to the sentences that matter, word for word.
 
     The model names sentences by number, and these are copied from the passage. A passage without a relevant sentence is
-    left out. If the model fails to answer, the passage stays complete.
+    left out. If the model fails to answer, or names no sentence that there is, the passage stays complete.
 
     Args:
         model: any model.
@@ -65,10 +64,8 @@ class RelevanceExtractor:
         schema = object_schema(sentences={"type": "array", "items": number, "maxItems": len(borders)})
         text = number_texts([chunk.content[start:end] for start, end in borders])
         answer = await request_object(self._model, _INSTRUCTION, f"{text}\n\nQuestion: {question}", schema)
-        if answer is None or not isinstance(answer.get("sentences"), list):
-            return chunk
-        named = {each - 1 for each in integers_in(answer["sentences"])}
-        return narrow_chunk(chunk, [borders[each] for each in sorted(named) if 0 <= each < len(borders)])
+        named = named_places(answer, "sentences", len(borders))
+        return chunk if named is None else narrow_chunk(chunk, [borders[each] for each in sorted(named)])
 
 
 def narrow_chunk(chunk: Chunk, kept: Sequence[tuple[int, int]]) -> Chunk | None:

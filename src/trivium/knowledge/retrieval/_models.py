@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -58,11 +59,33 @@ def number_texts(texts: Sequence[str]) -> str:
     return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
 
 
-def integers_in(given: object) -> list[int]:
-    """Return the integers of a list; nothing of any other value.
+def named_places(answer: Mapping[str, object] | None, name: str, count: int) -> list[int] | None:
+    """Return the places, from 0, that a model named by their numbers, each once; None if its answer is not valid.
 
-    >>> integers_in([2, "3", True, 4]), integers_in(None)
-    ([2, 4], [])
+    An answer is valid if it names none, or at least one that there is.
+
+    Args:
+        answer: the object of the answer, or None.
+        name: the property with the list of numbers.
+        count: the number of places.
+
+    >>> named_places({"best": [2, "3", 99]}, "best", 3), named_places({"best": [99]}, "best", 3)
+    ([1, 2], None)
     """
-    listed = cast("list[object]", given) if isinstance(given, list) else []
-    return [each for each in listed if isinstance(each, int) and not isinstance(each, bool)]
+    given = (answer or {}).get(name)
+    if not isinstance(given, list):
+        return None
+    listed = cast("list[object]", given)
+    places = list(dict.fromkeys(each - 1 for each in map(integer_of, listed) if each and 0 < each <= count))
+    return places if places or not listed else None
+
+
+def integer_of(value: object) -> int | None:
+    """Return an integer, which may be written as text; None for any other value.
+
+    >>> integer_of("3"), integer_of(True)
+    (3, None)
+    """
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value.strip()):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

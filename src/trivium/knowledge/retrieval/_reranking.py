@@ -8,7 +8,13 @@ from typing import Final, Literal
 
 from trivium.commander import driver_neutral, gather, sync_method
 from trivium.exceptions import ConfigurationError
-from trivium.knowledge.retrieval._models import integers_in, number_texts, object_schema, request_object
+from trivium.knowledge.retrieval._models import (
+    integer_of,
+    named_places,
+    number_texts,
+    object_schema,
+    request_object,
+)
 from trivium.knowledge.stores import Hit
 from trivium.llms import ModelProtocol
 
@@ -28,8 +34,7 @@ async def rank_listwise(model: ModelProtocol, question: str, texts: Sequence[str
     number = {"type": "integer", "minimum": 1, "maximum": len(texts)}
     schema = object_schema(best={"type": "array", "items": number, "maxItems": len(texts)})
     answer = await request_object(model, _LISTWISE, f"{number_texts(texts)}\n\nQuestion: {question}", schema)
-    named = [each - 1 for each in integers_in((answer or {}).get("best"))]
-    return [each for each in dict.fromkeys(named) if 0 <= each < len(texts)]
+    return named_places(answer, "best", len(texts)) or []
 
 
 @driver_neutral
@@ -38,7 +43,7 @@ async def rank_pointwise(model: ModelProtocol, question: str, texts: Sequence[st
     schema = object_schema(grade={"type": "integer", "minimum": 0, "maximum": 3})
     prompts = [f"Passage: {text}\n\nQuestion: {question}" for text in texts]
     answers = await gather(*(partial(request_object, model, _POINTWISE, each, schema) for each in prompts))
-    grades = [next(iter(integers_in([(answer or {}).get("grade")])), 0) for answer in answers]
+    grades = [integer_of((answer or {}).get("grade")) or 0 for answer in answers]
     return sorted(range(len(texts)), key=lambda number: -grades[number])
 
 
