@@ -228,6 +228,11 @@ def test_bytes_that_are_no_utf8_hide_no_row(tmp_path: Path) -> None:
     assert database.query("SELECT name FROM t").rows == [("ok",), ("M\ufffdller",)]
 
 
+def test_without_the_guard_no_pattern_runs_in_python(tmp_path: Path) -> None:
+    database = _sqlite(tmp_path, "CREATE TABLE t (a)")
+    assert _error(database._run, f"SELECT '{'a' * 30}!' REGEXP '(a+)+$'", 5) is QueryError
+
+
 VIRTUAL = """
     CREATE TABLE secret (word TEXT);
     INSERT INTO secret VALUES ('swordfish');

@@ -61,7 +61,7 @@ _COMMON: Final = """
 _SQLITE: Final = """
     char date datetime format glob hex ifnull iif instr json json_each json_error_position json_group_array
     json_group_object json_insert json_patch json_quote json_remove json_replace json_set json_tree json_type julianday
-    like match nullif printf quote regexp strftime string_agg time timediff total trunc typeof unhex unicode unixepoch
+    like match nullif printf quote strftime string_agg time timediff total trunc typeof unhex unicode unixepoch
     bm25 highlight snippet sinh cosh tanh asinh acosh atanh
 """
 _POSTGRES: Final = """
