@@ -168,6 +168,24 @@ def test_an_engine_of_the_program_is_used_and_left_as_it_was(shop: Shop) -> None
     engine.dispose()
 
 
+@pytest.mark.parametrize("pool", ["SingletonThreadPool", "StaticPool"])
+def test_a_transaction_on_a_shared_connection_is_not_rolled_back(pool: str) -> None:
+    import sqlalchemy
+    from sqlalchemy.orm import Session
+
+    engine = sqlalchemy.create_engine("sqlite://", poolclass=getattr(sqlalchemy.pool, pool))
+    with Session(engine) as session:
+        database = ReadOnlyDatabase(session)
+        session.execute(sqlalchemy.text("CREATE TABLE t (a)"))
+        session.execute(sqlalchemy.text("INSERT INTO t VALUES (1)"))
+        with pytest.raises(DatabaseConnectionError, match="commit it first"):
+            database.query("SELECT a FROM t")
+        session.commit()
+        assert session.execute(sqlalchemy.text("SELECT a FROM t")).all() == [(1,)]
+        assert database.query("SELECT a FROM t").rows == [(1,)]
+    engine.dispose()
+
+
 @pytest.mark.parametrize("shop", ["mysql"], indirect=True)
 def test_no_certificates_are_read_for_a_socket_of_this_machine(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("ssl.create_default_context")

@@ -10,6 +10,7 @@ from trivium.agents.special.sql._engines import (
     DIALECTS,
     cause_of,
     database_errors,
+    is_shared_in_transaction,
     is_timeout,
     missing_driver,
     open_engine,
@@ -224,6 +225,12 @@ class ReadOnlyDatabase:
     def _connection(self) -> Generator[Connection]:
         """Open a connection of its own, whose transaction is rolled back."""
         try:
+            if not self._is_own and is_shared_in_transaction(self.engine):
+                raise DatabaseConnectionError(
+                    f"a transaction is open on the connection to {self}, and to read would roll it back: commit it "
+                    "first, or give the engine of a database in a file",
+                    str(self),
+                )
             connection = self.engine.connect()
         except ImportError as error:
             raise missing_driver(error) from None

@@ -64,6 +64,23 @@ def open_engine(source: Any, timeout: float) -> Engine:
         ) from None
 
 
+def is_shared_in_transaction(engine: Engine) -> bool:
+    """Test whether a transaction is open on the one connection that all users of an engine share.
+
+    A database in memory has such a connection. To give it back to the pool would roll the transaction back, so it is
+    looked at without that.
+    """
+    from sqlalchemy.pool import SingletonThreadPool, StaticPool
+
+    raw: Any = None
+    if isinstance(engine.pool, StaticPool):
+        raw = engine.pool.connection.driver_connection
+    elif isinstance(engine.pool, SingletonThreadPool):
+        with engine.connect() as connection:  # nothing is run on it: the pool counts one user less afterwards
+            raw = connection.connection.driver_connection
+    return engine.dialect.name == "sqlite" and raw is not None and raw.in_transaction
+
+
 def _check_kind(name: str) -> None:
     if name not in DIALECTS:
         raise ConfigurationError(f"{name} is not supported: use one of {', '.join(sorted(DIALECTS))}")
