@@ -246,6 +246,27 @@ def test_bytes_that_are_no_utf8_hide_no_row(tmp_path: Path) -> None:
     assert database.query("SELECT name FROM t").rows == [("ok",), ("M\ufffdller",)]
 
 
+def test_a_locked_file_is_told_when_the_time_is_over(tmp_path: Path) -> None:
+    database, new = (_sqlite(tmp_path, "CREATE TABLE IF NOT EXISTS t (a)", timeout=0.1) for _ in range(2))
+    assert database.query("SELECT a FROM t").rows == []
+    other, begun = sqlite3.connect(tmp_path / "own.db"), time.monotonic()
+    other.execute("BEGIN EXCLUSIVE")
+    for each in (database, new):
+        with pytest.raises(QueryError, match="database is locked"):
+            each.query("SELECT a FROM t")
+    assert time.monotonic() - begun < 4  # sqlite3 itself would wait for 5 seconds
+    other.close()
+
+
+@pytest.mark.parametrize("tables", [None, ["sales.2024"]])
+def test_a_table_with_a_dot_in_its_name_is_read(tmp_path: Path, tables: list[str] | None) -> None:
+    script = """CREATE TABLE "sales.2024" ("a.b"); INSERT INTO "sales.2024" VALUES (1); CREATE TABLE "2024" (a)"""
+    database = _sqlite(tmp_path, script, tables=tables)
+    assert database.query('SELECT "a.b" FROM "sales.2024"').rows == [(1,)]
+    if tables:
+        assert _error(database._run, 'SELECT * FROM "2024"', 1) is QueryError
+
+
 def test_without_the_guard_no_pattern_runs_in_python(tmp_path: Path) -> None:
     database = _sqlite(tmp_path, "CREATE TABLE t (a)")
     assert _error(database._run, f"SELECT '{'a' * 30}!' REGEXP '(a+)+$'", 5) is QueryError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from trivium.agents.special.sql._engines import (
@@ -254,13 +254,13 @@ class ReadOnlyDatabase:
     @contextmanager
     def _read_only(self, connection: Connection) -> Generator[None]:
         """Make the connection unable to write while the block runs."""
-        guard: AbstractContextManager[None] = nullcontext()
-        with self._database_says():
-            for statement in session_settings(connection.dialect, self._timeout):
-                connection.exec_driver_sql(statement)
-            if self.dialect == "sqlite":
-                raw = connection.connection.driver_connection
-                assert raw is not None, "it is open"
-                guard = read_only_guard(raw, self._readable(), self._functions, self._timeout)
-        with guard:
+        with ExitStack() as stack:
+            with self._database_says():
+                for statement in session_settings(connection.dialect, self._timeout):
+                    connection.exec_driver_sql(statement)
+                if self.dialect == "sqlite":
+                    raw = connection.connection.driver_connection
+                    assert raw is not None, "it is open"
+                    tables = [each.name for each in self._known_tables()]
+                    stack.enter_context(read_only_guard(raw, tables, self._functions, self._timeout))
             yield

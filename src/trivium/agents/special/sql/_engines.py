@@ -96,7 +96,7 @@ def engine_options(url: URL, timeout: float) -> dict[str, Any]:
         path = url.database or ""
         if path in ("", ":memory:"):
             raise ConfigurationError("a database in memory has no URL: give the engine that holds it")
-        return {"creator": lambda: connect_read_only(path.removeprefix("file:").partition("?")[0])}
+        return {"creator": lambda: connect_read_only(path.removeprefix("file:").partition("?")[0], timeout)}
     if url.drivername.endswith("+pymysql"):
         late = int(timeout) + _CONNECT_SECONDS  # for a server that is gone and cannot stop the query itself
         arguments: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "read_timeout": late}
