@@ -10,6 +10,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.agents.special.sql import ReadOnlyDatabase, check_query
+from trivium.agents.special.sql import ReadOnlyDatabase, Rows, check_query
 from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
@@ -128,6 +129,40 @@ def test_rows_are_capped_and_it_is_told(shop: Shop) -> None:
     assert len(few.query("SELECT id FROM orders LIMIT 5").rows) == 2
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a | b", '"a | b"'),
+        ("|", '"|"'),
+        ("a|b || c", "a|b || c"),
+        (timedelta(hours=-1), "-01:00:00"),
+        (timedelta(days=2, seconds=5, microseconds=20), "48:00:05.000020"),
+    ],
+)
+def test_a_value_is_told_as_one_value(value: object, text: str) -> None:
+    assert Rows(("a",), [(value,)]).text() == f"a\n{text}\n(1 row)"
+
+
+@pytest.mark.parametrize("shop", ["postgres"], indirect=True)
+def test_what_python_has_no_value_for_is_text(shop: Shop) -> None:
+    values = {
+        "date 'infinity'": "infinity",
+        "timestamptz '-infinity'": "-infinity",
+        "date '0044-03-15 BC'": "0044-03-15 BC",
+        "time '24:00'": "24:00:00",
+        "interval '1 month'": "1 mon",
+        "age(timestamp '2024-03-01', '2023-03-01')": "1 year",
+        "array[interval '1 year']": ["1 year"],
+        "date '2024-01-05'": date(2024, 1, 5),
+    }
+    assert shop.database.query(f"SELECT {', '.join(values)}").rows == [tuple(values.values())]
+
+
+@pytest.mark.parametrize("shop", ["mysql"], indirect=True)
+def test_a_span_of_time_is_told_as_the_database_writes_it(shop: Shop) -> None:
+    assert "\n-01:00:00\n" in shop.database.query("SELECT CAST('-01:00:00' AS TIME) AS t").text()
+
+
 def test_tables_are_told_with_their_columns_and_keys(shop: Shop) -> None:
     assert [each.full_name for each in shop.database.tables()] == sorted(TABLES)
     (orders,) = shop.database.tables(["orders"], described=True)
@@ -158,6 +193,8 @@ def test_an_engine_of_the_program_is_used_and_left_as_it_was(shop: Shop) -> None
     engine = create_engine(url, pool_size=1, max_overflow=0)
     with Session(engine) as session:
         database = ReadOnlyDatabase(session, tables=TABLES)
+    if shop.dialect == "postgres":
+        assert database.query("SELECT interval '1 year'").rows == [("1 year",)]
     assert database.query("SELECT count(*) FROM orders").rows == [(6,)]
     with pytest.raises(QueryError):
         database._run("DELETE FROM orders", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trivium.agents.special.sql._engines import (
     DIALECTS,
@@ -12,6 +12,7 @@ from trivium.agents.special.sql._engines import (
     database_errors,
     is_shared_in_transaction,
     is_timeout,
+    keep_values,
     missing_driver,
     open_engine,
     scrub,
@@ -258,9 +259,10 @@ class ReadOnlyDatabase:
             with self._database_says():
                 for statement in session_settings(connection.dialect, self._timeout):
                     connection.exec_driver_sql(statement)
+                raw: Any = connection.connection.dbapi_connection
+                if connection.dialect.driver == "psycopg":
+                    keep_values(raw)
                 if self.dialect == "sqlite":
-                    raw = connection.connection.driver_connection
-                    assert raw is not None, "it is open"
                     tables = [each.name for each in self._known_tables()]
                     stack.enter_context(read_only_guard(raw, tables, self._functions, self._timeout))
             yield

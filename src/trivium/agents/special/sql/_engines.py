@@ -134,6 +134,32 @@ def session_settings(dialect: Dialect, timeout: float) -> list[str]:
     return []
 
 
+def keep_values(connection: Any) -> None:
+    """Let a connection of psycopg return as text what Python has no value for.
+
+    These are dates and times beyond Python's, as `infinity`, and all intervals: Python would take a month for 30 days.
+    """
+    from psycopg import DataError
+    from psycopg.types import datetime, string
+
+    for loader, kind in (
+        (datetime.DateLoader, "date"),
+        (datetime.TimestampLoader, "timestamp"),
+        (datetime.TimestamptzLoader, "timestamptz"),
+        (datetime.TimeLoader, "time"),
+        (datetime.TimetzLoader, "timetz"),
+    ):
+
+        def load(own: Any, data: bytes, loader: type[Any] = loader) -> object:
+            try:
+                return loader.load(own, data)
+            except DataError:
+                return bytes(data).decode()
+
+        connection.adapters.register_loader(kind, type(loader.__name__, (loader,), {"load": load}))
+    connection.adapters.register_loader("interval", string.TextLoader)
+
+
 def missing_driver(error: ImportError) -> MissingExtraError:
     """Return the error for a driver that is not installed."""
     return MissingExtraError(error.name or "the database's driver", "sql")
