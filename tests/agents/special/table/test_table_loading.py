@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from trivium.agents.special.sql import check_query
 from trivium.agents.special.table import ReadOnlyTables
+from trivium.agents.special.table._creating import plain_names
 from trivium.exceptions import (
     ConfigurationError,
     DocumentNotFoundError,
@@ -170,6 +172,29 @@ def test_a_header_that_is_a_word_of_sql_is_marked_as_one_that_begins_with_a_digi
     assert _read([{"When": 1, "2024": 2}], "SELECT c_when, c_2024 FROM data") == [(1, 2)]
 
 
+def test_a_file_whose_name_is_a_word_of_sql_is_marked_too(tmp_path: Path) -> None:
+    files = [_saved(tmp_path, f"{name}.csv", f"a\n{at}\n") for at, name in enumerate(("order", "user"))]
+    assert _read(files, "SELECT c_order.a, user.a FROM c_order, user") == [(0, 1)]
+    assert _read(files[0], "SELECT a FROM c_order") == [(0,)]
+    assert _read({"Group": [{"a": 2}]}, "SELECT a FROM c_group") == [(2,)]
+
+
+def test_no_word_of_sql_as_a_header_needs_quotes() -> None:
+    from sqlglot import Dialect
+
+    duckdb = Dialect.get_or_raise("duckdb")
+    parser = duckdb.parser_class
+    words = {*duckdb.tokenizer_class.KEYWORDS, *parser.FUNCTIONS, *parser.FUNCTION_PARSERS, *parser.CONSTRAINT_PARSERS}
+    names = plain_names(sorted(each for each in words if each.isidentifier()))
+    assert len(names) > 500
+    for name in names:
+        sql = (
+            f"SELECT {name}, max({name}), {name} + 1 FROM {name} AS t WHERE t.{name} > 0 AND NOT {name} = 3 "
+            f"GROUP BY {name} ORDER BY {name} DESC"
+        )
+        assert check_query(sql, "duckdb", tables=[name]) == sql
+
+
 def test_what_is_no_table_is_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(DocumentNotFoundError, match="there is no file"):
         ReadOnlyTables(tmp_path / "none.csv")
@@ -242,7 +267,9 @@ def test_the_copy_goes_when_it_is_closed_and_when_it_is_dropped() -> None:
     code = """
 import glob, sys, tempfile
 tempfile.tempdir = sys.argv[1]
+from trivium.agents.special.sql import check_query
 from trivium.agents.special.table import ReadOnlyTables
+from trivium.agents.special.table._creating import plain_names
 tables = ReadOnlyTables([{"a": 1}])
 assert len(glob.glob(sys.argv[1] + "/trivium-tables-*")) == 1
 tables = ReadOnlyTables([{"a": 1}])
@@ -269,7 +296,9 @@ def test_a_file_larger_than_the_memory_that_is_given_can_be_asked(tmp_path: Path
     assert path.stat().st_size > 250_000_000
     code = """
 import re, sys
+from trivium.agents.special.sql import check_query
 from trivium.agents.special.table import ReadOnlyTables
+from trivium.agents.special.table._creating import plain_names
 tables = ReadOnlyTables(sys.argv[1], memory=1 << 27)
 assert tables.query("SELECT count(*), max(number), count(DISTINCT city) FROM large").rows == [(2_300_000, 9999, 1)]
 print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) // 1024)

@@ -46,6 +46,7 @@ _PLAN_OPTIONS: Final = {
     ),
 }
 """The options of EXPLAIN that change what a plan says, and ANALYZE, which runs the query: one that may be run."""
+_QUOTES: Final = "a name that is a word of SQL stands in quotes"
 _BEGINNINGS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "L_PAREN")
 
 
@@ -147,7 +148,7 @@ class _Query:
         except SqlglotError as error:
             details = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
             text = details.get("description") or str(error).splitlines()[0]
-            raise self.refused(f"it cannot be read ({text})", QUERY_FORM) from None
+            raise self.refused(f"it cannot be read ({text})", f"{QUERY_FORM}; {_QUOTES}") from None
         trees = [each for each in parsed if each is not None and type(each).__name__ != "Semicolon"]
         if len(trees) != 1:
             raise self.refused("it holds several statements", "one query")
@@ -212,5 +213,6 @@ class _Query:
             pairs = [pair for pair in zip(parts, others, strict=False) if pair[0] != pair[1]]
             if type(given) is not type(sent) or len(parts) != len(others) or len(pairs) != 1:
                 near = self.write(sent)[:_MAX_SHOWN]
-                raise self.refused(f"it cannot be sent as it is meant, near {near}", "another way to say this part")
+                way = f"another way to say this part; {_QUOTES}"
+                raise self.refused(f"it cannot be sent as it is meant, near {near}", way)
             ((given, sent),) = pairs

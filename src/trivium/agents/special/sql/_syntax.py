@@ -123,6 +123,7 @@ def generator_settings(name: str, generator: type[Generator]) -> dict[str, objec
     settings: dict[str, object] = {
         "MULTI_ARG_DISTINCT": True,
         "NORMALIZE_EXTRACT_DATE_PARTS": False,
+        "RESERVED_KEYWORDS": frozenset[str](),  # a name is quoted if it was
         "VALUES_AS_TABLE": True,
         "WRAP_DERIVED_VALUES": True,
         "TRANSFORMS": {**generator.TRANSFORMS, **transforms(name)},

@@ -21,7 +21,6 @@ from typing import Any, Final, NamedTuple, cast
 from trivium.agents.special.table._creating import (
     create_table,
     plain_names,
-    reserved_words,
     sql_name,
     sql_text,
 )
@@ -434,7 +433,7 @@ class Loader(NamedTuple):
         if not headers:
             raise EmptyDocumentError("there are no columns: a table has one at least")
         self._check_width(headers)
-        names = plain_names(headers, reserved_words(self.database.execute))
+        names = plain_names(headers)
         columns = [_Column(header) for header in headers]
         path, longest = self.folder / "rows.csv", self.limits.line_bytes
         with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
