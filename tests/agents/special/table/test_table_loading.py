@@ -183,7 +183,7 @@ def test_no_word_of_sql_as_a_header_needs_quotes() -> None:
     from sqlglot import Dialect
 
     duckdb = Dialect.get_or_raise("duckdb")
-    parser = duckdb.parser_class
+    parser: Any = duckdb.parser_class
     words = {*duckdb.tokenizer_class.KEYWORDS, *parser.FUNCTIONS, *parser.FUNCTION_PARSERS, *parser.CONSTRAINT_PARSERS}
     names = plain_names(sorted(each for each in words if each.isidentifier()))
     assert len(names) > 500
