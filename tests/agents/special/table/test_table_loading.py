@@ -74,6 +74,24 @@ def test_types_are_found_also_where_they_change_late(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "last", "value"),
+    [
+        ("1", "00123", "00123"),
+        ("1", "1_000", "1_000"),
+        ("1", "+5", "+5"),
+        ("1", "1e5", "100000.0"),
+        ("1.5", "007", "007"),
+        ("2024-01-05", "2024-01-06 23:59:00", "2024-01-06 23:59:00"),
+        ("2024-01-05", "2024-01-06T23:59:00Z", "2024-01-06T23:59:00Z"),
+        ("2024-01-05 10:00:00", "2024-01-06 10:00:00+02:00", "2024-01-06 10:00:00+02:00"),
+    ],
+)
+def test_a_late_value_of_another_form_is_read_as_it_is(tmp_path: Path, first: str, last: str, value: str) -> None:
+    path = _saved(tmp_path, "data.csv", "n,v\n" + f"1,{first}\n" * 30_000 + f"2,{last}\n")
+    assert _read(path, "SELECT CAST(v AS VARCHAR) FROM data WHERE n = 2") == [(value,)]
+
+
+@pytest.mark.parametrize(
     ("name", "content", "options", "expected"),
     [
         ("data.tsv", "a\tb\n1\t2\n", {}, [(1, 2)]),
@@ -267,9 +285,7 @@ def test_the_copy_goes_when_it_is_closed_and_when_it_is_dropped() -> None:
     code = """
 import glob, sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from trivium.agents.special.sql import check_query
 from trivium.agents.special.table import ReadOnlyTables
-from trivium.agents.special.table._creating import plain_names
 tables = ReadOnlyTables([{"a": 1}])
 assert len(glob.glob(sys.argv[1] + "/trivium-tables-*")) == 1
 tables = ReadOnlyTables([{"a": 1}])
@@ -296,9 +312,7 @@ def test_a_file_larger_than_the_memory_that_is_given_can_be_asked(tmp_path: Path
     assert path.stat().st_size > 250_000_000
     code = """
 import re, sys
-from trivium.agents.special.sql import check_query
 from trivium.agents.special.table import ReadOnlyTables
-from trivium.agents.special.table._creating import plain_names
 tables = ReadOnlyTables(sys.argv[1], memory=1 << 27)
 assert tables.query("SELECT count(*), max(number), count(DISTINCT city) FROM large").rows == [(2_300_000, 9999, 1)]
 print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) // 1024)
