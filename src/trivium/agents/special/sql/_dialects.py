@@ -175,3 +175,10 @@ NO_COLUMNS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     }
 )
 """Words that look like columns and return the user's name; a column of such a name must be quoted."""
+
+MISREAD: Final = _words("""
+    alter connect_by_root cube current_catalog current_date current_time current_timestamp current_user drop force grant
+    if insert install localtime localtimestamp lock partitioned_by regexp revoke rlike rollback rollup session_user
+    uncache xor
+""")
+"""Words that DuckDB reads as names, and sqlglot otherwise."""

@@ -7,17 +7,12 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
+
+from trivium.agents.special.sql._dialects import MISREAD
 
 Execute: TypeAlias = Callable[[str], list[Any]]
 """Runs a statement in DuckDB and returns its rows."""
-
-_NO_NAMES: Final = frozenset(
-    """alter connect_by_root cube current_catalog current_date current_time current_timestamp current_user drop force
-    grant if insert install localtime localtimestamp lock partitioned_by regexp revoke rlike rollback rollup
-    session_user uncache xor""".split()
-)
-"""Words that may be names in DuckDB's SQL, and that the guard's parser reads otherwise."""
 
 
 def plain_names(headers: Iterable[object]) -> list[str]:
@@ -62,7 +57,7 @@ def reserved_words() -> frozenset[str]:
 
     query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category != 'unreserved'"
     with duckdb.connect(config={"threads": 1, "async_threads": 0}) as database:
-        return _NO_NAMES.union(row[0] for row in database.execute(query).fetchall())
+        return MISREAD.union(row[0] for row in database.execute(query).fetchall())
 
 
 def sql_text(text: str | Path) -> str:

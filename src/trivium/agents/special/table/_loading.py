@@ -26,6 +26,7 @@ from trivium.agents.special.table._creating import (
 )
 from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._process import DuckDBProcess, unpack
+from trivium.agents.special.table._python_columns import NULL, PythonColumn
 from trivium.agents.special.table._text_files import load_text_file
 from trivium.commander.lowlevel import Outcome, ThreadEvent, capture, get_item, submit, value_or_raise
 from trivium.exceptions import (
@@ -34,7 +35,6 @@ from trivium.exceptions import (
     DocumentTimeoutError,
     DocumentTooLargeError,
     EmptyDocumentError,
-    RecursionTooDeepError,
     UnreadableDocumentError,
 )  # fmt: skip
 from trivium.parsing.lowlevel import SheetOrder, sheet_rows
@@ -43,65 +43,14 @@ _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
 _HEAD_ROWS: Final = 20  # of a sheet, in which its headers stand
 _TITLE_ROWS: Final = 3
-_NULL: Final = "\\N"
-_TYPES: Final[Mapping[type, str]] = {
-    bool: "BOOLEAN", float: "DOUBLE", Decimal: "DOUBLE", datetime.datetime: "TIMESTAMP",
-    datetime.date: "DATE", datetime.time: "TIME",
-}  # fmt: skip
-_WIDER: Final[Mapping[str, tuple[str, ...]]] = {
-    "DOUBLE": ("HUGEINT", "BIGINT"),
-    "HUGEINT": ("BIGINT",),
-    "TIMESTAMP": ("DATE",),
-}
 _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 _ATOMS: Final = (str, bytes, bytearray, int, float, NoneType, Decimal, datetime.date, datetime.time)
 _CODE: Final = (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, CodeType)
-_BIG, _HUGE = 1 << 63, 1 << 127
 
 
 def table_name(source: object) -> str:
     """Return the name of a source's table: from the name of its file, else "data"."""
     return plain_names([Path(source).stem if isinstance(source, str | Path) else "data"])[0]
-
-
-class _Column:
-    """A column of Python values: collects their types, and writes them as cells of a temporary CSV file."""
-
-    def __init__(self, header: object) -> None:
-        self.header = "" if header is None else str(header)
-        self._types: set[str] = set()
-
-    def cell(self, value: object) -> str:
-        """Write a value: in quotes, unless it is NULL.
-
-        Raises:
-            ConfigurationError: the value is an integer that DuckDB cannot hold.
-            RecursionTooDeepError: the value is nested too deeply to be written.
-        """
-        if value is None:
-            return _NULL
-        kind = _TYPES.get(type(value), "VARCHAR")
-        if type(value) is int:
-            if not -_HUGE < value < _HUGE:
-                raise ConfigurationError(
-                    f"the column {self.header!r} has {str(value)[:60]}, which DuckDB cannot hold: "
-                    "give it as a float or as text"
-                )
-            kind = "BIGINT" if -_BIG <= value < _BIG else "HUGEINT"
-        self._types.add(kind)
-        try:
-            text = value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
-        except RecursionError:
-            raise RecursionTooDeepError.of(f"a value of the column {self.header!r}") from None
-        return '"' + text.replace("\0", "").replace('"', '""') + '"'
-
-    @property
-    def type(self) -> str:
-        """The type that holds all values; VARCHAR if there is no other."""
-        for wide, others in _WIDER.items():
-            if wide in self._types and self._types <= {wide, *others}:
-                return wide
-        return next(iter(self._types)) if len(self._types) == 1 else "VARCHAR"
 
 
 def _value(cell: object) -> object:
@@ -434,7 +383,7 @@ class Loader(NamedTuple):
             raise EmptyDocumentError("there are no columns: a table has one at least")
         self._check_width(headers)
         names = plain_names(headers)
-        columns = [_Column(header) for header in headers]
+        columns = [PythonColumn(header) for header in headers]
         path, longest = self.folder / "rows.csv", self.limits.line_bytes
         with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
             for row in rows:
@@ -448,7 +397,7 @@ class Loader(NamedTuple):
         try:
             read = (
                 f"read_csv({sql_text(path)}, columns = {{{types}}}, header = false, auto_detect = false, delim = ',', "
-                f"quote = '\"', nullstr = '{_NULL}', allow_quoted_nulls = false, new_line = '\\r\\n', "
+                f"quote = '\"', nullstr = '{NULL}', allow_quoted_nulls = false, new_line = '\\r\\n', "
                 f"max_line_size = {longest}, buffer_size = {max(4 << 20, 2 * longest)})"
             )
             with self.bounded(f"the table {name}"):
