@@ -429,6 +429,16 @@ def test_a_type_of_sqlite_is_written_as_what_sqlite_takes_it_for() -> None:
         assert check_query(f"SELECT CAST('7' AS {written})", "sqlite") == f"SELECT CAST('7' AS {meant})"
 
 
+def test_a_column_in_double_quotes_is_no_text() -> None:
+    assert check_query('SELECT sum("a`b"), [c] FROM t', "sqlite") == "SELECT sum(`a``b`), `c` FROM t"
+    columns = {"t": ["Unit Price", "name"]}
+    for sql in ('SELECT "unit price" FROM t', 'SELECT max("name") FROM t'):
+        with pytest.raises(QueryRefusedError, match=r"is a text here, and no column; allowed: `.*` for the column"):
+            check_query(sql, "mysql", tables=columns)
+    sql = 'SELECT \'name\', `name`, upper(name) AS "name" FROM t WHERE name = "Ada"'
+    assert check_query(sql, "mysql", tables=columns)
+
+
 def test_functions_of_a_programs_own_can_be_allowed_by_name() -> None:
     with pytest.raises(QueryRefusedError, match="the function distance_km is not allowed"):
         check_query("SELECT distance_km(1, 2)", "postgres")
