@@ -252,6 +252,21 @@ def test_excel_files_are_read_by_sheet(tmp_path: Path) -> None:
         ReadOnlyTables(tmp_path / "book.xlsx", sheet="Third")
 
 
+def test_codes_and_formulas_of_a_sheet_are_told(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book: Any = Workbook()
+    for row in (["plz", "n", "total"], [1067, 1, "=B2*2"], [80331, 2, 4]):
+        book.active.append(row)
+    book.active["A2"].number_format = "00000"
+    book.save(tmp_path / "book.xlsx")
+    tables = ReadOnlyTables(tmp_path / "book.xlsx")
+    assert tables.query("SELECT * FROM book").rows == [("01067", 1, None), ("80331", 2, 4)]
+    ((*_, total),) = (each.columns for each in tables.tables())
+    assert "NULL where a formula has no saved value" in total.comment
+    tables.close()
+
+
 def test_rows_and_columns_of_a_program_keep_their_types() -> None:
     day = datetime.date(2024, 1, 5)
     rows = [

@@ -26,7 +26,7 @@ from trivium.agents.special.table._creating import (
 )
 from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._process import DuckDBProcess, unpack
-from trivium.agents.special.table._python_columns import NULL, PythonColumn
+from trivium.agents.special.table._python_columns import NULL, UNSAVED, PythonColumn
 from trivium.agents.special.table._text_files import load_text_file
 from trivium.commander.lowlevel import Outcome, ThreadEvent, capture, get_item, submit, value_or_raise
 from trivium.exceptions import (
@@ -43,6 +43,7 @@ _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
 _HEAD_ROWS: Final = 20  # of a sheet, in which its headers stand
 _TITLE_ROWS: Final = 3
+_UNSAVED_COMMENT: Final = "NULL where a formula has no saved value: the file is to be saved by Excel first"
 _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 _ATOMS: Final = (str, bytes, bytearray, int, float, NoneType, Decimal, datetime.date, datetime.time)
 _CODE: Final = (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, CodeType)
@@ -54,6 +55,8 @@ def table_name(source: object) -> str:
 
 
 def _value(cell: object) -> object:
+    if cell == UNSAVED:
+        return UNSAVED
     return unpack(cast("dict[str, Any]", cell)) if isinstance(cell, dict) else cell
 
 
@@ -335,7 +338,11 @@ class Loader(NamedTuple):
             (_, headers), *below = head[title_rows(head) :]
             while headers and headers[-1] is None:
                 headers.pop()
-            return self._load_rows(name, list(map(_value, headers)), _fitting(chain(below, rows), len(headers), file))
+            return self._load_rows(
+                name,
+                [None if each == UNSAVED else _value(each) for each in headers],
+                _fitting(chain(below, rows), len(headers), file),
+            )
 
     def _load_parquet(self, name: str, file: Path, source: str) -> dict[str, str]:
         columns, most = self.database.execute(f"DESCRIBE FROM {source}"), self.limits.columns
@@ -402,6 +409,9 @@ class Loader(NamedTuple):
             )
             with self.bounded(f"the table {name}"):
                 self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
+            for each in (each for each, column in zip(names, columns, strict=True) if column.has_unsaved):
+                comment = f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(each)} IS {sql_text(_UNSAVED_COMMENT)}"
+                self.database.execute(comment)
         except duckdb.Error as error:
             raise ConfigurationError(f"the rows cannot be read as a table: {str(error).splitlines()[0]}") from None
         finally:

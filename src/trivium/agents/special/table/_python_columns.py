@@ -11,6 +11,8 @@ from trivium.exceptions import ConfigurationError, RecursionTooDeepError
 
 NULL: Final = "\\N"
 """What stands for a missing value in the file."""
+UNSAVED: Final = {"formula": ""}
+"""What stands for a formula of a sheet without a saved value; a missing value in the file."""
 _TYPES: Final[Mapping[type, str]] = {
     bool: "BOOLEAN", float: "DOUBLE", datetime.datetime: "TIMESTAMP", datetime.date: "DATE", datetime.time: "TIME",
     datetime.timedelta: "INTERVAL",
@@ -33,6 +35,7 @@ class PythonColumn:
         self.header = "" if header is None else str(header)
         self._types: set[str] = set()
         self._largest = self._decimals = 0
+        self.has_unsaved = False
 
     def cell(self, value: object) -> str:
         """Write a value: in quotes, unless it is NULL.
@@ -42,7 +45,8 @@ class PythonColumn:
             RecursionTooDeepError: the value is nested too deeply to be written.
         """
         value = _without_numpy(value)
-        if value is None:
+        self.has_unsaved = self.has_unsaved or value is UNSAVED
+        if value is None or value is UNSAVED:
             return NULL
         self._types.add(self._type_of(value))
         try:
