@@ -6,12 +6,10 @@ import datetime
 import subprocess
 import sys
 from collections.abc import Generator
-from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy
 import pytest
 
 from trivium.agents.special.sql import check_query
@@ -278,36 +276,6 @@ def test_rows_and_columns_of_a_program_keep_their_types() -> None:
     assert _read({"one": [{"a": 1}], "two": [{"a": 2}]}, "SELECT one.a, two.a FROM one, two") == [(1, 2)]
 
 
-_EAST = datetime.timezone(datetime.timedelta(hours=2))
-
-
-@pytest.mark.parametrize(
-    ("values", "kind", "found"),
-    [
-        ([datetime.datetime(2024, 1, 1, 1, tzinfo=_EAST)], "TIMESTAMP WITH TIME ZONE", ["2023-12-31 23:00:00"]),
-        ([datetime.time(10, tzinfo=_EAST)], "TIME WITH TIME ZONE", ["10:00:00+02"]),
-        ([datetime.time(10, tzinfo=_EAST), datetime.time(9)], "VARCHAR", ["10:00:00+02:00", "09:00:00"]),
-        ([datetime.timedelta(hours=-1)], "INTERVAL", ["-01:00:00"]),
-        ([Decimal("0.10"), Decimal(10**17), 7], "DECIMAL(20,2)", ["0.10", "100000000000000000.00", "7.00"]),
-        ([Decimal("1E+2"), Decimal("1")], "DECIMAL(3,0)", ["100", "1"]),
-        ([Decimal("0.5"), 0.25], "DOUBLE", ["0.5", "0.25"]),
-        ([Decimal("1E-40"), Decimal("1E+9999")], "DOUBLE", ["1e-40", "inf"]),
-        ([Decimal("NaN"), Decimal(1)], "DOUBLE", ["nan", "1.0"]),
-        ([numpy.int64(3), numpy.int64(30)], "BIGINT", ["3", "30"]),
-        ([numpy.float64(2.5), numpy.float32(10)], "DOUBLE", ["2.5", "10.0"]),
-        ([numpy.bool_(True), numpy.datetime64("NaT")], "BOOLEAN", ["true", None]),
-        ([numpy.datetime64("2024-01-05")], "DATE", ["2024-01-05"]),
-        ([numpy.datetime64("2024-01-05T10:00:00.5", "ns")], "TIMESTAMP", ["2024-01-05 10:00:00.5"]),
-        (numpy.array([1, 2]), "BIGINT", ["1", "2"]),
-        (range(2), "BIGINT", ["0", "1"]),
-    ],
-)
-def test_a_value_of_python_has_the_type_that_holds_all_of_it(values: Any, kind: str, found: list[str | None]) -> None:
-    shown = "a AT TIME ZONE 'UTC'" if kind.startswith("TIMESTAMP WITH") else "a"
-    rows = _read({"a": values}, f"SELECT typeof(a), CAST({shown} AS VARCHAR) FROM data")
-    assert rows == [(kind, each) for each in found]
-
-
 def test_frames_are_read_through_arrow() -> None:
     pyarrow: Any = import_module("pyarrow")  # it has no types
 
@@ -410,6 +378,26 @@ def test_a_file_has_one_format_of_dates(tmp_path: Path, text: str, kinds: tuple[
     assert _read(path, "SELECT typeof(ordered), typeof(due) FROM data")[0] == kinds
     if kinds == ("DATE", "DATE"):
         assert _read(path, "SELECT due - ordered FROM data")[0] in [(38,), (-38,), (8,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("25/12/2024 10:30\n01/02/2024 09:00\n", "dates as texts: strptime(a, '%d/%m/%Y %H:%M')"),
+        ("12/25/2024 10:30 AM\n", "dates as texts: strptime(a, '%m/%d/%Y %I:%M %p')"),
+        (
+            "01/02/2024 10:30\n",
+            "dates as texts: strptime(a, '%d/%m/%Y %H:%M') or strptime(a, '%m/%d/%Y %H:%M')",
+        ),
+        ("25/12/2024 10:30\nsoon\n", ""),
+    ],
+)
+def test_the_comment_of_a_column_says_how_its_dates_are_read(tmp_path: Path, text: str, said: str) -> None:
+    tables = ReadOnlyTables(_saved(tmp_path, "data.csv", "a\n" + text))
+    ((column,),) = (each.columns for each in tables.tables())
+    assert column.type == "VARCHAR"
+    assert column.comment.partition("; ")[2].removeprefix(text) == said
+    tables.close()
 
 
 def test_the_comment_of_a_column_says_that_the_order_of_its_dates_is_unknown(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import csv
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,6 +23,12 @@ _HEAD: Final = 1 << 16  # bytes of a file in which its layout is found
 _WINDOW: Final = 1 << 14  # bytes; longer lines are looked at one by one
 _EMPTY: Final = "(empty)"
 _WIDTH: Final = re.compile(r"CSV Error on Line: (\d+)(?s:.*)Expected Number of Columns: (\d+) Found: (\d+)")
+_FIRST: Final = 20  # rows in which a column of dates has one
+_DATE: Final = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b")
+_DAYS: Final = tuple(
+    each.replace("/", sign) for sign in "/.-" for each in ("%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y")
+)
+_TIMES: Final = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 _PARTS: Final = re.compile("%[dmyY]")
 _OFFSET: Final = r":.*(Z|[+-]\d\d(:?\d\d)?)\s*$"
 _LINE_END: Final = re.compile(rb"[\r\n]")
@@ -326,6 +332,8 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
     again = [headers[column] for column in (*unclear, *(each.column for each in unusual if not each.is_text))] + shifted
     if again:
         headers = create_typed(execute, name, read, delimiter, [*texts, *again])
+    for column, ways in dates_as_texts(execute, name, kinds).items():
+        comment_ways(execute, name, column, "dates as texts", ways)
     for column, forms in unclear.items():
         ways = [f"strptime({column}, {sql_text(each)})" for each in forms]
         comment_ways(execute, name, column, "dates whose order is unknown", ways)
@@ -344,6 +352,20 @@ def with_offsets(execute: Execute, as_text: str, stamps: Sequence[str]) -> list[
     tests = ", ".join(f"bool_or(regexp_matches({sql_name(each)}, {sql_text(_OFFSET)}))" for each in stamps)
     (found,) = execute(f"SELECT {tests} FROM {as_text}")  # noqa: S608 - quoted
     return [header for header, has_offset in zip(stamps, found, strict=True) if has_offset]
+
+
+def dates_as_texts(execute: Execute, name: str, columns: Iterable[str]) -> dict[str, list[str]]:
+    """Return the columns of texts that are all dates, as 25/12/2024 10:30, with SQL that reads them, in each order."""
+    first = execute(f"SELECT * FROM {sql_name(name)} LIMIT {_FIRST}")  # noqa: S608 - quoted
+    found = dict[str, list[str]]()
+    for column, values in zip(columns, zip(*first, strict=True), strict=False):
+        if not any(isinstance(each, str) and _DATE.match(each) for each in values):
+            continue
+        ways = [f"strptime({column}, {sql_text(day + time)})" for day in _DAYS for time in _TIMES]
+        counts = ", ".join(f"count(try_{way})" for way in ways)
+        total, *numbers = execute(f"SELECT count({column}), {counts} FROM {sql_name(name)}")[0]  # noqa: S608 - its name
+        found[column] = [way for way, number in zip(ways, numbers, strict=True) if number == total]
+    return {column: ways for column, ways in found.items() if ways}
 
 
 def comment_ways(execute: Execute, name: str, column: str, what: str, ways: Sequence[str]) -> None:
