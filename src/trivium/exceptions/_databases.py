@@ -14,7 +14,7 @@ class DatabaseError(TriviumError):
 
 
 class DatabaseConnectionError(DatabaseError, ConnectionError):
-    """Its file is not there, its server cannot be reached or refuses, or the connection broke."""
+    """Its file is not there, its server cannot be reached or refuses, or the connection broke or is in use."""
 
 
 class QueryError(DatabaseError, ValueError):

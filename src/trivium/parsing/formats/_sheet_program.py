@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import sys
 import zipfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from trivium.exceptions import DocumentError, DocumentLimitError, DocumentTooLargeError
 from trivium.parsing.formats._apart import limit_process
 from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._packages import check_package, open_workbook
 from trivium.parsing.formats._sheets import SheetOrder
+
+UNSAVED: Final = object()
 
 
 def send_rows() -> None:
@@ -49,7 +53,10 @@ def rows_of(order: SheetOrder) -> Iterator[tuple[int, tuple[Any, ...]]]:
         raise LookupError(f"{Path(order.file).name} has no sheet {order.sheet!r}; it has {', '.join(sheets)}")
     sheet = sheets[order.sheet] if order.sheet else next(iter(sheets.values()))
     sheet.reset_dimensions()
-    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+    mark_formulas()
+    zeros: dict[int, int] = {}
+    for number, cells in enumerate(sheet.iter_rows(), 1):
+        row = tuple(code_of(each, zeros) if type(each.value) is int else each.value for each in cells)
         if len(row) > order.columns:
             text = (
                 f"{order.file}: row {number} has {len(row):,} cells, the limit is {order.columns:,} columns; leave out "
@@ -59,8 +66,42 @@ def rows_of(order: SheetOrder) -> Iterator[tuple[int, tuple[Any, ...]]]:
             yield number, row
 
 
+def mark_formulas() -> None:
+    """Let openpyxl return `UNSAVED` for a formula without a saved value, as in a file that nothing has calculated."""
+    formula = f"{{{import_module('openpyxl.xml.constants').SHEET_MAIN_NS}}}f"
+    parser: Any = import_module("openpyxl.worksheet._reader").WorkSheetParser
+    parse = parser.parse_cell
+
+    def parse_cell(own: Any, element: Any) -> Any:
+        cell = parse(own, element)
+        if cell["value"] is None and element.get("t") != "str" and element.find(formula) is not None:
+            cell["value"] = UNSAVED
+        return cell
+
+    parser.parse_cell = parse_cell
+
+
+def code_of(cell: Any, zeros: dict[int, int]) -> int | str:
+    """Return a whole number, or its text if its format is one of zeros alone, as 00000 for 01067.
+
+    Args:
+        cell: the cell.
+        zeros: the zeros of the formats that are known, by the numbers of their styles; others are added.
+    """
+    style: int = cell._style_id
+    if style not in zeros:
+        try:
+            found = re.fullmatch("00+", str(cell.number_format))
+        except (AttributeError, LookupError):  # it names a style that is not in the file
+            found = None
+        zeros[style] = len(found[0]) if found else 0
+    return str(cell.value).zfill(zeros[style]) if zeros[style] and cell.value >= 0 else cell.value
+
+
 def pack(value: object) -> object:
     """Return a value of JSON; for a time, the name of its type with its text or its parts."""
+    if value is UNSAVED:
+        return {"formula": ""}
     if isinstance(value, datetime.timedelta):
         return {"timedelta": [value.days, value.seconds, value.microseconds]}
     if isinstance(value, datetime.date | datetime.time):

@@ -33,6 +33,8 @@ class SheetOrder(NamedTuple):
 def sheet_rows(order: SheetOrder) -> Generator[tuple[int, list[Any]]]:
     """Return the rows that are not empty, with their numbers; dates and times as `{"date": "2024-03-01"}`.
 
+    A formula without a saved value is `{"formula": ""}`, and a number whose format is 00000 a text such as "01067".
+
     Raises:
         DocumentLimitError: the sheet reaches a limit.
         UnreadableDocumentError: the file is damaged, or no Excel file.

@@ -10,6 +10,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trivium.agents.special.sql import ReadOnlyDatabase, check_query
+from trivium.agents.special.sql import ReadOnlyDatabase, Rows, check_query
 from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
@@ -128,6 +129,53 @@ def test_rows_are_capped_and_it_is_told(shop: Shop) -> None:
     assert len(few.query("SELECT id FROM orders LIMIT 5").rows) == 2
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a | b", '"a | b"'),
+        ("|", '"|"'),
+        ("a|b || c", "a|b || c"),
+        (timedelta(hours=-1), "-01:00:00"),
+        (timedelta(days=2, seconds=5, microseconds=20), "48:00:05.000020"),
+    ],
+)
+def test_a_value_is_told_as_one_value(value: object, text: str) -> None:
+    assert Rows(("a",), [(value,)]).text() == f"a\n{text}\n(1 row)"
+
+
+@pytest.mark.parametrize("shop", ["postgres"], indirect=True)
+def test_what_python_has_no_value_for_is_text(shop: Shop) -> None:
+    values = {
+        "date 'infinity'": "infinity",
+        "timestamptz '-infinity'": "-infinity",
+        "date '0044-03-15 BC'": "0044-03-15 BC",
+        "time '24:00'": "24:00:00",
+        "interval '1 month'": "1 mon",
+        "age(timestamp '2024-03-01', '2023-03-01')": "1 year",
+        "array[interval '1 year']": ["1 year"],
+        "date '2024-01-05'": date(2024, 1, 5),
+    }
+    assert shop.database.query(f"SELECT {', '.join(values)}").rows == [tuple(values.values())]
+
+
+@pytest.mark.parametrize("shop", ["mysql"], indirect=True)
+def test_a_text_that_would_be_read_instead_of_a_column_is_refused(shop: Shop) -> None:
+    with pytest.raises(QueryRefusedError, match="no column; allowed: `name`"):
+        shop.database.query('SELECT "name" FROM customers')
+
+
+@pytest.mark.parametrize("shop", ["sqlite"], indirect=True)
+def test_a_misspelt_column_in_double_quotes_is_told(shop: Shop) -> None:
+    with pytest.raises(QueryError, match=r"no such column: nam.*'…'"):
+        shop.database.query('SELECT max("nam") FROM customers')
+    assert shop.database.query('SELECT max("name") FROM "customers"').rows == [("Di",)]
+
+
+@pytest.mark.parametrize("shop", ["mysql"], indirect=True)
+def test_a_span_of_time_is_told_as_the_database_writes_it(shop: Shop) -> None:
+    assert "\n-01:00:00\n" in shop.database.query("SELECT CAST('-01:00:00' AS TIME) AS t").text()
+
+
 def test_tables_are_told_with_their_columns_and_keys(shop: Shop) -> None:
     assert [each.full_name for each in shop.database.tables()] == sorted(TABLES)
     (orders,) = shop.database.tables(["orders"], described=True)
@@ -158,6 +206,8 @@ def test_an_engine_of_the_program_is_used_and_left_as_it_was(shop: Shop) -> None
     engine = create_engine(url, pool_size=1, max_overflow=0)
     with Session(engine) as session:
         database = ReadOnlyDatabase(session, tables=TABLES)
+    if shop.dialect == "postgres":
+        assert database.query("SELECT interval '1 year'").rows == [("1 year",)]
     assert database.query("SELECT count(*) FROM orders").rows == [(6,)]
     with pytest.raises(QueryError):
         database._run("DELETE FROM orders", 1)
@@ -165,6 +215,24 @@ def test_an_engine_of_the_program_is_used_and_left_as_it_was(shop: Shop) -> None
         deleted = connection.exec_driver_sql("DELETE FROM orders")
         assert deleted.rowcount == 6
         work.rollback()
+    engine.dispose()
+
+
+@pytest.mark.parametrize("pool", ["SingletonThreadPool", "StaticPool"])
+def test_a_transaction_on_a_shared_connection_is_not_rolled_back(pool: str) -> None:
+    import sqlalchemy
+    from sqlalchemy.orm import Session
+
+    engine = sqlalchemy.create_engine("sqlite://", poolclass=getattr(sqlalchemy.pool, pool))
+    with Session(engine) as session:
+        database = ReadOnlyDatabase(session)
+        session.execute(sqlalchemy.text("CREATE TABLE t (a)"))
+        session.execute(sqlalchemy.text("INSERT INTO t VALUES (1)"))
+        with pytest.raises(DatabaseConnectionError, match="commit it first"):
+            database.query("SELECT a FROM t")
+        session.commit()
+        assert session.execute(sqlalchemy.text("SELECT a FROM t")).all() == [(1,)]
+        assert database.query("SELECT a FROM t").rows == [(1,)]
     engine.dispose()
 
 
@@ -226,6 +294,32 @@ def test_bytes_that_are_no_utf8_hide_no_row(tmp_path: Path) -> None:
     script = "CREATE TABLE t (name TEXT); INSERT INTO t VALUES ('ok'), (CAST(x'4dfc6c6c6572' AS TEXT))"
     database = _sqlite(tmp_path, script)
     assert database.query("SELECT name FROM t").rows == [("ok",), ("M\ufffdller",)]
+
+
+def test_a_locked_file_is_told_when_the_time_is_over(tmp_path: Path) -> None:
+    database, new = (_sqlite(tmp_path, "CREATE TABLE IF NOT EXISTS t (a)", timeout=0.1) for _ in range(2))
+    assert database.query("SELECT a FROM t").rows == []
+    other, begun = sqlite3.connect(tmp_path / "own.db"), time.monotonic()
+    other.execute("BEGIN EXCLUSIVE")
+    for each in (database, new):
+        with pytest.raises(QueryError, match="database is locked"):
+            each.query("SELECT a FROM t")
+    assert time.monotonic() - begun < 4  # sqlite3 itself would wait for 5 seconds
+    other.close()
+
+
+@pytest.mark.parametrize("tables", [None, ["sales.2024"]])
+def test_a_table_with_a_dot_in_its_name_is_read(tmp_path: Path, tables: list[str] | None) -> None:
+    script = """CREATE TABLE "sales.2024" ("a.b"); INSERT INTO "sales.2024" VALUES (1); CREATE TABLE "2024" (a)"""
+    database = _sqlite(tmp_path, script, tables=tables)
+    assert database.query('SELECT "a.b" FROM "sales.2024"').rows == [(1,)]
+    if tables:
+        assert _error(database._run, 'SELECT * FROM "2024"', 1) is QueryError
+
+
+def test_without_the_guard_no_pattern_runs_in_python(tmp_path: Path) -> None:
+    database = _sqlite(tmp_path, "CREATE TABLE t (a)")
+    assert _error(database._run, f"SELECT '{'a' * 30}!' REGEXP '(a+)+$'", 5) is QueryError
 
 
 VIRTUAL = """
@@ -300,5 +394,6 @@ def test_no_name_of_a_table_keeps_every_query_waiting(tmp_path: Path) -> None:
 
 def test_a_misspelt_table_that_may_be_read_is_told(tmp_path: Path) -> None:
     database = _sqlite(tmp_path, "CREATE TABLE orders (id INTEGER)", tables=["order"])
-    with pytest.raises(ArgumentTypeError, match=r"there is no table order: did you mean orders\?"):
-        database.tables()
+    for _ in range(2):
+        with pytest.raises(ArgumentTypeError, match=r"there is no table order: did you mean orders\?"):
+            database.tables()

@@ -182,6 +182,8 @@ def test_columns_are_looked_up_where_their_table_stands() -> None:
         ("postgres", r"SELECT E'\u41'", "four digits"),
         ("duckdb", r"SELECT E'\u0041'", "no escape"),
         ("mysql", "EXPLAIN QUERY PLAN SELECT 1", "EXPLAIN with a query"),
+        ("sqlite", "SELECT 'a' REGEXP '(a+)+$'", "LIKE or GLOB"),
+        ("sqlite", "SELECT regexp('(a+)+$', 'a')", "regexp is not allowed"),
         ("postgres", "SELECT 1 = SOME (SELECT 2)", "another way"),
         ("postgres", "SELECT INTERVAL(0) '1.6 s'", "another way"),
         ("sqlite", "SELECT sum(a) OVER (ORDER BY b) FROM (SELECT 1, 2) AS x(a, b)", "what it has"),
@@ -427,10 +429,21 @@ def test_a_type_of_sqlite_is_written_as_what_sqlite_takes_it_for() -> None:
         assert check_query(f"SELECT CAST('7' AS {written})", "sqlite") == f"SELECT CAST('7' AS {meant})"
 
 
+def test_a_column_in_double_quotes_is_no_text() -> None:
+    assert check_query('SELECT sum("a`b"), [c] FROM t', "sqlite") == "SELECT sum(`a``b`), `c` FROM t"
+    columns = {"t": ["Unit Price", "name"]}
+    for sql in ('SELECT "unit price" FROM t', 'SELECT max("name") FROM t'):
+        with pytest.raises(QueryRefusedError, match=r"is a text here, and no column; allowed: `.*` for the column"):
+            check_query(sql, "mysql", tables=columns)
+    sql = 'SELECT \'name\', `name`, upper(name) AS "name" FROM t WHERE name = "Ada"'
+    assert check_query(sql, "mysql", tables=columns)
+
+
 def test_functions_of_a_programs_own_can_be_allowed_by_name() -> None:
     with pytest.raises(QueryRefusedError, match="the function distance_km is not allowed"):
         check_query("SELECT distance_km(1, 2)", "postgres")
     assert check_query("SELECT distance_km(1, 2)", "postgres", functions=["Distance_KM"]) == "SELECT distance_km(1, 2)"
+    assert check_query("SELECT 'a' REGEXP 'b'", "sqlite", functions=["regexp"]) == "SELECT 'a' REGEXP 'b'"
 
 
 def test_only_the_servers_own_tables_are_refused_where_none_are_listed() -> None:

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from trivium.agents.special.sql import check_query
 from trivium.agents.special.table import ReadOnlyTables
+from trivium.agents.special.table._creating import plain_names
 from trivium.exceptions import (
     ConfigurationError,
     DocumentNotFoundError,
@@ -69,6 +71,24 @@ def test_types_are_found_also_where_they_change_late(tmp_path: Path) -> None:
     rows = "\n".join(f"{at},2024-01-01" for at in range(50_000))
     path = _saved(tmp_path, "data.csv", f"number,day\n{rows}\nlast,never\n")
     assert _read(path, "SELECT count(*), max(number) FROM data") == [(50_001, "last")]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "value"),
+    [
+        ("1", "00123", "00123"),
+        ("1", "1_000", "1_000"),
+        ("1", "+5", "+5"),
+        ("1", "1e5", "100000.0"),
+        ("1.5", "007", "007"),
+        ("2024-01-05", "2024-01-06 23:59:00", "2024-01-06 23:59:00"),
+        ("2024-01-05", "2024-01-06T23:59:00Z", "2024-01-06T23:59:00Z"),
+        ("2024-01-05 10:00:00", "2024-01-06 10:00:00+02:00", "2024-01-06 10:00:00+02:00"),
+    ],
+)
+def test_a_late_value_of_another_form_is_read_as_it_is(tmp_path: Path, first: str, last: str, value: str) -> None:
+    path = _saved(tmp_path, "data.csv", "n,v\n" + f"1,{first}\n" * 30_000 + f"2,{last}\n")
+    assert _read(path, "SELECT CAST(v AS VARCHAR) FROM data WHERE n = 2") == [(value,)]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +190,29 @@ def test_a_header_that_is_a_word_of_sql_is_marked_as_one_that_begins_with_a_digi
     assert _read([{"When": 1, "2024": 2}], "SELECT c_when, c_2024 FROM data") == [(1, 2)]
 
 
+def test_a_file_whose_name_is_a_word_of_sql_is_marked_too(tmp_path: Path) -> None:
+    files = [_saved(tmp_path, f"{name}.csv", f"a\n{at}\n") for at, name in enumerate(("order", "user"))]
+    assert _read(files, "SELECT c_order.a, user.a FROM c_order, user") == [(0, 1)]
+    assert _read(files[0], "SELECT a FROM c_order") == [(0,)]
+    assert _read({"Group": [{"a": 2}]}, "SELECT a FROM c_group") == [(2,)]
+
+
+def test_no_word_of_sql_as_a_header_needs_quotes() -> None:
+    from sqlglot import Dialect
+
+    duckdb = Dialect.get_or_raise("duckdb")
+    parser: Any = duckdb.parser_class
+    words = {*duckdb.tokenizer_class.KEYWORDS, *parser.FUNCTIONS, *parser.FUNCTION_PARSERS, *parser.CONSTRAINT_PARSERS}
+    names = plain_names(sorted(each for each in words if each.isidentifier()))
+    assert len(names) > 500
+    for name in names:
+        sql = (
+            f"SELECT {name}, max({name}), {name} + 1 FROM {name} AS t WHERE t.{name} > 0 AND NOT {name} = 3 "
+            f"GROUP BY {name} ORDER BY {name} DESC"
+        )
+        assert check_query(sql, "duckdb", tables=[name]) == sql
+
+
 def test_what_is_no_table_is_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(DocumentNotFoundError, match="there is no file"):
         ReadOnlyTables(tmp_path / "none.csv")
@@ -205,6 +248,21 @@ def test_excel_files_are_read_by_sheet(tmp_path: Path) -> None:
     assert _read(tmp_path / "book.xlsx", "SELECT count(*) FROM book", sheet="Other") == [(0,)]
     with pytest.raises(ConfigurationError, match="it has First, Other"):
         ReadOnlyTables(tmp_path / "book.xlsx", sheet="Third")
+
+
+def test_codes_and_formulas_of_a_sheet_are_told(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book: Any = Workbook()
+    for row in (["plz", "n", "total"], [1067, 1, "=B2*2"], [80331, 2, 4]):
+        book.active.append(row)
+    book.active["A2"].number_format = "00000"
+    book.save(tmp_path / "book.xlsx")
+    tables = ReadOnlyTables(tmp_path / "book.xlsx")
+    assert tables.query("SELECT * FROM book").rows == [("01067", 1, None), ("80331", 2, 4)]
+    ((*_, total),) = (each.columns for each in tables.tables())
+    assert "NULL where a formula has no saved value" in total.comment
+    tables.close()
 
 
 def test_rows_and_columns_of_a_program_keep_their_types() -> None:
@@ -320,6 +378,26 @@ def test_a_file_has_one_format_of_dates(tmp_path: Path, text: str, kinds: tuple[
     assert _read(path, "SELECT typeof(ordered), typeof(due) FROM data")[0] == kinds
     if kinds == ("DATE", "DATE"):
         assert _read(path, "SELECT due - ordered FROM data")[0] in [(38,), (-38,), (8,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("25/12/2024 10:30\n01/02/2024 09:00\n", "dates as texts: strptime(a, '%d/%m/%Y %H:%M')"),
+        ("12/25/2024 10:30 AM\n", "dates as texts: strptime(a, '%m/%d/%Y %I:%M %p')"),
+        (
+            "01/02/2024 10:30\n",
+            "dates as texts: strptime(a, '%d/%m/%Y %H:%M') or strptime(a, '%m/%d/%Y %H:%M')",
+        ),
+        ("25/12/2024 10:30\nsoon\n", ""),
+    ],
+)
+def test_the_comment_of_a_column_says_how_its_dates_are_read(tmp_path: Path, text: str, said: str) -> None:
+    tables = ReadOnlyTables(_saved(tmp_path, "data.csv", "a\n" + text))
+    ((column,),) = (each.columns for each in tables.tables())
+    assert column.type == "VARCHAR"
+    assert column.comment.partition("; ")[2].removeprefix(text) == said
+    tables.close()
 
 
 def test_the_comment_of_a_column_says_that_the_order_of_its_dates_is_unknown(tmp_path: Path) -> None:

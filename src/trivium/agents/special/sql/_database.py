@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from trivium.agents.special.sql._engines import (
     DIALECTS,
     cause_of,
     database_errors,
+    is_shared_in_transaction,
     is_timeout,
+    keep_values,
     missing_driver,
     open_engine,
     scrub,
@@ -186,30 +188,33 @@ class ReadOnlyDatabase:
     def _known_tables(self) -> list[Table]:
         if self._found is None:
             with self._connection() as connection, self._database_says():
-                is_first = not self._there
-                self._default_schema, found = read_tables(connection, self._multi_schema)
-                self._there = found
+                self._default_schema, there = read_tables(connection, self._multi_schema)
+                found = there
                 if self._allowed is not None:
                     allowed = {each.lower() for each in self._allowed}
-                    if is_first:  # later a model would read of the tables that it may not read
-                        known = sorted({name.lower() for each in found for name in self._names(each)})
+                    if not self._there:  # later a model would read of the tables that it may not read
+                        known = sorted({name.lower() for each in there for name in self._names(each)})
                         check_spelled(sorted(allowed), known, "there is no table")
-                    found = [each for each in found if allowed & {name.lower() for name in self._names(each)}]
-                self._found = read_columns(connection, found) if self.dialect == "postgres" else found
+                    found = [each for each in there if allowed & {name.lower() for name in self._names(each)}]
+                self._there = there
+                self._found = found if self.dialect == "sqlite" else read_columns(connection, found)
         return self._found
 
     def _names(self, table: Table) -> set[str]:
         return {table.full_name, table.full_name if table.schema else f"{self._default_schema}.{table.name}"}
 
     def _readable(self) -> dict[str, list[str]]:
-        """Return the names that may be read, and, for PostgreSQL, the columns of each."""
+        """Return the names that may be read, and, but for SQLite, the columns of each."""
         return {name: [c.name for c in each.columns] for each in self._known_tables() for name in self._names(each)}
 
     def _error(self, error: Exception, sql: str) -> QueryError:
         if is_timeout(error):
             text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or raise timeout=…"
             return QueryTimeoutError(text, str(self), sql, self._timeout)
-        return QueryError(f"the database says: {scrub(cause_of(error), self.engine.url)}", str(self), sql)
+        said = scrub(cause_of(error), self.engine.url)
+        if f"`{said.removeprefix('no such column: ')}`" in sql:  # SQLite's text of 3.41 says so
+            said += "; a text stands in '…', a name alone in double quotes"
+        return QueryError(f"the database says: {said}", str(self), sql)
 
     @contextmanager
     def _database_says(self) -> Generator[None]:
@@ -224,6 +229,12 @@ class ReadOnlyDatabase:
     def _connection(self) -> Generator[Connection]:
         """Open a connection of its own, whose transaction is rolled back."""
         try:
+            if not self._is_own and is_shared_in_transaction(self.engine):
+                raise DatabaseConnectionError(
+                    f"a transaction is open on the connection to {self}, and to read would roll it back: commit it "
+                    "first, or give the engine of a database in a file",
+                    str(self),
+                )
             connection = self.engine.connect()
         except ImportError as error:
             raise missing_driver(error) from None
@@ -247,13 +258,14 @@ class ReadOnlyDatabase:
     @contextmanager
     def _read_only(self, connection: Connection) -> Generator[None]:
         """Make the connection unable to write while the block runs."""
-        guard: AbstractContextManager[None] = nullcontext()
-        with self._database_says():
-            for statement in session_settings(connection.dialect, self._timeout):
-                connection.exec_driver_sql(statement)
-            if self.dialect == "sqlite":
-                raw = connection.connection.driver_connection
-                assert raw is not None, "it is open"
-                guard = read_only_guard(raw, self._readable(), self._functions, self._timeout)
-        with guard:
+        with ExitStack() as stack:
+            with self._database_says():
+                for statement in session_settings(connection.dialect, self._timeout):
+                    connection.exec_driver_sql(statement)
+                raw: Any = connection.connection.dbapi_connection
+                if connection.dialect.driver == "psycopg":
+                    keep_values(raw)
+                if self.dialect == "sqlite":
+                    tables = [each.name for each in self._known_tables()]
+                    stack.enter_context(read_only_guard(raw, tables, self._functions, self._timeout))
             yield

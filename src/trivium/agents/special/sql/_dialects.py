@@ -61,7 +61,7 @@ _COMMON: Final = """
 _SQLITE: Final = """
     char date datetime format glob hex ifnull iif instr json json_each json_error_position json_group_array
     json_group_object json_insert json_patch json_quote json_remove json_replace json_set json_tree json_type julianday
-    like match nullif printf quote regexp strftime string_agg time timediff total trunc typeof unhex unicode unixepoch
+    like match nullif printf quote strftime string_agg time timediff total trunc typeof unhex unicode unixepoch
     bm25 highlight snippet sinh cosh tanh asinh acosh atanh
 """
 _POSTGRES: Final = """
@@ -175,3 +175,10 @@ NO_COLUMNS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     }
 )
 """Words that look like columns and return the user's name; a column of such a name must be quoted."""
+
+MISREAD: Final = _words("""
+    alter connect_by_root cube current_catalog current_date current_time current_timestamp current_user drop force grant
+    if insert install localtime localtimestamp lock partitioned_by regexp revoke rlike rollback rollup session_user
+    uncache xor
+""")
+"""Words that DuckDB reads as names, and sqlglot otherwise."""

@@ -64,6 +64,23 @@ def open_engine(source: Any, timeout: float) -> Engine:
         ) from None
 
 
+def is_shared_in_transaction(engine: Engine) -> bool:
+    """Test whether a transaction is open on the one connection that all users of an engine share.
+
+    A database in memory has such a connection. To give it back to the pool would roll the transaction back, so it is
+    looked at without that.
+    """
+    from sqlalchemy.pool import SingletonThreadPool, StaticPool
+
+    raw: Any = None
+    if isinstance(engine.pool, StaticPool):
+        raw = engine.pool.connection.driver_connection
+    elif isinstance(engine.pool, SingletonThreadPool):
+        with engine.connect() as connection:  # nothing is run on it: the pool counts one user less afterwards
+            raw = connection.connection.driver_connection
+    return engine.dialect.name == "sqlite" and raw is not None and raw.in_transaction
+
+
 def _check_kind(name: str) -> None:
     if name not in DIALECTS:
         raise ConfigurationError(f"{name} is not supported: use one of {', '.join(sorted(DIALECTS))}")
@@ -79,7 +96,7 @@ def engine_options(url: URL, timeout: float) -> dict[str, Any]:
         path = url.database or ""
         if path in ("", ":memory:"):
             raise ConfigurationError("a database in memory has no URL: give the engine that holds it")
-        return {"creator": lambda: connect_read_only(path.removeprefix("file:").partition("?")[0])}
+        return {"creator": lambda: connect_read_only(path.removeprefix("file:").partition("?")[0], timeout)}
     if url.drivername.endswith("+pymysql"):
         late = int(timeout) + _CONNECT_SECONDS  # for a server that is gone and cannot stop the query itself
         arguments: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "read_timeout": late}
@@ -115,6 +132,32 @@ def session_settings(dialect: Dialect, timeout: float) -> list[str]:
             "START TRANSACTION READ ONLY",
         ]
     return []
+
+
+def keep_values(connection: Any) -> None:
+    """Let a connection of psycopg return as text what Python has no value for.
+
+    These are dates and times beyond Python's, as `infinity`, and all intervals: Python would take a month for 30 days.
+    """
+    from psycopg import DataError
+    from psycopg.types import datetime, string
+
+    for loader, kind in (
+        (datetime.DateLoader, "date"),
+        (datetime.TimestampLoader, "timestamp"),
+        (datetime.TimestamptzLoader, "timestamptz"),
+        (datetime.TimeLoader, "time"),
+        (datetime.TimetzLoader, "timetz"),
+    ):
+
+        def load(own: Any, data: bytes, loader: type[Any] = loader) -> object:
+            try:
+                return loader.load(own, data)
+            except DataError:
+                return bytes(data).decode()
+
+        connection.adapters.register_loader(kind, type(loader.__name__, (loader,), {"load": load}))
+    connection.adapters.register_loader("interval", string.TextLoader)
 
 
 def missing_driver(error: ImportError) -> MissingExtraError:

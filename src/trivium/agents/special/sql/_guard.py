@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from trivium.agents.special.sql._dialects import FUNCTIONS
@@ -46,6 +47,7 @@ _PLAN_OPTIONS: Final = {
     ),
 }
 """The options of EXPLAIN that change what a plan says, and ANALYZE, which runs the query: one that may be run."""
+_QUOTES: Final = "a name that is a word of SQL stands in quotes"
 _BEGINNINGS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "L_PAREN")
 
 
@@ -69,7 +71,8 @@ def check_query(
         sql: the query.
         dialect: "sqlite", "postgres", "mysql" (MariaDB too) or "duckdb".
         tables: the tables that it may read, as `table` or `schema.table`; None: all but the server's own. As a dict
-            with the columns of each, for PostgreSQL, which would call a function if `table.name` names none of them.
+            with the columns of each, for PostgreSQL, which would call a function if `table.name` names none of them,
+            and for MySQL, where a column in double quotes would be a text.
         functions: functions that it may call beside the built-in ones that only compute.
         max_rows: the LIMIT of the query if it has none, or a larger one; None: no limit.
 
@@ -115,7 +118,8 @@ class _Query:
         except ImportError:
             raise MissingExtraError("sqlglot", "sql") from None
         self._sql, self._dialect = sql, dialect
-        self._rules = TreeRules(dialect, TableNames(dialect, tables), functions, self.refused)
+        self._names = TableNames(dialect, tables)
+        self._rules = TreeRules(dialect, self._names, functions, self.refused)
 
     def refused(self, reason: str, allowed: str) -> QueryRefusedError:
         """Make the error of a refusal."""
@@ -143,11 +147,12 @@ class _Query:
         try:
             tokens = self._syntax.tokenize(sql)
             self.check_tokens(tokens)
+            self.check_quotes(tokens, sql)
             parsed = self._syntax.parse(tokens, sql)
         except SqlglotError as error:
             details = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
             text = details.get("description") or str(error).splitlines()[0]
-            raise self.refused(f"it cannot be read ({text})", QUERY_FORM) from None
+            raise self.refused(f"it cannot be read ({text})", f"{QUERY_FORM}; {_QUOTES}") from None
         trees = [each for each in parsed if each is not None and type(each).__name__ != "Semicolon"]
         if len(trees) != 1:
             raise self.refused("it holds several statements", "one query")
@@ -181,6 +186,17 @@ class _Query:
             if depth > _MAX_DEPTH:
                 raise self.refused("it is nested too deeply", "a flatter query")
 
+    def check_quotes(self, tokens: Sequence[Token], sql: str) -> None:
+        """Refuse a column in double quotes where these make a text of it."""
+        for before, token in pairwise(tokens if self._dialect == "mysql" else ()):
+            is_text = (
+                token.token_type.name == "STRING" and before.token_type.name != "ALIAS" and sql[token.start] == '"'
+            )
+            if is_text and self._names.is_column(token.text):
+                raise self.refused(
+                    f'"{token.text}" is a text here, and no column', f"`{token.text}` for the column, '…' for a text"
+                )
+
     def write(self, tree: Expr) -> str:
         """Write the text of a tree, without comments."""
         from sqlglot.errors import UnsupportedError
@@ -212,5 +228,6 @@ class _Query:
             pairs = [pair for pair in zip(parts, others, strict=False) if pair[0] != pair[1]]
             if type(given) is not type(sent) or len(parts) != len(others) or len(pairs) != 1:
                 near = self.write(sent)[:_MAX_SHOWN]
-                raise self.refused(f"it cannot be sent as it is meant, near {near}", "another way to say this part")
+                way = f"another way to say this part; {_QUOTES}"
+                raise self.refused(f"it cannot be sent as it is meant, near {near}", way)
             ((given, sent),) = pairs

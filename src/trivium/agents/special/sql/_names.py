@@ -57,6 +57,11 @@ class TableNames:
         is_file = re.search(r"[./\\*?]", name)  # DuckDB reads the file of this name
         return not is_file and not name.lower().startswith(SYSTEM_TABLES)
 
+    def is_column(self, name: str) -> bool:
+        """Test whether a known table has a column of this name, in whatever case."""
+        known = filter(None, (self._tables or {}).values())
+        return any(each.lower() == name.lower() for columns in known for each in columns)
+
     def is_common(self, table: Expr) -> bool:
         """Test whether a table is a common table expression for every server; in doubt it is not."""
         key = self.key(table.this)

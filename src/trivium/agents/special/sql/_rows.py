@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any, Final, NamedTuple, cast
 
 MAX_CELL: Final = 300
@@ -14,7 +15,8 @@ class Rows(NamedTuple):
 
     Args:
         columns: the names of the columns.
-        rows: the values, as the database's driver returns them.
+        rows: the values, as the database's driver returns them; PostgreSQL's and DuckDB's intervals, and dates that
+            Python has not, such as `infinity`, are texts.
         is_cut: True if there are more rows than these.
 
     Example:
@@ -36,7 +38,7 @@ class Rows(NamedTuple):
             max_cell: the most characters of a value.
             max_text: the most characters of all rows together; further rows are left out.
         """
-        lines, size = [" | ".join(self.columns)], 0
+        lines, size = [" | ".join(shorten_value(column, max_cell) for column in self.columns)], 0
         for row in self.rows:
             line = " | ".join(shorten_value(value, max_cell) for value in row)
             size += len(line) + 1
@@ -52,12 +54,22 @@ class Rows(NamedTuple):
 
 
 def shorten_value(value: object, size: int) -> str:
-    """Write a value on one line, in at most `size` characters."""
+    """Write a value on one line, in at most `size` characters; in quotes if it holds what separates two values."""
     if value is None:
         return "NULL"
     if isinstance(value, bytes | bytearray | memoryview):
         return f"<{memoryview(cast('bytes', value)).nbytes} bytes>"
+    if isinstance(value, timedelta):
+        value = f"{'-' if value < timedelta() else ''}{_clock(abs(value))}"
     if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(str(value).split())
-    return text if len(text) <= size else f"{text[: size - 1]}…"
+    words = str(value).split()
+    text = " ".join(words)
+    text = text if len(text) <= size else f"{text[: size - 1]}…"
+    return f'"{text}"' if "|" in words else text
+
+
+def _clock(span: timedelta) -> str:
+    minutes, rest = divmod(span, timedelta(minutes=1))
+    fraction = f".{rest.microseconds:06}" if rest.microseconds else ""
+    return f"{minutes // 60:02}:{minutes % 60:02}:{rest.seconds:02}{fraction}"

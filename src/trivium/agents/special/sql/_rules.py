@@ -128,6 +128,11 @@ class TreeRules:
         if node.args.get("field") is not None:
             raise self._refused("IN takes no name of a table here", "IN (…) with values or a query")
 
+    def check_regexp(self, node: Expr) -> None:
+        """Refuse SQLite's REGEXP, which is a function of the program: it runs in Python, where nothing can stop it."""
+        if self._dialect == "sqlite" and "regexp" not in self._functions:
+            raise self._refused("REGEXP has no time limit here", "LIKE or GLOB")
+
     def check_select(self, node: Expr) -> None:
         """Refuse clauses that lock, write or give hints."""
         if extra := extra_parts(node, _SELECT_PARTS):
@@ -208,6 +213,7 @@ _RULES: Final[Mapping[str, Callable[[TreeRules, Expr], None]]] = {
     "Identifier": TreeRules.check_identifier,
     "In": TreeRules.check_in,
     "Literal": TreeRules.check_literal,
+    "RegexpLike": TreeRules.check_regexp,
     "Select": TreeRules.check_select,
     "Table": TreeRules.check_table,
     "Var": TreeRules.check_word,

@@ -53,8 +53,12 @@ _LIMITS: Final = {
 }
 
 
-def connect_read_only(path: str) -> sqlite3.Connection:
+def connect_read_only(path: str, seconds: float) -> sqlite3.Connection:
     """Open a connection that cannot write: the file is opened for reading alone.
+
+    Args:
+        path: the file.
+        seconds: how long a query waits for another program that has locked the file.
 
     Raises:
         DatabaseConnectionError: there is no such file.
@@ -62,7 +66,8 @@ def connect_read_only(path: str) -> sqlite3.Connection:
     file = Path(path).expanduser()
     if not file.is_file():
         raise DatabaseConnectionError(f"there is no database {file}: give the path of an SQLite file", str(file))
-    database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    address = f"{file.absolute().as_uri()}?mode=ro"
+    database = sqlite3.connect(address, uri=True, timeout=seconds, check_same_thread=False)
     database.execute("PRAGMA trusted_schema = OFF")  # views may call no function that has effects
     return database
 
@@ -109,17 +114,16 @@ def read_only_guard(
 
     Args:
         database: the connection.
-        tables: the tables and views; None: all but SQLite's own.
+        tables: the tables and views, without a schema; None: all but SQLite's own.
         functions: functions beside the built-in ones that only compute.
         seconds: until the query is interrupted.
     """
-    before = {kind: database.setlimit(kind, limit) for kind, limit in _LIMITS.items()}
+    made = database.execute("SELECT name, type, sql FROM sqlite_master").fetchall()
     for name in _TABLE_FUNCTIONS:  # made at their first use, which the authorizer would see as a write
         with suppress(sqlite3.OperationalError):  # a build without JSON
             database.execute(f"SELECT 1 FROM {name}('[]')").close()  # noqa: S608 - names of our own
-    made = database.execute("SELECT name, type, sql FROM sqlite_master").fetchall()
     kinds = {str(name).lower(): kind for name, kind, _ in made}
-    names = None if tables is None else {each.lower().rpartition(".")[2] for each in tables}
+    names = None if tables is None else {each.lower() for each in tables}
     for name, parts in virtual_tables((name, sql) for name, _, sql in made).items():
         if parts is not None and (names is None or name.lower() in names):
             names = None if names is None else names | {part.lower() for part in parts}
@@ -127,6 +131,7 @@ def read_only_guard(
                 quoted = name.replace('"', '""')
                 database.execute(f'SELECT 1 FROM "{quoted}" LIMIT 0').close()  # noqa: S608 - quoted
     was_read_only, reads_text = database.execute("PRAGMA query_only").fetchone()[0], database.text_factory
+    before = {kind: database.setlimit(kind, limit) for kind, limit in _LIMITS.items()}
     end = time.monotonic() + seconds
     try:
         database.execute("PRAGMA query_only = ON")

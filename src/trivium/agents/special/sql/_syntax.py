@@ -123,6 +123,7 @@ def generator_settings(name: str, generator: type[Generator]) -> dict[str, objec
     settings: dict[str, object] = {
         "MULTI_ARG_DISTINCT": True,
         "NORMALIZE_EXTRACT_DATE_PARTS": False,
+        "RESERVED_KEYWORDS": frozenset[str](),  # a name is quoted if it was
         "VALUES_AS_TABLE": True,
         "WRAP_DERIVED_VALUES": True,
         "TRANSFORMS": {**generator.TRANSFORMS, **transforms(name)},
@@ -154,7 +155,7 @@ def transforms(name: str) -> dict[type[Expr], Callable[..., str]]:
     if name != "sqlite":  # which has them as functions alone
         found |= {exp.Trim: write_trim, exp.StrPosition: write_position}
     if name == "sqlite":
-        found[exp.Cast] = Generator.cast_sql
+        found |= {exp.Cast: Generator.cast_sql, exp.Identifier: write_name}
     elif name == "mysql":
         found |= {
             exp.RegexpLike: _operator("REGEXP"),  # the only form that MySQL and MariaDB both have
@@ -181,6 +182,11 @@ def _operator(sign: str) -> Callable[[Generator, Any], str]:
 def write_literal(write: Generator, node: Any) -> str:
     """Write a number or a text; one with characters that cannot be seen by their codes."""
     return quoted(node.this) if node.is_string and CONTROL.search(node.this) else write.literal_sql(node)
+
+
+def write_name(write: Generator, node: Any) -> str:
+    """Write a name for SQLite, which takes one in double quotes for a text where it names no column."""
+    return f"`{node.this.replace('`', '``')}`" if node.args.get("quoted") else write.identifier_sql(node)
 
 
 def write_trim(write: Generator, node: Expr) -> str:

@@ -54,7 +54,11 @@ def _answer(database: DuckDBPyConnection, sql: str, rows: int, size: int) -> Non
 
     try:
         database.execute(sql)
-        names = [str(each[0]) for each in database.description or ()]
+        found = database.description or ()
+        names, kinds = [str(each[0]) for each in found], [str(each[1]) for each in found]
+        if "INTERVAL" in " ".join(kinds):  # Python has no months: it would take each for 30 days
+            chosen = (f"CAST(#{at} AS VARCHAR)" if "INTERVAL" in kind else f"#{at}" for at, kind in enumerate(kinds, 1))
+            database.execute(f"SELECT {', '.join(chosen)} FROM ({sql})")  # noqa: S608 - a query that has just run
         _reply("rows", names, [[_pack(value) for value in row] for row in database.fetchmany(rows)], size=size)
     except duckdb.InterruptException:
         _reply("late")
@@ -85,8 +89,6 @@ def _pack(value: Any) -> object:
         return {"dict": [[_pack(name), _pack(each)] for name, each in cast("dict[Any, Any]", value).items()]}
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
-    if hasattr(value, "total_seconds"):
-        return {"timedelta": [value.days, value.seconds, value.microseconds]}
     return {type(value).__name__: value.isoformat() if hasattr(value, "isoformat") else str(value)}
 
 

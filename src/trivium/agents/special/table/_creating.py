@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from trivium.agents.special.sql._dialects import MISREAD
 
 Execute: TypeAlias = Callable[[str], list[Any]]
 """Runs a statement in DuckDB and returns its rows."""
 
 
-def plain_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> list[str]:
-    """Return a name for each header that needs no quotes; no two are alike.
-
-    Args:
-        headers: the headers of a file.
-        reserved: words of SQL, which no name may be.
+def plain_names(headers: Iterable[object]) -> list[str]:
+    """Return a name for each header, or each file, that needs no quotes; no two are alike.
 
     Example:
-        >>> plain_names(["Unit Price ($)", "", "Größe", "2024", "unit price", None, "When"], ["when"])
+        >>> plain_names(["Unit Price ($)", "", "Größe", "2024", "unit price", None, "When"])
         ['unit_price', 'column_2', 'größe', 'c_2024', 'unit_price_2', 'column_6', 'c_when']
     """
     found: list[str] = []
-    used, words = set[str](), set(reserved)
+    used, words = set[str](), reserved_words()
     for at, header in enumerate(headers, 1):
         plain = re.sub(r"\W+", "_", str("" if header is None else header).strip().lower()).strip("_")
         name = plain or f"column_{at}"
@@ -35,19 +34,30 @@ def plain_names(headers: Iterable[object], reserved: Iterable[str] = ()) -> list
     return found
 
 
-def create_table(execute: Execute, name: str, source: str) -> dict[str, str]:
-    """Make a table of a source that DuckDB reads; return its headers by the names of the columns."""
-    headers = [str(row[0]) for row in execute(f"DESCRIBE SELECT * FROM {source}")]  # noqa: S608
-    names = plain_names(headers, reserved_words(execute))
+def create_table(execute: Execute, name: str, source: str, described: str = "") -> dict[str, str]:
+    """Make a table of a source that DuckDB reads; return its headers by the names of the columns.
+
+    Args:
+        execute: runs statements in DuckDB.
+        name: the table's name.
+        source: what stands in FROM.
+        described: a source with the same headers that takes less time; "" is the source.
+    """
+    headers = [str(row[0]) for row in execute(f"DESCRIBE SELECT * FROM {described or source}")]  # noqa: S608
+    names = plain_names(headers)
     chosen = ", ".join(f"{sql_name(header)} AS {sql_name(made)}" for header, made in zip(headers, names, strict=True))
     execute(f"CREATE OR REPLACE TABLE {sql_name(name)} AS SELECT {chosen} FROM {source}")  # noqa: S608 - quoted
     return dict(zip(names, headers, strict=True))
 
 
-def reserved_words(execute: Execute) -> list[str]:
-    """Return the words that cannot be names in DuckDB's SQL."""
+@cache
+def reserved_words() -> frozenset[str]:
+    """Return the words that cannot be names in DuckDB's SQL, or not to the guard."""
+    import duckdb
+
     query = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category != 'unreserved'"
-    return [row[0] for row in execute(query)]
+    with duckdb.connect(config={"threads": 1, "async_threads": 0}) as database:
+        return MISREAD.union(row[0] for row in database.execute(query).fetchall())
 
 
 def sql_text(text: str | Path) -> str:

@@ -21,12 +21,12 @@ from typing import Any, Final, NamedTuple, cast
 from trivium.agents.special.table._creating import (
     create_table,
     plain_names,
-    reserved_words,
     sql_name,
     sql_text,
 )
 from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._process import DuckDBProcess, unpack
+from trivium.agents.special.table._python_columns import NULL, UNSAVED, PythonColumn
 from trivium.agents.special.table._text_files import load_text_file
 from trivium.commander.lowlevel import Outcome, ThreadEvent, capture, get_item, submit, value_or_raise
 from trivium.exceptions import (
@@ -35,7 +35,6 @@ from trivium.exceptions import (
     DocumentTimeoutError,
     DocumentTooLargeError,
     EmptyDocumentError,
-    RecursionTooDeepError,
     UnreadableDocumentError,
 )  # fmt: skip
 from trivium.parsing.lowlevel import SheetOrder, sheet_rows
@@ -44,20 +43,10 @@ _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
 _HEAD_ROWS: Final = 20  # of a sheet, in which its headers stand
 _TITLE_ROWS: Final = 3
-_NULL: Final = "\\N"
-_TYPES: Final[Mapping[type, str]] = {
-    bool: "BOOLEAN", float: "DOUBLE", Decimal: "DOUBLE", datetime.datetime: "TIMESTAMP",
-    datetime.date: "DATE", datetime.time: "TIME",
-}  # fmt: skip
-_WIDER: Final[Mapping[str, tuple[str, ...]]] = {
-    "DOUBLE": ("HUGEINT", "BIGINT"),
-    "HUGEINT": ("BIGINT",),
-    "TIMESTAMP": ("DATE",),
-}
+_UNSAVED_COMMENT: Final = "NULL where a formula has no saved value: the file is to be saved by Excel first"
 _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 _ATOMS: Final = (str, bytes, bytearray, int, float, NoneType, Decimal, datetime.date, datetime.time)
 _CODE: Final = (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, CodeType)
-_BIG, _HUGE = 1 << 63, 1 << 127
 
 
 def table_name(source: object) -> str:
@@ -65,47 +54,9 @@ def table_name(source: object) -> str:
     return plain_names([Path(source).stem if isinstance(source, str | Path) else "data"])[0]
 
 
-class _Column:
-    """A column of Python values: collects their types, and writes them as cells of a temporary CSV file."""
-
-    def __init__(self, header: object) -> None:
-        self.header = "" if header is None else str(header)
-        self._types: set[str] = set()
-
-    def cell(self, value: object) -> str:
-        """Write a value: in quotes, unless it is NULL.
-
-        Raises:
-            ConfigurationError: the value is an integer that DuckDB cannot hold.
-            RecursionTooDeepError: the value is nested too deeply to be written.
-        """
-        if value is None:
-            return _NULL
-        kind = _TYPES.get(type(value), "VARCHAR")
-        if type(value) is int:
-            if not -_HUGE < value < _HUGE:
-                raise ConfigurationError(
-                    f"the column {self.header!r} has {str(value)[:60]}, which DuckDB cannot hold: "
-                    "give it as a float or as text"
-                )
-            kind = "BIGINT" if -_BIG <= value < _BIG else "HUGEINT"
-        self._types.add(kind)
-        try:
-            text = value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
-        except RecursionError:
-            raise RecursionTooDeepError.of(f"a value of the column {self.header!r}") from None
-        return '"' + text.replace("\0", "").replace('"', '""') + '"'
-
-    @property
-    def type(self) -> str:
-        """The type that holds all values; VARCHAR if there is no other."""
-        for wide, others in _WIDER.items():
-            if wide in self._types and self._types <= {wide, *others}:
-                return wide
-        return next(iter(self._types)) if len(self._types) == 1 else "VARCHAR"
-
-
 def _value(cell: object) -> object:
+    if cell == UNSAVED:
+        return UNSAVED
     return unpack(cast("dict[str, Any]", cell)) if isinstance(cell, dict) else cell
 
 
@@ -387,7 +338,11 @@ class Loader(NamedTuple):
             (_, headers), *below = head[title_rows(head) :]
             while headers and headers[-1] is None:
                 headers.pop()
-            return self._load_rows(name, list(map(_value, headers)), _fitting(chain(below, rows), len(headers), file))
+            return self._load_rows(
+                name,
+                [None if each == UNSAVED else _value(each) for each in headers],
+                _fitting(chain(below, rows), len(headers), file),
+            )
 
     def _load_parquet(self, name: str, file: Path, source: str) -> dict[str, str]:
         columns, most = self.database.execute(f"DESCRIBE FROM {source}"), self.limits.columns
@@ -434,8 +389,8 @@ class Loader(NamedTuple):
         if not headers:
             raise EmptyDocumentError("there are no columns: a table has one at least")
         self._check_width(headers)
-        names = plain_names(headers, reserved_words(self.database.execute))
-        columns = [_Column(header) for header in headers]
+        names = plain_names(headers)
+        columns = [PythonColumn(header) for header in headers]
         path, longest = self.folder / "rows.csv", self.limits.line_bytes
         with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
             for row in rows:
@@ -449,11 +404,14 @@ class Loader(NamedTuple):
         try:
             read = (
                 f"read_csv({sql_text(path)}, columns = {{{types}}}, header = false, auto_detect = false, delim = ',', "
-                f"quote = '\"', nullstr = '{_NULL}', allow_quoted_nulls = false, new_line = '\\r\\n', "
+                f"quote = '\"', nullstr = '{NULL}', allow_quoted_nulls = false, new_line = '\\r\\n', "
                 f"max_line_size = {longest}, buffer_size = {max(4 << 20, 2 * longest)})"
             )
             with self.bounded(f"the table {name}"):
                 self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
+            for each in (each for each, column in zip(names, columns, strict=True) if column.has_unsaved):
+                comment = f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(each)} IS {sql_text(_UNSAVED_COMMENT)}"
+                self.database.execute(comment)
         except duckdb.Error as error:
             raise ConfigurationError(f"the rows cannot be read as a table: {str(error).splitlines()[0]}") from None
         finally:

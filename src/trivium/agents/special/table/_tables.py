@@ -201,9 +201,11 @@ def _sources_of(data: object) -> dict[str, object]:
 
 
 def _is_source(value: object) -> bool:
-    """Test whether a value of a mapping is a table's source, and not a column."""
-    is_list = isinstance(value, list | tuple)
-    return not is_list or any(isinstance(each, Mapping) for each in cast("list[object]", value))
+    """Test whether a value of a mapping is a table's source, and not a column: a sequence, or an array of numpy."""
+    is_array = type(value).__module__ == "numpy"
+    if isinstance(value, str) or is_frame(value) or not (is_array or isinstance(value, Sequence)):
+        return True
+    return any(isinstance(each, Mapping) for each in cast("Sequence[object]", value))
 
 
 def _remove(process: DuckDBProcess, folder: Path) -> None:

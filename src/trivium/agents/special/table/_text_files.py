@@ -7,7 +7,7 @@ import csv
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,8 +23,14 @@ _HEAD: Final = 1 << 16  # bytes of a file in which its layout is found
 _WINDOW: Final = 1 << 14  # bytes; longer lines are looked at one by one
 _EMPTY: Final = "(empty)"
 _WIDTH: Final = re.compile(r"CSV Error on Line: (\d+)(?s:.*)Expected Number of Columns: (\d+) Found: (\d+)")
-_LOOKED_AT: Final = 20_480  # rows from which DuckDB takes the types of columns
+_FIRST: Final = 20  # rows in which a column of dates has one
+_DATE: Final = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b")
+_DAYS: Final = tuple(
+    each.replace("/", sign) for sign in "/.-" for each in ("%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y")
+)
+_TIMES: Final = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 _PARTS: Final = re.compile("%[dmyY]")
+_OFFSET: Final = r":.*(Z|[+-]\d\d(:?\d\d)?)\s*$"
 _LINE_END: Final = re.compile(rb"[\r\n]")
 _COLUMN: Final = re.compile(r'when converting column "(.*)"\. Could not')
 
@@ -81,7 +87,7 @@ def create_text_table(execute: Execute, name: str, path: Path, layout: Layout, f
     even = write_even(execute, path, layout, file)
     try:
         read = f"{sql_text(even)}, header = true, skip = 0, delim = ',', quote = '\"', escape = '\"', {layout.buffers}"
-        return create_differing(execute, name, f"{read}, sample_size = -1", layout.delimiter)
+        return create_differing(execute, name, read, layout.delimiter)
     finally:
         even.unlink()
 
@@ -307,8 +313,8 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
         delimiter: the delimiter in the file that was given.
         texts: headers of columns that are texts.
     """
-    source = _source(read, texts)
-    headers = create_table(execute, name, f"read_csv{source}")
+    source, as_text = _source(read, texts), f"read_csv({read}, all_varchar = true)"
+    headers = create_table(execute, name, f"read_csv{source}", as_text)
     kinds = {row[0]: row[1] for row in execute(f"DESCRIBE {sql_name(name)}")}
     unclear, has_dots = dict[str, list[str]](), False
     if {"DATE", "TIMESTAMP"} & {*kinds.values()}:
@@ -319,15 +325,15 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
             has_dots |= bool(columns) and form.startswith("%d.")
             unclear |= unclear_dates(execute, name, columns, form)
             for column in set(columns) - {*unclear}:
-                if has_early_years(execute, name, column, _source(read, [*texts, headers[column]]), headers[column]):
+                if has_early_years(execute, name, column, as_text, headers[column]):
                     unclear[column] = []
-    decimals, wholes = ([headers[each] for each in kinds if kinds[each] == kind] for kind in ("DOUBLE", "BIGINT"))
-    rounded = [] if texts else rounded_columns(execute, name, f"read_csv{_source(read, wholes)}", wholes)
-    as_text = f"read_csv{_source(read, [*texts, *decimals])}"
+    shifted = with_offsets(execute, as_text, [headers[each] for each in kinds if kinds[each] == "TIMESTAMP"])
     unusual = unusual_numbers(execute, name, kinds, as_text, headers, NumberSigns(delimiter, has_dots))
-    again = [headers[column] for column in (*unclear, *(each.column for each in unusual if not each.is_text))] + rounded
+    again = [headers[column] for column in (*unclear, *(each.column for each in unusual if not each.is_text))] + shifted
     if again:
         headers = create_typed(execute, name, read, delimiter, [*texts, *again])
+    for column, ways in dates_as_texts(execute, name, kinds).items():
+        comment_ways(execute, name, column, "dates as texts", ways)
     for column, forms in unclear.items():
         ways = [f"strptime({column}, {sql_text(each)})" for each in forms]
         comment_ways(execute, name, column, "dates whose order is unknown", ways)
@@ -339,17 +345,27 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
     return headers
 
 
-def rounded_columns(execute: Execute, name: str, as_text: str, wholes: Sequence[str]) -> list[str]:
-    """Return the headers of whole numbers where a number with a mark stands behind the rows that DuckDB looked at.
-
-    DuckDB would round it, be it 1.6 or a German thousand.
-    """
-    ((rows,),) = execute(f"SELECT count(*) FROM {sql_name(name)}")  # noqa: S608 - quoted
-    if rows <= _LOOKED_AT or not wholes:
+def with_offsets(execute: Execute, as_text: str, stamps: Sequence[str]) -> list[str]:
+    """Return the headers of times where one has an offset, which DuckDB drops if the first ones have none."""
+    if not stamps:
         return []
-    tests = ", ".join(f"bool_or(regexp_matches({sql_name(each)}, '[.,]'))" for each in wholes)
-    (found,) = execute(f"SELECT {tests} FROM {as_text}")  # noqa: S608 - made above
-    return [header for header, has_marks in zip(wholes, found, strict=True) if has_marks]
+    tests = ", ".join(f"bool_or(regexp_matches({sql_name(each)}, {sql_text(_OFFSET)}))" for each in stamps)
+    (found,) = execute(f"SELECT {tests} FROM {as_text}")  # noqa: S608 - quoted
+    return [header for header, has_offset in zip(stamps, found, strict=True) if has_offset]
+
+
+def dates_as_texts(execute: Execute, name: str, columns: Iterable[str]) -> dict[str, list[str]]:
+    """Return the columns of texts that are all dates, as 25/12/2024 10:30, with SQL that reads them, in each order."""
+    first = execute(f"SELECT * FROM {sql_name(name)} LIMIT {_FIRST}")  # noqa: S608 - quoted
+    found = dict[str, list[str]]()
+    for column, values in zip(columns, zip(*first, strict=True), strict=False):
+        if not any(isinstance(each, str) and _DATE.match(each) for each in values):
+            continue
+        ways = [f"strptime({column}, {sql_text(day + time)})" for day in _DAYS for time in _TIMES]
+        counts = ", ".join(f"count(try_{way})" for way in ways)
+        total, *numbers = execute(f"SELECT count({column}), {counts} FROM {sql_name(name)}")[0]  # noqa: S608 - its name
+        found[column] = [way for way, number in zip(ways, numbers, strict=True) if number == total]
+    return {column: ways for column, ways in found.items() if ways}
 
 
 def comment_ways(execute: Execute, name: str, column: str, what: str, ways: Sequence[str]) -> None:
@@ -378,8 +394,12 @@ def with_day_first(execute: Execute, name: str, columns: Sequence[str], form: st
 
 
 def _source(read: str, texts: Sequence[str]) -> str:
+    """Return the arguments of a reader that finds types by all rows.
+
+    By the first 20,480 alone DuckDB would take a later 00123 for 123, and a later time for its date.
+    """
     types = ", ".join(f"{sql_text(column)}: 'VARCHAR'" for column in texts)
-    return f"({read}, types = {{{types}}})" if types else f"({read})"
+    return f"({read}, sample_size = -1{f', types = {{{types}}}' if types else ''})"
 
 
 def unclear_dates(execute: Execute, name: str, columns: Sequence[str], form: str) -> dict[str, list[str]]:
@@ -410,7 +430,7 @@ def has_early_years(execute: Execute, name: str, column: str, source: str, heade
     if not execute(early)[0][0]:
         return False
     written = r"'^\s*(\d+\D+\d+\D+)?\d{3}'"
-    short = f"SELECT count(*) FROM read_csv{source} WHERE NOT regexp_matches({sql_name(header)}, {written})"  # noqa: S608
+    short = f"SELECT count(*) FROM {source} WHERE NOT regexp_matches({sql_name(header)}, {written})"  # noqa: S608
     return bool(execute(short)[0][0])
 
 

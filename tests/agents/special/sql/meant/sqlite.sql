@@ -177,7 +177,6 @@ SELECT 1e400, 9223372036854775807, 9223372036854775808, -9223372036854775808
 SELECT julianday('2024-01-01') - julianday('2023-01-01'), unixepoch('2024-01-01')
 SELECT ifnull(sum(v), 0), avg(id), count(DISTINCT v) FROM t
 SELECT TRUE + TRUE, FALSE, 1 IS TRUE, 0 IS NOT TRUE, NULL IS FALSE
-SELECT "nosuch" FROM t
 SELECT 'x' AS 'y z'
 SELECT current_date = date('now'), current_time IS NULL
 SELECT printf('%05.1f|%-5s|%,d', 1.5, 'a', 1234567), format('%d%%', 5)

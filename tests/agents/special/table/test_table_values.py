@@ -1,0 +1,46 @@
+"""Values of Python in a table: each column has the type that holds all of them."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy
+import pytest
+
+from trivium.agents.special.table import ReadOnlyTables
+
+from ._forked import forking
+
+_EAST = datetime.timezone(datetime.timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "found"),
+    [
+        ([datetime.datetime(2024, 1, 1, 1, tzinfo=_EAST)], "TIMESTAMP WITH TIME ZONE", ["2023-12-31 23:00:00"]),
+        ([datetime.time(10, tzinfo=_EAST)], "TIME WITH TIME ZONE", ["10:00:00+02"]),
+        ([datetime.time(10, tzinfo=_EAST), datetime.time(9)], "VARCHAR", ["10:00:00+02:00", "09:00:00"]),
+        ([datetime.timedelta(hours=-1)], "INTERVAL", ["-01:00:00"]),
+        ([Decimal("0.10"), Decimal(10**17), 7], "DECIMAL(20,2)", ["0.10", "100000000000000000.00", "7.00"]),
+        ([Decimal("1E+2"), Decimal("1")], "DECIMAL(3,0)", ["100", "1"]),
+        ([Decimal("0.5"), 0.25], "DOUBLE", ["0.5", "0.25"]),
+        ([Decimal("1E-40"), Decimal("1E+9999")], "DOUBLE", ["1e-40", "inf"]),
+        ([Decimal("NaN"), Decimal(1)], "DOUBLE", ["nan", "1.0"]),
+        ([numpy.int64(3), numpy.int64(30)], "BIGINT", ["3", "30"]),
+        ([numpy.float64(2.5), numpy.float32(10)], "DOUBLE", ["2.5", "10.0"]),
+        ([numpy.bool_(True), numpy.datetime64("NaT")], "BOOLEAN", ["true", None]),
+        ([numpy.datetime64("2024-01-05")], "DATE", ["2024-01-05"]),
+        ([numpy.datetime64("2024-01-05T10:00:00.5", "ns")], "TIMESTAMP", ["2024-01-05 10:00:00.5"]),
+        (numpy.array([1, 2]), "BIGINT", ["1", "2"]),
+        (range(2), "BIGINT", ["0", "1"]),
+    ],
+)
+def test_a_value_of_python_has_the_type_that_holds_all_of_it(values: Any, kind: str, found: list[str | None]) -> None:
+    shown = "a AT TIME ZONE 'UTC'" if kind.startswith("TIMESTAMP WITH") else "a"
+    with forking():
+        tables = ReadOnlyTables({"a": values})
+        rows = tables.query(f"SELECT typeof(a), CAST({shown} AS VARCHAR) FROM data").rows
+        tables.close()
+    assert rows == [(kind, each) for each in found]
