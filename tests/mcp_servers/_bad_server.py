@@ -19,7 +19,8 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": who}}
     if method == "tools/list":
         many = {"nextCursor": str(given.get("cursor", "")) + "x"} if "many" in sys.argv else {}
-        more = [{"name": "untyped", "inputSchema": {}}] if "untyped" in sys.argv else []
+        untyped: dict[str, Any] = {"name": "untyped", "inputSchema": {}}
+        more = [untyped] if "untyped" in sys.argv else []
         return {"result": {"tools": [{**TOOL, "description": "y" * (1 << 20)} if many else TOOL, *more], **many}}
     if method != "tools/call":
         return {"error": {"code": -32601, "message": f"no {method}"}}
