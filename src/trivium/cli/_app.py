@@ -51,7 +51,7 @@ Start here:
 --debug, anywhere in the line, shows a traceback when something fails."""
 
 app = typer.Typer(
-    help="Structured data from your documents, each value with its place in the text.",
+    help="Language-model agents: get data from documents, ask them, chat, serve, evaluate, and inspect runs.",
     epilog=_START,
     no_args_is_help=True,
     add_completion=False,
@@ -67,7 +67,7 @@ Examples:
 Clients send "Authorization: Bearer TOKEN". OpenAI's take URL/v1 as base_url;
   POST /runs takes {"message": "…", "session_id": "ada"}, and GET
   /runs/ID/events streams what comes of it. MCP is at URL/mcp. AG-UI, the AI
-  SDK, A2A: docs/serving.md.
+  SDK and A2A are in the guide "Serving".
 Exit status: 0 after SIGTERM; 1 if it fails; 2 for a wrong option or object;
   130 after Ctrl-C."""
 _LARGEST = "The largest request: files and images come within one."
@@ -217,7 +217,7 @@ def _main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Structured data from your documents, each value with its place in the text."""
+    """Language-model agents: get data from documents, ask them, chat, serve, evaluate, and inspect runs."""
 
 
 def _option(text: str, metavar: str | None = None, **settings: Any) -> Any:
@@ -459,7 +459,7 @@ def _mcp_serve(
     _mcp.serve_references(references, http, host, port, token, public_url)
 
 
-@app.command("doctor", short_help="Show what is installed and works, and mend the rest.", epilog=_DOCTOR_EPILOG)
+@app.command("doctor", short_help="Show what is installed and works, and how to fix the rest.", epilog=_DOCTOR_EPILOG)
 def _doctor_command(json: _AsJson = False) -> int:
     """Show what is installed and works here, and the command that mends what does not.
 
