@@ -118,6 +118,14 @@ def test_whatever_can_be_called_can_be_a_tool(function: Callable[..., Any], name
     assert tool.call(**tool.validate({"a": 2})) == result
 
 
+@pytest.mark.parametrize("fixed", [partial(both, b=5), partial(both, 5)])
+def test_a_model_can_neither_see_nor_change_what_a_partial_fixes(fixed: Callable[..., Any]):
+    tool, (left,) = Tool.of(fixed), {"a", "b"} - ({"b"} if fixed.keywords else {"a"})  # type: ignore[attr-defined]
+    assert list(tool.spec.parameters["properties"]) == [left]
+    with pytest.raises(ToolArgumentsError):
+        tool.validate({"a": 2, "b": 3})
+
+
 def test_an_object_describes_itself():
     assert Tool.of(Adder(1)).spec.description == "Adds what it has."
     assert Tool.of(partial(book, note="x")).spec.description.startswith("Book a room.")

@@ -388,7 +388,10 @@ def read_parameters(
         raise ToolDefinitionError(
             f"{name} does not tell its parameters: wrap it in a function that does", name
         ) from None
+    fixed: Collection[str] = mark_of(function, "keywords") or () if isinstance(function, partial) else ()
     for parameter in parameters:
+        if parameter.name in fixed:
+            continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise ToolDefinitionError(
                 f"the tool {name} has the parameter {parameter}: a model names its arguments, "
