@@ -388,7 +388,7 @@ def read_parameters(
         raise ToolDefinitionError(
             f"{name} does not tell its parameters: wrap it in a function that does", name
         ) from None
-    fixed: Collection[str] = mark_of(function, "keywords") or () if isinstance(function, partial) else ()
+    fixed = cast("partial[object]", function).keywords if isinstance(function, partial) else {}
     for parameter in parameters:
         if parameter.name in fixed:
             continue
