@@ -13,11 +13,12 @@ import pytest
 
 from commander._helpers import Entry, every_entry
 from journal._places import Place
-from trivium import Agent, ChatAgent, Task, ToolMessage
+from trivium import Agent, ChatAgent, Limits, Message, Task, ToolMessage
 from trivium.actions import tool
 from trivium.commander import wait
 from trivium.events import Event
 from trivium.exceptions import DeadlineExceededError, RunKilledError, RunPausedError
+from trivium.hooks import Hook
 from trivium.journal import Journal, ask_later
 from trivium.llms import Request
 from trivium.policies import Policy
@@ -314,3 +315,81 @@ def test_a_policy_asks_again_what_it_did_not_ask_ahead(place: Place):
     assert told(place, ask) == ["pay"]  # nothing was read yet
     approve(place)
     assert (told(place, ask), done) == (["mail"], ["paid Bob", "looked at x"])
+
+
+def test_what_was_refused_ahead_stays_refused_though_it_would_not_be_asked_about_now(place: Place):
+    paid, balance = list[str](), [100]
+
+    @tool(effect="once", needs_approval=True)
+    def top_up() -> str:
+        """Top up."""
+        balance[0] += 1000
+        return "topped up"
+
+    def is_much(to: str, amount: int) -> bool:
+        return amount > balance[0]
+
+    @tool(effect="once", needs_approval=is_much)
+    def pay(to: str, amount: int) -> str:
+        """Pay."""
+        paid.append(to)
+        return f"{to} has it"
+
+    def ask(journal: Journal) -> Any:
+        calls = [call_tool("top_up"), call_tool("pay", 1, to="Eve", amount=500)]
+        agent = Agent(said(calls), tools=[top_up, pay], memory=False)
+        return agent("go", run_id="a", journal=journal, approve=ask_later)
+
+    assert told(place, ask) == ["pay", "top_up"]
+    with closing(place.journal()) as journal:
+        journal.refuse("a", next(each.digest for each in journal.pending("a") if each.name == "pay"), by="ada")
+    approve(place)
+    assert told(place, ask) == "topped up and error: not approved: it was refused; go on without it"
+    assert paid == []
+
+
+def test_an_approver_that_asks_an_agent_with_tools_can_do_so_ahead(place: Place):
+    done, asked = list[str](), list[str]()
+    calls = [call_tool("pay", n, to=each) for n, each in enumerate("ABC")]
+
+    @tool
+    def history(of: str) -> str:
+        """What is known."""
+        asked.append(of)
+        return "good"
+
+    async def judge(request: Any) -> bool:
+        to = request.arguments["to"]
+        if to == "A":
+            return ask_later(request)
+        answer = await Agent(said([call_tool("history", of=to)]), tools=[history], memory=False).acall("?")
+        return answer.content == "good"
+
+    def ask(journal: Journal) -> Any:
+        return payer(done, calls)("go", run_id="a", journal=journal, approve=judge)
+
+    assert (told(place, ask), asked) == (["pay"], ["B", "C"])
+    approve(place)
+    assert told(place, ask) == "A has it and B has it and C has it"
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_limit_of_calls_counts_each_call_that_is_asked_ahead_once(place: Place, parallel: bool):
+    done, before = list[str](), list[str]()
+    calls = [
+        call_tool("pay", n, to=each) if each != "x" else call_tool("look", n, at=each) for n, each in enumerate("AxB")
+    ]
+
+    class Note(Hook):
+        def before_action(self, executor: Any, message: Message, session_id: Any) -> None:
+            before.append(message.content.name)
+
+    def ask(journal: Journal) -> Any:
+        tools = payer(done, calls).executor
+        tools.register_hook(Note())
+        agent = Agent(said(calls), tools=tools, name="payer", memory=False, parallel=parallel)
+        return agent("go", run_id="a", journal=journal, approve=ask_later, limits=Limits(tool_calls=3))
+
+    assert (told(place, ask), before) == (["pay", "pay"], ["pay", "pay"])
+    approve(place)
+    assert told(place, ask) == "A has it and x and B has it"

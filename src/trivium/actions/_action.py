@@ -12,12 +12,12 @@ from functools import cached_property
 from types import MethodType
 from typing import Any, ClassVar, Final, TypeVar, cast, overload
 
-from trivium.actions._docstrings import read_sections
 from trivium.actions._dual import AsyncActionMixin, is_core
 from trivium.actions._run import as_arguments, attempt_tool, call_function
 from trivium.actions._strict import JSONSchema
 from trivium.actions._texts import as_text
 from trivium.actions._tool import Arguments, Tool, mark_of, options_in_class, set_options, spec_of
+from trivium.actions._tool_schema import read_sections
 from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.commander.lowlevel import is_within
 from trivium.events import MAX_NESTING, is_deeper

@@ -105,12 +105,12 @@ async def require_permission(
         ToolNotApprovedError: it was refused, there is no approver, or the approver failed: its error is the cause.
         ToolFailedError: the approver failed in a durable run.
     """
-    if is_recorded:
-        needed = scope_of(node).journal.decisions.is_recorded(node)
-    elif callable(needed := tool.needs_approval):  # its arguments include defaults
+    needed, journal = not is_recorded and tool.needs_approval, scope_of(node).journal
+    if callable(needed):  # its arguments include defaults
         parameters = signature(tool.call).parameters.values()
         defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
         needed = await settle(needed(**{**defaults, **values}))
+    needed = needed or (journal is not None and journal.decisions.is_recorded(node))  # what was decided counts
     if not needed and (is_recorded or not scope_of(node).policies):
         return
     message = values.get("tool_message")
@@ -140,7 +140,7 @@ async def require_permission(
         cause, reason = error, f"the approver failed: {told}"
     refusal = ToolNotApprovedError("; ".join(filter(None, (decision.why, reason))), tool.name)
     refusal.__cause__ = cause
-    if cause is not None and scope_of(node).journal is not None:  # nothing is decided: the next attempt asks again
+    if cause is not None and journal is not None:  # nothing is decided: the next attempt asks again
         report_error(tool.name, refusal, "raise")
     emit(node, ApprovalEvent, ApprovalDecision(request, reason is None, reason or ""))
     if reason is not None:

@@ -259,13 +259,19 @@ class ActionExecutor(Module):
             works = [partial(_answer_until, answer, ended, call, is_counted) for call in group]
             found = await gather(*works) if len(works) > 1 else [await works[0]()]
             if paused := [each for each in found if isinstance(each, RunPausedError)]:
-                await ask_ahead(paused[0], [partial(answer, call) for rest in groups[number:] for call in rest])
+                rest = [call for each in groups[number:] for call in each if self._may_ask(call)]
+                await ask_ahead(paused[0], [partial(answer, call, is_counted=is_counted) for call in rest])
             answers += [each for each in found if isinstance(each, Message)]
         if ended:
             has_any_run = len(ended) < len(calls) or isinstance(ended[0], ToolFailedError)
             ended[0].messages = tuple(answers) if has_any_run else ()
             raise ended[0]
         return answers
+
+    def _may_ask(self, call: ToolCall) -> bool:
+        """Return whether somebody may be asked about a call; of a tool that runs elsewhere it is not known."""
+        tool = self.tools.get(call.name)
+        return tool is None or bool(tool.needs_approval or tool.sinks)
 
     @driver_neutral
     async def answer(self, call: ToolCall, *, is_counted: bool = False, others: Iterable[str] = ()) -> Message:

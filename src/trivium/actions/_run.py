@@ -250,10 +250,11 @@ async def run_tool(
             if returned is not None:
                 returned.args = values
             permit, act = None, partial(_call, node, tool, values)
+            if paused is not None:
+                change_scope(node, paused=None)  # whom an approver asks is not asked about
+                act = partial(_pause, paused)
             if may_ask:
-                permit = partial(_permit, node, tool, values)
-                if paused is not None:
-                    permit, act = partial(_pause, paused, permit), partial(_pause, paused)
+                permit = partial(_permit, node, tool, values, paused)
             else:
                 note_sources(node, tool.sources)
             journal = node.scope.journal
@@ -278,20 +279,24 @@ async def run_tool(
         raise
 
 
-async def _permit(node: CallNode, tool: Tool, values: Arguments, is_recorded: bool = False) -> None:
-    """Ask whether a call may run, before a journal begins it; what it reads does not direct that."""
+async def _permit(
+    node: CallNode, tool: Tool, values: Arguments, paused: Exception | None, is_recorded: bool = False
+) -> None:
+    """Ask whether a call may run, before a journal begins it; what it reads does not direct that.
+
+    Raises:
+        RunPausedError: it does not run now, since one before it waits.
+    """
     from trivium.actions._approval import require_permission  # most runs need none
 
     await require_permission(node, tool, values, is_recorded=is_recorded)
+    if paused is not None and not is_recorded:
+        raise paused
     note_sources(node, tool.sources)
 
 
-async def _pause(paused: Exception, permit: Callable[..., Any] | None = None, is_recorded: bool = False) -> None:
-    """Ask whether a call may run that does not run now, since one before it waits."""
-    if permit is not None:
-        await permit(is_recorded)
-    if not is_recorded:
-        raise paused
+async def _pause(paused: Exception) -> None:
+    raise paused
 
 
 def report_error(name: str, error: Exception, on_error: OnToolError = "answer") -> None:

@@ -26,10 +26,10 @@ import jiter
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from trivium.actions._docstrings import read_sections
 from trivium.actions._exact_json import refuse_booleans
 from trivium.actions._json_schema import no_json, remove_titles
 from trivium.actions._strict import JSONSchema, drop_nulls, strict_schema
+from trivium.actions._tool_schema import read_sections
 from trivium.exceptions import RetryableToolError, ToolArgumentsError, ToolDefinitionError
 from trivium.policies import Source, SourceKind, Sources
 from trivium.schema import ToolSpec

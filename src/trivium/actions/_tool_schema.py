@@ -1,13 +1,13 @@
-"""The schema of a tool message, as it is sent to a model."""
+"""The schema of a tool message, as it is sent to a model, and what docstrings say of tools."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from trivium.actions._docstrings import read_sections
 from trivium.actions._json_schema import remove_titles, with_own_root
 from trivium.actions._strict import JSONSchema, is_json_array, is_json_object
 
@@ -18,6 +18,32 @@ NOT_ARGUMENTS = ("purpose", "id")
 """The fields of every tool message that are not arguments of a call."""
 
 _SECTIONS = ("Args", "Arguments", "Parameters", "Attributes")
+_SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples|Note)s?:\s*$")
+_ROLE = re.compile(r":\w+:`([^`]+)`")
+_ENTRY = re.compile(r"^(?:[*-]\s+)?\*{0,2}(\w+)(?:\s*\(([^)]*)\))?:\s*(.*)$")
+
+
+def read_sections(text: str) -> tuple[str, dict[str, dict[str, tuple[str, str]]]]:
+    """Read a docstring: its description, and its sections, each with its entries: name → (type in brackets, text)."""
+    description: list[str] = []
+    sections: dict[str, dict[str, tuple[str, str]]] = {}
+    entries: dict[str, tuple[str, str]] | None = None
+    name = ""
+    for line in _ROLE.sub(r"\1", text).splitlines():
+        heading = _SECTION.match(line)
+        if heading is not None:
+            entries = sections.setdefault(heading[1], {})
+            name = ""
+        elif entries is None:
+            description.append(line)
+        elif line.strip():
+            entry = _ENTRY.match(line.strip())
+            if entry is not None and len(line) - len(line.lstrip()) <= 4:
+                name = entry[1]
+                entries[name] = (entry[2] or "", entry[3])
+            elif name:
+                entries[name] = (entries[name][0], f"{entries[name][1]} {line.strip()}".strip())
+    return "\n".join(description).strip(), sections
 
 
 def message_schema(kind: type[ToolMessage]) -> JSONSchema:

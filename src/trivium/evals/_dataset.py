@@ -60,7 +60,7 @@ class Score:
 
     value: float
     reason: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage, repr=False)
 
 
 Scorer: TypeAlias = Callable[[Case[I, E], Message, RunView], bool | float | Score | Awaitable[bool | float | Score]]
