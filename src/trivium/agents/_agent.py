@@ -331,7 +331,7 @@ class Agent(AgentNames, Generic[T_co]):
         given: dict[MessageExtra, Any] = {"origin": _MODEL}
         if usage is not None:
             given["usage"] = usage
-        if reasoning or state or logprobs or (reason != "stop" and reply.why):
+        if reasoning or state or logprobs or (reason and reply.why):
             rare = {"why": reply.why, "reasoning": reasoning, "reasoning_state": state, "logprobs": logprobs}
             given |= cast("dict[MessageExtra, Any]", {name: value for name, value in rare.items() if value})
         if calls:
