@@ -105,7 +105,10 @@ class OpenAIModel(ProviderModel):
         )
 
     def _identity(self) -> dict[str, object]:
-        own = {"capabilities": self.capabilities, "interface": self.interface, "profile": self.profile}
+        dialect = self.profile.dialect._asdict()
+        del dialect["strict"]  # the schema that it is about is in the request
+        profile = {**self.profile._asdict(), "dialect": dialect}
+        own = {"capabilities": self.capabilities, "interface": self.interface, "profile": profile}
         return {**super()._identity(), **own}
 
     def _path(self) -> str:

@@ -47,7 +47,8 @@ class ProviderModel(ChatModel):
 
     def _identity(self) -> dict[str, object]:
         told = {name: value for name, value in self.headers.items() if not is_secret(name)}
-        return {**super()._identity(), "url": self._transport.known_url, "headers": told}
+        identity = {**super()._identity(), "url": self._transport.known_url}
+        return {**identity, "headers": told} if told else identity
 
     def __repr__(self) -> str:
         base = self._transport.shown_url.removesuffix(self._path())
