@@ -200,10 +200,10 @@ def test_a_function_says_what_is_sent_sync_or_async() -> None:
     async def shorter(messages: Sequence[Message]) -> Sequence[Message]:
         return messages[-2:]
 
-    for strategy, sent in ((last, 1), (shorter, 2)):
+    for strategy, count in ((last, 1), (shorter, 2)):
         small = Small(250)
         assert OverflowModel(small, strategy).chat(LONG) == "fits"
-        assert small.asked == [len(LONG), sent]
+        assert small.asked == [len(LONG), count]
 
 
 def test_calls_without_an_id_have_different_ones_in_a_history_of_which_a_part_is_sent(chat: ChatServer) -> None:

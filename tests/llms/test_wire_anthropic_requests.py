@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from trivium.llms import ReasoningState, Request
-from trivium.llms.wire._claude_request import claude_body, claude_names
+from trivium.llms._protocol import LongHistory
+from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
 from trivium.llms.wire._closed_schema import closed_schema
 from trivium.llms.wire._fields import family
 from trivium.schema import FileAttachment, ToolSpec
@@ -121,6 +122,40 @@ def test_what_the_server_did_itself_goes_back_in_its_place(text: str, thinking: 
     result = {"role": "tool", "tool_call_id": "c1", "content": "1"}
     body = body_of(NEW, Request([*ASK, said, result]), thinking={"type": thinking})
     assert body["messages"][1]["content"] == sent
+
+
+def acted(*items: dict[str, Any], calls: bool = False) -> dict[str, Any]:
+    given = {"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]} if calls else {}
+    return {"role": "assistant", "content": "", "reasoning_state": ReasoningState("anthropic", NEW, items), **given}
+
+
+DONE = {"role": "tool", "tool_call_id": "c1", "content": "1"}
+
+
+@pytest.mark.parametrize("answers", [1, 20])
+@pytest.mark.parametrize(
+    ("messages", "sent"),
+    [
+        ([acted(SIGNED, SEARCH), *ASK], []),  # it was cut off
+        ([acted(SIGNED, SEARCH, FOUND), *ASK], [SEARCH, FOUND]),
+        ([acted(SEARCH)], [SEARCH]),  # it paused
+        ([acted(SEARCH, calls=True), DONE], [SEARCH]),
+        ([acted(SEARCH, calls=True), DONE, acted(FOUND), *ASK], [SEARCH, FOUND]),
+        ([acted(SEARCH, calls=True), DONE, acted(SIGNED), *ASK], []),
+        ([acted(FOUND), *ASK], []),  # a memory dropped the use
+    ],
+)
+def test_half_of_a_pair_of_the_servers_own_tools_is_not_sent(messages: Any, sent: list[Any], answers: int) -> None:
+    others = [message for _ in range(answers) for message in (*ASK, {"role": "assistant", "content": "a"})]
+    history, written = LongHistory.begin([*others, *ASK]), b""
+    later = [{"role": "assistant", "content": "b"}, *others, *ASK] if messages[-1] in ASK else []
+    for message in [*messages, *later]:  # each request keeps what it wrote
+        history.append(message)
+        request = Request(history)
+        before = claude_beginning(NEW, request, {})
+        written = claude_body(NEW, request, {}, claude_names(NEW, request, before), before)["messages"].body({})
+    blocks = [block for message in json.loads(written)["messages"] for block in message["content"]]
+    assert [block for block in blocks if block["type"] in (SEARCH["type"], FOUND["type"])] == sent
 
 
 FILES: list[tuple[FileAttachment, dict[str, Any]]] = [

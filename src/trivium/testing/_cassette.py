@@ -58,9 +58,10 @@ def cassette(
     It applies to this context and everything started from it: agents, tasks and tools, sync or async. A thread that
     you start yourself takes part if it runs in a copy of the context. A replay needs no API key.
 
-    Each recorded answer is used once, for a request with the same content; equal requests are answered in order. Ids
-    that trivium made for calls without one count as equal. The order of different requests does not matter. A request that is not recorded, and a recorded request that is not
-    made, are errors; an error that is caught within the block is raised again at its end.
+    Each recorded answer is used once, for a request with the same content; equal requests are answered in order. The
+    order of different requests does not matter. Ids that trivium made for calls without one count as equal. A request
+    that is not recorded, and a recorded request that is not made, are errors; an error that is caught within the block
+    is raised again at its end.
 
     Nothing is written if the block fails, so put assertions below it. Headers of requests and cookies are not stored.
     API keys, passwords in addresses, and query parameters with names such as `key` or `token`, are replaced by `***`

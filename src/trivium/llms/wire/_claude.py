@@ -25,6 +25,8 @@ REASONS: Final = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+INPUT: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""The counts of tokens that were read; each token is in one of them."""
 PAUSED: Final = "pause_turn"
 """The reason of an answer that the server goes on with, if it is sent back: its own tools took long."""
 STATUS: Final = {
@@ -239,8 +241,10 @@ class ClaudeMessageReader:
             yield ReasoningState(FORM, self._model, tuple(found))
 
     def _count(self, counts: Block) -> None:
-        if counts:  # each is told anew, or stays
-            self._counts = {**(self._counts or {}), **{name: count for name, count in counts.items() if count}}
+        if counts:  # each is told anew, or stays; tokens that were read are 0 only beside others of which some were
+            some = INPUT if any(counts.get(name) for name in INPUT) else ()
+            told = {name: count for name, count in counts.items() if count or (count == 0 and name in some)}
+            self._counts = {**(self._counts or {}), **told}
 
     @property
     def usage(self) -> Usage | None:
@@ -248,9 +252,7 @@ class ClaudeMessageReader:
         counts = self._counts
         if counts is None:
             return None
-        fresh, kept, cached = (
-            get_count(counts, f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")
-        )
+        fresh, kept, cached = (get_count(counts, name) for name in INPUT)
         thoughts = get_count(get_dict(counts, "output_tokens_details"), "thinking_tokens")
         return Usage(
             fresh + kept + cached,

@@ -105,13 +105,13 @@ def claude_body(
     body.setdefault("max_tokens", abilities.max_tokens + int(thinking.get("budget_tokens") or 0))
     is_alone = body.pop("parallel_tool_calls", None) is False
     thinks = thinking.get("type", "disabled") != "disabled"
-    keeps_thoughts = _keeps_thoughts(parameters)
+    keeps_thoughts, unpaired = _keeps_thoughts(parameters), _unpaired(request.messages, model)
 
     def write(messages: Sequence[ChatMessage]) -> list[Body]:
-        return _joined(messages, model, keeps_thoughts, names)
+        return _joined(messages, model, keeps_thoughts, names, unpaired)
 
     before = before or claude_beginning(model, request, parameters)
-    messages = before.write("messages", request.messages, (names.tools, names.ids), write)
+    messages = before.write("messages", request.messages, (names.tools, names.ids, unpaired), write)
     body |= {"model": model, "messages": messages, "stream": True}
     if system := _system([*request.messages[: before.start], *request.messages[before.end :]]):
         body["system"] = system
@@ -176,7 +176,30 @@ def _system(messages: Sequence[ChatMessage]) -> str | list[Body]:
     return blocks if is_marked else "\n\n".join(block["text"] for block in blocks)
 
 
-def _joined(messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, names: CallNames) -> list[Body]:
+def _unpaired(messages: Sequence[ChatMessage], model: str) -> frozenset[str]:
+    """Return the ids of uses of the server's tools that have no result, and of results that have no use before them:
+    the interface refuses either, as where an answer was cut off or a memory is limited.
+
+    Where the answer paused or calls other tools, the use at the end waits for its result.
+    """
+    used, waiting, lost = set[str](), set[str](), set[str]()
+    for message in messages:
+        before, waiting = waiting, set(waiting)
+        for item in own_state(message, FORM, model) if "reasoning_state" in message else ():
+            if (use := item.get("tool_use_id")) is not None:
+                waiting.discard(use)
+                lost |= {use} - used
+            elif item.get("type") != "tool_use" and (use := item.get("id")) is not None:
+                used.add(use)
+                waiting.add(use)
+        if message.get("tool_call_id") is None and message.get("role") not in SYSTEM:  # an answer, or the user's words
+            lost |= before & waiting
+    return frozenset(lost)
+
+
+def _joined(
+    messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, names: CallNames, unpaired: frozenset[str]
+) -> list[Body]:
     """Return the other messages, with consecutive messages of one role joined.
 
     Args:
@@ -184,6 +207,7 @@ def _joined(messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, n
         model: the model, to which its own state is sent back.
         keeps_thoughts: its reasoning is sent back too.
         names: the names of tools and calls at the server.
+        unpaired: the ids of uses and results of the server's tools that are left out.
     """
     found = list[Body]()
     for message in messages:
@@ -192,6 +216,7 @@ def _joined(messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, n
             continue
         role = "assistant" if role == "assistant" else "user"
         blocks = [*_blocks(message, model, keeps_thoughts, names)]
+        blocks = [each for each in blocks if each.get("tool_use_id", each.get("id")) not in unpaired]
         if found and found[-1]["role"] == role:
             found[-1]["content"] += blocks
         elif blocks:
