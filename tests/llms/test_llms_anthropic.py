@@ -8,12 +8,22 @@ from typing import Any
 import pytest
 
 from trivium import Agent
-from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderStatusError
-from trivium.llms import ClaudeAPI, ClaudeModel, GoogleModel, ModelProtocol, OpenAIModel
+from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderBusyError, ProviderStatusError
+from trivium.llms import (
+    ClaudeAPI,
+    ClaudeModel,
+    FallbackModel,
+    GoogleModel,
+    ModelProtocol,
+    OpenAIModel,
+    RateLimiter,
+    RetryPolicy,
+)
 from trivium.llms._anthropic import MOST_TURNS
 from trivium.schema import Usage
+from trivium.testing import ScriptedModel
 
-from ._provider_answers import HIDDEN, SIGNED, claude_events, claude_text
+from ._provider_answers import HIDDEN, SIGNED, claude_events, claude_text, refused
 from ._provider_answers import claude_said as said
 from ._provider_answers import claude_thought as thought
 from ._provider_answers import claude_use as use
@@ -78,6 +88,27 @@ def test_a_server_that_always_pauses_is_a_typed_error_that_says_what_to_do(chat:
         Agent(ClaudeModel(NEW, base_url=chat.url))("go")
     assert caught.value.raw == "a" * MOST_TURNS
     assert len(chat.received) == MOST_TURNS
+
+
+def test_each_request_of_an_answer_that_pauses_counts_at_a_limiter(chat: ChatServer) -> None:
+    paused = event_stream(*claude_events([said("a"), (SEARCH, [])], "pause_turn"))
+    chat.scripts = [paused, paused, claude_text("b")]
+    limiter = RateLimiter(10)
+    assert limiter.of(ClaudeModel(NEW, base_url=chat.url)).chat("go") == "aab"
+    assert len(limiter._store._minute) == 3  # type: ignore[attr-defined] - of memory
+
+
+@pytest.mark.parametrize(("begins", "answers"), [([], True), ([said("a")], False)])
+def test_a_pause_without_a_text_is_no_beginning_of_an_answer(chat: ChatServer, begins: Any, answers: bool) -> None:
+    chat.scripts = [event_stream(*claude_events([*begins, (SEARCH, [])], "pause_turn")), refused("503 Busy")]
+    model = ClaudeModel(NEW, base_url=chat.url, retry=RetryPolicy(max_tries=1))
+    agent = Agent(FallbackModel([model, ScriptedModel(["other"])]))
+    if answers:
+        reply = agent("go")
+        assert (reply.content, reply.usage.input_tokens) == ("other", 30)  # what the first model used counts
+    else:
+        with pytest.raises(ProviderBusyError):
+            agent("go")
 
 
 def test_the_model_sends_what_it_is_reported(chat: ChatServer) -> None:
