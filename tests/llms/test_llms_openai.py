@@ -114,7 +114,9 @@ CLOSED = {
         ("openai", "responses", NEEDED, CLOSED),
         ("azure", "chat", NEEDED, CLOSED),
         ("vllm", "chat", NEEDED, NEEDED),  # it holds answers to any schema, `minimum` too
+        ("vllm", "responses", NEEDED, NEEDED),
         ("openai", "chat", NEEDED | {"required": []}, NEEDED | {"required": []}),
+        ("openai", "chat", {"anyOf": [NEEDED]}, {"anyOf": [NEEDED]}),  # a strict schema is no union
     ],
 )
 def test_a_schema_that_needs_only_be_closed_is_closed_for_who_enforces_strict_ones(

@@ -11,7 +11,7 @@ import pytest
 from trivium.llms import ReasoningState, Request
 from trivium.llms._protocol import LongHistory
 from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
-from trivium.llms.wire._closed_schema import closed_schema
+from trivium.llms.wire._closed_schema import CLAUDE_FORMATS, OPENAI_FORMATS, closed_schema
 from trivium.llms.wire._fields import family
 from trivium.schema import FileAttachment, ToolSpec
 
@@ -312,14 +312,31 @@ def test_a_schema_that_no_decoder_holds_is_held_by_a_tool_which_a_thinking_model
         ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "array", "items": {"$ref": "#/$defs/A"}}}}, None),
         ({"type": "object", "properties": 3}, None),
         ({"type": "object", "properties": {"any": {"type": "object"}}}, None),
-        ({"type": "string", "format": "uri"}, {"type": "string", "description": "format: uri"}),
+        ({"type": "string", "format": "uri"}, {"type": "string", "format": "uri"}),
+        ({"type": "string", "format": "x"}, {"type": "string", "description": "format: x"}),
+        ({"type": "array", "items": {"$ref": "#/$defs/A", "description": "d"}, "$defs": {"A": {"type": "string"}}},
+         {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/A"}], "description": "d"},
+          "$defs": {"A": {"type": "string"}}}),
+        ({"type": "array", "items": {"$ref": "#/definitions/A"}, "definitions": {"A": {"type": "string"}}}, None),
+        ({"type": "array", "items": {"$ref": "#/$defs/A/items"}, "$defs": {"A": {"type": "string"}}}, None),
         ({"type": "array", "items": True}, None),
     ],
 )  # fmt: skip
 def test_schemas_are_closed_where_that_can_be(schema: dict[str, Any], closed: dict[str, Any] | None) -> None:
     before = json.dumps(schema)
-    assert closed_schema(schema) == closed
+    assert closed_schema(schema, CLAUDE_FORMATS) == closed
     assert json.dumps(schema) == before
+
+
+def test_openai_knows_fewer_formats() -> None:
+    closed = {"type": "string", "description": "format: uri"}
+    assert closed_schema({"type": "string", "format": "uri"}, OPENAI_FORMATS) == closed
+
+
+def test_each_definition_is_followed_once() -> None:
+    twice = [{"anyOf": [{"$ref": f"#/$defs/M{at + 1}"}] * 2} for at in range(60)]
+    schema = {"$ref": "#/$defs/M0", "$defs": {f"M{at}": each for at, each in enumerate([*twice, {"type": "null"}])}}
+    assert closed_schema(schema, CLAUDE_FORMATS) == schema
 
 
 @pytest.mark.parametrize(

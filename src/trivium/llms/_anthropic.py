@@ -107,7 +107,7 @@ async def request_anthropic(
             answer.begin_turn()
             async with aclosing(_turn(transport, model, asked, parameters, tries)) as deltas:
                 async for delta in deltas:
-                    if delta.__class__ is str and answer.owed is None:  # first: most are
+                    if isinstance(delta, str) and answer.owed is None:  # first: most are
                         answer.pieces.append(delta)
                         yield delta
                         continue

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from trivium.llms._parameters import COMMON_PARAMETERS
 from trivium.llms._protocol import ChatMessage, Parameters, Request
-from trivium.llms.wire._closed_schema import closed_schema
+from trivium.llms.wire._closed_schema import CLAUDE_FORMATS, closed_schema
 from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, own_state
 from trivium.llms.wire._tool_names import legal_names
 from trivium.llms.wire._written import SYSTEM, Beginning
@@ -82,7 +82,7 @@ def claude_names(model: str, request: Request, before: Beginning | None = None) 
 
 def _enforced_schema(abilities: ClaudeAbilities, schema: ChatMessage | None) -> Body | None:
     """Return the schema that the interface itself enforces, or None if it cannot."""
-    return closed_schema(schema) if schema is not None and abilities.has_schemas else None
+    return closed_schema(schema, CLAUDE_FORMATS) if schema is not None and abilities.has_schemas else None
 
 
 def claude_body(
@@ -148,7 +148,7 @@ def _rename(body: Body, schema: ChatMessage | None) -> None:
 def _tool(tool: ToolSpec, can_be_strict: bool, names: CallNames) -> Body:
     found: Body = {"name": names.tools.get(tool.name, tool.name), "description": tool.description}
     schema = {"type": "object", **tool.parameters}
-    if tool.strict and can_be_strict and (closed := closed_schema(schema)) is not None:
+    if tool.strict and can_be_strict and (closed := closed_schema(schema, CLAUDE_FORMATS)) is not None:
         return {**found, "input_schema": closed, "strict": True}
     return {**found, "input_schema": schema}
 

@@ -41,7 +41,12 @@ def responses_beginning(model: str, messages: Sequence[ChatMessage]) -> Beginnin
 
 
 def responses_body(
-    model: str, request: Request, parameters: Parameters, names: CallNames, before: Beginning | None = None
+    model: str,
+    request: Request,
+    parameters: Parameters,
+    names: CallNames,
+    before: Beginning | None = None,
+    strict: bool = False,
 ) -> Body:
     """Make the body of a request.
 
@@ -51,6 +56,7 @@ def responses_body(
         parameters: all parameters, by their common names; those that the format does not have are left out.
         names: the names of tools and calls at the server.
         before: the messages that were written before, see `responses_beginning`.
+        strict: the server enforces strict schemas, see `Dialect.strict`.
     """
     body = {name: value for name, value in parameters.items() if name not in NOT_TAKEN}
     include = {"reasoning.encrypted_content": None} | dict.fromkeys(body.get("include") or ())
@@ -72,7 +78,7 @@ def responses_body(
     elif "tools" not in body:
         body.pop("parallel_tool_calls", None)
     if request.output_schema is not None:
-        form = {"type": "json_schema", **answer_schema(request.output_schema, True)}
+        form = {"type": "json_schema", **answer_schema(request.output_schema, strict)}
         body["text"] = {**dict_or_empty(body.get("text")), "format": form}
     return body
 
