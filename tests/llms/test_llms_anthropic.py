@@ -172,12 +172,22 @@ def test_at_home_the_provider_s_own_key_is_taken(
 
 @pytest.mark.parametrize("kind", [ClaudeModel, GoogleModel, OpenAIModel])
 def test_further_headers_are_sent_override_its_own_and_show_no_secret(chat: ChatServer, kind: type[Any]) -> None:
-    chat.scripts = [http_answer(b'{"error": {"message": "gate-secret is wrong"}}', "400 Bad")]
+    chat.scripts = [http_answer(b'{"error": {"message": "gate-secret is wrong, session-1 too"}}', "400 Bad")]
     headers = {"Anthropic-Beta": "files", "Accept": "text/plain", "X-Gateway-Key": "gate-secret"}
+    headers["Cookie"] = "sid=session-1; theme=dark"
     model = kind("m", base_url=chat.url, api_key="k", headers=headers)
-    with pytest.raises(ProviderStatusError, match=r"\*\*\* is wrong"):
+    with pytest.raises(ProviderStatusError, match=r"\*\*\* is wrong, \*\*\* too"):
         model.chat("hi")
     sent = chat.received[0].headers
     assert {name.lower(): sent[name.lower()] for name in headers} == {key.lower(): headers[key] for key in headers}
     assert "files" in str(model.cache_identity)
     assert "gate-secret" not in str(model.cache_identity)
+
+
+@pytest.mark.parametrize("kind", [ClaudeModel, GoogleModel, OpenAIModel])
+@pytest.mark.parametrize(
+    ("name", "value"), [("X", "a\r\nB: c"), ("X Y", "a"), ("", "a"), ("X", 5), ("X", None), ("X", "日"), (5, "a")]
+)
+def test_a_header_that_cannot_be_sent_is_refused_at_once(kind: type[Any], name: Any, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="headers= has"):
+        kind("m", headers={name: value})

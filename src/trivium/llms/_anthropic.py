@@ -50,7 +50,7 @@ class ClaudeModel(ProviderModel):
         headers: further headers of each request, such as `anthropic-beta`; they override its own.
 
     Raises:
-        ConfigurationError: the URL is not an HTTP URL.
+        ConfigurationError: the URL is not an HTTP URL, or a header cannot be sent.
 
     Example::
 

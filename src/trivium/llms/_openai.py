@@ -59,7 +59,8 @@ class OpenAIModel(ProviderModel):
         headers: further headers of each request, such as those of a gateway; they override its own.
 
     Raises:
-        ConfigurationError: the URL is not an HTTP URL, or there is no provider or interface of that name.
+        ConfigurationError: the URL is not an HTTP URL, a header cannot be sent, or there is no provider or interface of
+            that name.
 
     Example::
 
