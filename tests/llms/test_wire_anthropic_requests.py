@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from trivium.exceptions import ConfigurationError
 from trivium.llms import ReasoningState, Request
 from trivium.llms._protocol import LongHistory
 from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
@@ -258,6 +259,12 @@ def test_common_names_become_those_of_the_interface() -> None:
 )
 def test_a_common_parameter_that_the_interface_does_not_have_is_left_out(name: str) -> None:
     assert body_of(NEW, Request(ASK), **{name: "auto"}) == body_of(NEW, Request(ASK))
+
+
+@pytest.mark.parametrize("name", ["metadata", "thinking", "output_config"])
+def test_a_parameter_that_is_no_object_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"parameter {name} is a dict"):
+        body_of(NEW, Request(ASK), **{name: "x"})
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,17 @@ from typing import Any, Final, NamedTuple, cast
 from trivium.llms._parameters import COMMON_PARAMETERS
 from trivium.llms._protocol import ChatMessage, Parameters, Request
 from trivium.llms.wire._closed_schema import CLAUDE_FORMATS, closed_schema
-from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, own_state
+from trivium.llms.wire._fields import (
+    Body,
+    CallNames,
+    Data,
+    add_tools,
+    arguments_of,
+    called_tool,
+    data_of,
+    object_of,
+    own_state,
+)
 from trivium.llms.wire._tool_names import legal_names
 from trivium.llms.wire._written import SYSTEM, Beginning
 from trivium.schema import ToolSpec
@@ -66,8 +76,7 @@ def claude_beginning(model: str, request: Request, parameters: Parameters) -> Be
 
 def _keeps_thoughts(parameters: Parameters) -> bool:
     """Tell whether the model's reasoning is sent back."""
-    thinking: ChatMessage = parameters.get("thinking") or {}
-    return thinking.get("type") != "disabled"
+    return object_of(parameters, "thinking").get("type") != "disabled"
 
 
 def claude_names(model: str, request: Request, before: Beginning | None = None) -> CallNames:
@@ -101,7 +110,7 @@ def claude_body(
     left_out = _NOT_THERE if abilities.samples else _NOT_THERE | _SAMPLING
     body = {name: value for name, value in parameters.items() if name not in left_out}
     _rename(body, None if names.answer else _enforced_schema(abilities, request.output_schema))
-    thinking: ChatMessage = body.get("thinking") or {}
+    thinking = object_of(body, "thinking")
     body.setdefault("max_tokens", abilities.max_tokens + int(thinking.get("budget_tokens") or 0))
     is_alone = body.pop("parallel_tool_calls", None) is False
     thinks = thinking.get("type", "disabled") != "disabled"
@@ -119,12 +128,12 @@ def claude_body(
     if names.answer:
         described = "Give the answer. It is the last thing to do, when no other tool is needed."
         tools.append(_tool(ToolSpec(names.answer, described, dict(request.output_schema or {})), False, names))
+    add_tools(body, tools)
     if tools:
-        given = list(body.get("tools", ()))  # tools that the server runs
-        choice = _choice(request, names, abilities.can_be_forced, thinks, bool(given or request.tools))
+        choice = _choice(request, names, abilities.can_be_forced, thinks, len(body["tools"]) > bool(names.answer))
         if is_alone and choice["type"] != "none":
             choice["disable_parallel_tool_use"] = True
-        body |= {"tools": [*given, *tools], "tool_choice": choice}
+        body["tool_choice"] = choice
     return body
 
 
@@ -133,10 +142,11 @@ def _rename(body: Body, schema: ChatMessage | None) -> None:
     stop = body.pop("stop", None)
     if words := [word for word in ([stop] if isinstance(stop, str) else stop or ()) if word.strip()]:
         body["stop_sequences"] = words
-    metadata: ChatMessage = body.pop("metadata", None) or {}
+    metadata, output = object_of(body, "metadata"), object_of(body, "output_config")
+    body.pop("metadata", None)
+    body.pop("output_config", None)
     if (user := metadata.get("user_id", body.pop("user", None))) is not None:
         body["metadata"] = {"user_id": user}  # it takes no other
-    output = dict(body.pop("output_config", None) or {})
     if (effort := body.pop("reasoning_effort", None)) is not None:
         output.setdefault("effort", effort)
     if schema is not None:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import jiter
 
+from trivium.exceptions import ConfigurationError
 from trivium.llms._protocol import ChatMessage, Request
 from trivium.llms.wire._answers import ParsedObject, replace_surrogates
 from trivium.llms.wire._tool_names import legal_names
@@ -93,6 +94,39 @@ class CallNames(NamedTuple):
         while answer and (answer in tools or answer in sent.values()):
             answer += "_"
         return cls(sent, {}, {name: own for own, name in sent.items()}, answer, taken)
+
+
+def add_tools(body: Body, tools: Sequence[Body]) -> None:
+    """Add an agent's tools to those in the parameters, which the server runs; of two with one name, the agent's stays.
+
+    Raises:
+        ConfigurationError: the parameter is not a list of tools.
+    """
+    given: Any = body.pop("tools", ())
+    if not isinstance(given, list | tuple) or not all(isinstance(each, Mapping) for each in cast("list[Any]", given)):
+        raise ConfigurationError(
+            f'parameters={{"tools": …}} takes a list of tools, as [{{"type": "web_search"}}], not {given!r}'
+        )
+    own = {_tool_name(tool) for tool in tools} - {None}
+    if both := [*(each for each in cast("list[Body]", given) if _tool_name(each) not in own), *tools]:
+        body["tools"] = both
+
+
+def _tool_name(tool: Mapping[str, Any]) -> object:
+    function = tool.get("function", tool)
+    return cast("Body", function).get("name") if isinstance(function, Mapping) else None
+
+
+def object_of(parameters: Mapping[str, Any], name: str) -> Body:
+    """Return the parameter of a name, which is an object; an empty one if it is not given.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    value: object = parameters.get(name) or {}
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"the parameter {name} is a dict for this interface, not {value!r}")
+    return dict(cast("Mapping[str, Any]", value))
 
 
 def called_tool(call: ChatMessage) -> str:

@@ -21,7 +21,7 @@ from trivium.llms.wire._answers import (
     logprobs_of,
     replace_surrogates,
 )
-from trivium.llms.wire._fields import Body, CallNames, own_state
+from trivium.llms.wire._fields import Body, CallNames, add_tools, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
 from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
@@ -70,8 +70,8 @@ def responses_body(
         return [item for message in messages for item in _items(message, model, names)]
 
     body["input"] = before.write("input", request.messages, names.tools, write)
+    add_tools(body, [_tool(tool, names) for tool in request.tools])
     if request.tools:
-        body["tools"] = [*body.get("tools", ()), *(_tool(tool, names) for tool in request.tools)]
         choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "name": choice} if named else choice
