@@ -332,7 +332,7 @@ def test_never_asks_again_after_the_first_delta(chat: ChatServer) -> None:
             seen.append(delta)
 
     chat.scripts = [[script.replace(b"content-length", b"Content-Length")], GOOD]
-    with pytest.raises(ProviderConnectionError, match="the answer broke off"):
+    with pytest.raises(ProviderConnectionError, match=r"the answer from .* broke off"):
         asyncio.run(run())
     assert seen == ["a"]
     assert len(chat.received) == 1

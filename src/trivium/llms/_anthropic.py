@@ -99,32 +99,42 @@ async def request_anthropic(
         MalformedAnswerError: it paused too often.
         ProviderError: the server cannot be reached, refused, or sent no valid answer.
     """
-    answer, asked, counted = _AnswerSoFar(model), request, before_retry.get()
+    answer = _AnswerSoFar(model)
     try:
-        for turn in range(MOST_TURNS):
-            if turn and counted is not None:  # each turn is a request
-                await counted()
-            answer.begin_turn()
-            async with aclosing(_turn(transport, model, asked, parameters, tries)) as deltas:
-                async for delta in deltas:
-                    if isinstance(delta, str) and answer.owed is None:  # first: most are
-                        answer.pieces.append(delta)
-                        yield delta
-                        continue
-                    for each in answer.add(delta):
-                        yield each
-            if not answer.is_paused:
-                return
-            asked = request._replace(messages=[*request.messages, answer.message()])
-        raise MalformedAnswerError(
-            f"the server paused {MOST_TURNS} times for its own tools and gave no whole answer: ask for less, or give "
-            "these tools fewer uses (max_uses)",
-            answer.text,
-        )
+        async with aclosing(_turns(answer, transport, model, request, parameters, tries)) as deltas:
+            async for delta in deltas:
+                yield delta
     except ProviderError:
         if answer.owed is not None:
             yield answer.owed
         raise
+
+
+async def _turns(
+    answer: _AnswerSoFar, transport: Transport, model: str, request: Request, parameters: Parameters, tries: int | None
+) -> AsyncGenerator[Delta]:
+    """Send a request, and the next ones while the server pauses; yield the deltas of the whole answer."""
+    asked, counted = request, before_retry.get()
+    for turn in range(MOST_TURNS):
+        if turn and counted is not None:  # each turn is a request
+            await counted()
+        answer.begin_turn()
+        async with aclosing(_turn(transport, model, asked, parameters, tries)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, str) and answer.owed is None:  # first: most are
+                    answer.pieces.append(delta)
+                    yield delta
+                    continue
+                for each in answer.add(delta):
+                    yield each
+        if not answer.is_paused:
+            return
+        asked = request._replace(messages=[*request.messages, answer.message()])
+    raise MalformedAnswerError(
+        f"the server paused {MOST_TURNS} times for its own tools and gave no whole answer: ask for less, or give these "
+        "tools fewer uses (max_uses)",
+        answer.text,
+    )
 
 
 class _AnswerSoFar:

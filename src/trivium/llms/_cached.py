@@ -16,7 +16,7 @@ from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.llms._chat_model import identity_of
-from trivium.llms._parameters import plain
+from trivium.llms._parameters import python_value
 from trivium.llms._protocol import (
     Delta,
     Finish,
@@ -216,7 +216,7 @@ def json_value(value: object) -> object:
     if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str):
         items = [json_value(each) for each in cast("Sequence[object]", value)]
         return items if isinstance(value, Sequence) else sorted(cast("list[str]", items))
-    return plain(value)
+    return python_value(value)
 
 
 @runtime_checkable

@@ -132,12 +132,10 @@ class FallbackModel(ChatModel):
                 model = link.model()
                 async with aclosing(deltas_of(model, link.request_for(request))) as deltas:
                     async for delta in deltas:
-                        if type(delta) is Usage:  # it is no beginning of an answer
-                            used = priced(model, delta)  # the price is that of the model that was asked
-                            yield spent + used
-                        elif delta != "" or begun:
-                            begun = True
-                            yield delta
+                        counts = type(delta) is Usage  # it is no beginning of an answer, and no keep-alive is
+                        begun = begun or not (counts or delta == "")
+                        used = priced(model, delta) if type(delta) is Usage else used  # at the price of who was asked
+                        yield spent + used if counts else delta
                 return
             except self._on as error:
                 if begun:

@@ -39,10 +39,12 @@ def common_names(*parameters: Mapping[str, object]) -> dict[str, Any]:
         {'max_tokens': 9, 'temperature': 0}
     """
     chosen = {_COMMON.get(name, name): value for each in parameters for name, value in each.items()}
-    return {name: plain(value) for name, value in chosen.items() if value is not None and not _is_empty_list(value)}
+    return {
+        name: python_value(value) for name, value in chosen.items() if value is not None and not _is_empty_list(value)
+    }
 
 
-def plain(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """Return a value with Python's numbers in place of those of NumPy and its like, in dicts and lists too.
 
     Raises:
@@ -51,9 +53,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, str | int | float):  # most are; of NumPy's numbers, only float64 is
         return value
     if value.__class__ is dict:
-        return {key: plain(each) for key, each in value.items()}
+        return {key: python_value(each) for key, each in value.items()}
     if value.__class__ is list or value.__class__ is tuple:
-        return [plain(each) for each in value]
+        return [python_value(each) for each in value]
     if (dimensions := getattr(value, "ndim", None)) is not None:
         if dimensions:
             raise ConfigurationError(f"a parameter has an array ({type(value).__name__}): give a list, as by tolist()")
