@@ -25,10 +25,12 @@ from trivium.llms import (
     CachedModel,
     CacheEvent,
     Capabilities,
+    ClaudeModel,
     Delta,
     Dialect,
     FallbackModel,
     Finish,
+    GoogleModel,
     LocalModel,
     Logprobs,
     Lookup,
@@ -288,6 +290,20 @@ def test_the_order_of_keys_the_key_of_the_account_and_a_restart_change_nothing(r
         parameters=shuffled(FULL.parameters, random),
     )
     assert key_of(same, api_key=KEY, timeout=5.0, price=Price(1.0, 1.0)) == key_of()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key"),
+    [
+        (OpenAIModel, "m", "0d04406e3819574e"),
+        (ClaudeModel, "claude-sonnet-4-5", "5920b5ffb15f7871"),
+        (GoogleModel, "gemini-2.5-flash", "a338bd0373fc8d06"),
+    ],
+)
+def test_answers_of_earlier_releases_are_found(kind: type[OpenAIModel], name: str, key: str) -> None:
+    url = {"base_url": "http://h/v1"} if kind is OpenAIModel else {}
+    request = Request([{"role": "user", "content": "x"}])
+    assert CachedModel(kind(name, **url), Memory()).key(request).startswith(key)
 
 
 def test_a_model_of_ones_own_says_what_else_makes_it_another_one() -> None:

@@ -8,12 +8,22 @@ from typing import Any
 import pytest
 
 from trivium import Agent
-from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderStatusError
-from trivium.llms import ClaudeAPI, ClaudeModel, GoogleModel, ModelProtocol, OpenAIModel
+from trivium.exceptions import ConfigurationError, MalformedAnswerError, ProviderBusyError, ProviderStatusError
+from trivium.llms import (
+    ClaudeAPI,
+    ClaudeModel,
+    FallbackModel,
+    GoogleModel,
+    ModelProtocol,
+    OpenAIModel,
+    RateLimiter,
+    RetryPolicy,
+)
 from trivium.llms._anthropic import MOST_TURNS
 from trivium.schema import Usage
+from trivium.testing import ScriptedModel
 
-from ._provider_answers import HIDDEN, SIGNED, claude_events, claude_text
+from ._provider_answers import HIDDEN, SIGNED, claude_events, claude_text, refused
 from ._provider_answers import claude_said as said
 from ._provider_answers import claude_thought as thought
 from ._provider_answers import claude_use as use
@@ -80,6 +90,27 @@ def test_a_server_that_always_pauses_is_a_typed_error_that_says_what_to_do(chat:
     assert len(chat.received) == MOST_TURNS
 
 
+def test_each_request_of_an_answer_that_pauses_counts_at_a_limiter(chat: ChatServer) -> None:
+    paused = event_stream(*claude_events([said("a"), (SEARCH, [])], "pause_turn"))
+    chat.scripts = [paused, paused, claude_text("b")]
+    limiter = RateLimiter(10)
+    assert limiter.of(ClaudeModel(NEW, base_url=chat.url)).chat("go") == "aab"
+    assert len(limiter._store._minute) == 3  # type: ignore[attr-defined] - of memory
+
+
+@pytest.mark.parametrize(("begins", "answers"), [([], True), ([said("a")], False)])
+def test_a_pause_without_a_text_is_no_beginning_of_an_answer(chat: ChatServer, begins: Any, answers: bool) -> None:
+    chat.scripts = [event_stream(*claude_events([*begins, (SEARCH, [])], "pause_turn")), refused("503 Busy")]
+    model = ClaudeModel(NEW, base_url=chat.url, retry=RetryPolicy(max_tries=1))
+    agent = Agent(FallbackModel([model, ScriptedModel(["other"])]))
+    if answers:
+        reply = agent("go")
+        assert (reply.content, reply.usage.input_tokens) == ("other", 30)  # what the first model used counts
+    else:
+        with pytest.raises(ProviderBusyError):
+            agent("go")
+
+
 def test_the_model_sends_what_it_is_reported(chat: ChatServer) -> None:
     chat.scripts = [claude_text("Hel", "lo")] * 2
     model: ModelProtocol = ClaudeModel(NEW, base_url=chat.url, api_key="sk-1", parameters={"max_tokens": 9})
@@ -141,12 +172,22 @@ def test_at_home_the_provider_s_own_key_is_taken(
 
 @pytest.mark.parametrize("kind", [ClaudeModel, GoogleModel, OpenAIModel])
 def test_further_headers_are_sent_override_its_own_and_show_no_secret(chat: ChatServer, kind: type[Any]) -> None:
-    chat.scripts = [http_answer(b'{"error": {"message": "gate-secret is wrong"}}', "400 Bad")]
+    chat.scripts = [http_answer(b'{"error": {"message": "gate-secret is wrong, session-1 too"}}', "400 Bad")]
     headers = {"Anthropic-Beta": "files", "Accept": "text/plain", "X-Gateway-Key": "gate-secret"}
+    headers["Cookie"] = "sid=session-1; theme=dark"
     model = kind("m", base_url=chat.url, api_key="k", headers=headers)
-    with pytest.raises(ProviderStatusError, match=r"\*\*\* is wrong"):
+    with pytest.raises(ProviderStatusError, match=r"\*\*\* is wrong, \*\*\* too"):
         model.chat("hi")
     sent = chat.received[0].headers
     assert {name.lower(): sent[name.lower()] for name in headers} == {key.lower(): headers[key] for key in headers}
     assert "files" in str(model.cache_identity)
     assert "gate-secret" not in str(model.cache_identity)
+
+
+@pytest.mark.parametrize("kind", [ClaudeModel, GoogleModel, OpenAIModel])
+@pytest.mark.parametrize(
+    ("name", "value"), [("X", "a\r\nB: c"), ("X Y", "a"), ("", "a"), ("X", 5), ("X", None), ("X", "日"), (5, "a")]
+)
+def test_a_header_that_cannot_be_sent_is_refused_at_once(kind: type[Any], name: Any, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="headers= has"):
+        kind("m", headers={name: value})

@@ -9,18 +9,20 @@ import math
 import re
 from collections.abc import Sequence
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 
+from trivium.caches import SQLiteCache
 from trivium.exceptions import (
     ConfigurationError,
     MalformedAnswerError,
     ProviderConnectionError,
     ProviderStatusError,
 )
-from trivium.llms import Delta, Finish, OpenAIModel, Reasoning, Request, ToolCallPart
+from trivium.llms import CachedModel, Delta, Finish, OpenAIModel, Reasoning, Request, ToolCallPart
 from trivium.llms.http._policy import RetryPolicy
 from trivium.schema import ToolSpec, Usage
 
@@ -114,7 +116,9 @@ CLOSED = {
         ("openai", "responses", NEEDED, CLOSED),
         ("azure", "chat", NEEDED, CLOSED),
         ("vllm", "chat", NEEDED, NEEDED),  # it holds answers to any schema, `minimum` too
+        ("vllm", "responses", NEEDED, NEEDED),
         ("openai", "chat", NEEDED | {"required": []}, NEEDED | {"required": []}),
+        ("openai", "chat", {"anyOf": [NEEDED]}, {"anyOf": [NEEDED]}),  # a strict schema is no union
     ],
 )
 def test_a_schema_that_needs_only_be_closed_is_closed_for_who_enforces_strict_ones(
@@ -328,7 +332,7 @@ def test_never_asks_again_after_the_first_delta(chat: ChatServer) -> None:
             seen.append(delta)
 
     chat.scripts = [[script.replace(b"content-length", b"Content-Length")], GOOD]
-    with pytest.raises(ProviderConnectionError, match="the answer broke off"):
+    with pytest.raises(ProviderConnectionError, match=r"the answer from .* broke off"):
         asyncio.run(run())
     assert seen == ["a"]
     assert len(chat.received) == 1
@@ -451,17 +455,25 @@ def test_the_parts_of_the_usage_are_kept(chat: ChatServer) -> None:
         ("temperature", numpy.float64(0.5), 0.5),
         ("seed", numpy.int64(3), 3),
         ("logit_bias", {"1": numpy.float32(2)}, {"1": 2.0}),
+        ("store", numpy.bool_(True), True),
+        ("top_p", numpy.array(0.5), 0.5),
         ("stop", numpy.array(["a"]), None),
         ("temperature", math.nan, None),
         ("logit_bias", {"1": math.inf}, None),
     ],
 )
+@pytest.mark.parametrize("is_cached", [False, True])
 def test_numbers_are_sent_as_json_and_what_is_no_json_is_a_typed_error(
-    chat: ChatServer, name: str, value: Any, sent: Any
+    chat: ChatServer, name: str, value: Any, sent: Any, is_cached: bool, tmp_path: Path
 ) -> None:
-    fails = pytest.raises(ConfigurationError, match="cannot be sent as JSON")
-    with fails if sent is None else contextlib.nullcontext():
-        answer(chat, event_stream(event({"content": "a"}), END), parameters={name: value})
+    chat.scripts = [event_stream(event({"content": "a"}), END)]
+    model: Any = OpenAIModel("m", base_url=chat.url, parameters={name: value})
+    fails = pytest.raises(ConfigurationError, match=r"cannot be sent as JSON|no JSON|an array")
+    with (
+        contextlib.closing(SQLiteCache(tmp_path / "a.db")) as cache,
+        fails if sent is None else contextlib.nullcontext(),
+    ):
+        (CachedModel(model, cache) if is_cached else model).chat("hi")
     assert [each.body[name] for each in chat.received] == ([] if sent is None else [sent])
 
 

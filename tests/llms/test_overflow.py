@@ -16,7 +16,7 @@ from trivium.llms._overflow import without_oldest
 from trivium.llms.http._refusals import overflow
 from trivium.testing import ScriptedModel
 
-from ._provider_answers import gpt_text, refused
+from ._provider_answers import event_stream, gpt_text, refused, sent
 from ._servers import ChatServer
 
 Message = Mapping[str, Any]
@@ -200,10 +200,28 @@ def test_a_function_says_what_is_sent_sync_or_async() -> None:
     async def shorter(messages: Sequence[Message]) -> Sequence[Message]:
         return messages[-2:]
 
-    for strategy, sent in ((last, 1), (shorter, 2)):
+    for strategy, count in ((last, 1), (shorter, 2)):
         small = Small(250)
         assert OverflowModel(small, strategy).chat(LONG) == "fits"
-        assert small.asked == [len(LONG), sent]
+        assert small.asked == [len(LONG), count]
+
+
+def test_calls_without_an_id_have_different_ones_in_a_history_of_which_a_part_is_sent(chat: ChatServer) -> None:
+    too_long = refused("400 No", next(iter(TEXTS)), "context_length_exceeded")
+    call = event_stream(
+        sent({"choices": [{"index": 0, "delta": {"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}]}),
+        sent({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}),
+    )
+    chat.scripts = [call, gpt_text("a"), too_long, call, too_long, gpt_text("b")]
+    agent = Agent(OverflowModel(OpenAIModel("m", base_url=chat.url, api_key="k"), "drop_oldest"), tools=[_f])
+    assert [agent("one").content, agent("two").content] == ["a", "b"]
+    memory = agent.current_memory()
+    assert memory is not None
+    assert len({call.id for message in memory.messages for call in message.tool_calls}) == 2
+
+
+def _f() -> str:
+    return "1"
 
 
 def test_the_tries_are_bounded() -> None:

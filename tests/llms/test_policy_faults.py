@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import re
 import socket
 import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,10 +207,12 @@ def test_a_proxy_of_the_environment_that_cannot_be_used_is_named(monkeypatch: py
         asyncio.run(collect(OpenAIModel("m", base_url="http://far.example/v1", retry=ONCE)))
 
 
-def test_an_answer_that_breaks_off_after_text_is_called_so() -> None:
+@pytest.mark.parametrize("replay", [False, True])
+def test_an_answer_that_breaks_off_after_text_is_called_so(replay: bool) -> None:
     with Crooked(reset_after(WHOLE[:-30])) as server, pytest.raises(ProviderConnectionError) as caught:
-        ask(server, ONCE)
-    assert "the answer broke off" in str(caught.value)
+        ask(server, replace(ONCE, replay=replay))
+    assert re.match(r"the answer from http://\S+ broke off \(.*\): ask again", str(caught.value))
+    assert ("RetryPolicy(replay=True)" in str(caught.value)) is not replay  # it is no advice where it was done
     assert "ask again" in str(caught.value)
 
 

@@ -333,3 +333,26 @@ def test_tools_that_the_server_runs_are_sent_beside_those_of_the_agent(
     first, own = chat.received[0].body["tools"]
     assert first == built_in
     assert "add" in json.dumps(own)
+    with pytest.raises(ConfigurationError, match="takes a list of tools"):
+        deltas_of(model("m", base_url=chat.url, parameters={"tools": built_in}, **options), ASK)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "given"),
+    [
+        (OpenAIModel, {"interface": "chat"}, {"type": "function", "function": {"name": "add", "description": "mine"}}),
+        (OpenAIModel, {"interface": "responses"}, {"type": "function", "name": "add", "description": "mine"}),
+        (ClaudeModel, {}, {"name": "add", "description": "mine", "input_schema": {"type": "object"}}),
+    ],
+)
+def test_of_two_tools_with_one_name_that_of_the_agent_is_sent(
+    chat: ChatServer, model: Any, options: dict[str, Any], given: dict[str, Any]
+) -> None:
+    chat.scripts = [http_answer(b"{}", "400 Bad")]
+    with pytest.raises(ProviderStatusError):
+        deltas_of(
+            model("m", base_url=chat.url, parameters={"tools": [given]}, **options),
+            ASK._replace(tools=[ToolSpec("add", "A sum.", SCHEMA)]),
+        )
+    (own,) = chat.received[0].body["tools"]
+    assert "A sum." in json.dumps(own)

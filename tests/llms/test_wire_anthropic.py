@@ -258,11 +258,22 @@ def test_what_the_server_did_itself_is_kept_of_a_whole_message_too() -> None:
     assert state.items == (*SAID, CITED)
 
 
-def test_counts_that_come_again_replace_their_own_kind_alone() -> None:
-    started = {"type": "message_start", "message": {"usage": {"input_tokens": 25, "cache_read_input_tokens": 1000}}}
-    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 25}}
+@pytest.mark.parametrize(
+    ("first", "last", "used"),
+    [
+        ((25, 1000), {"input_tokens": 25}, Usage(1025, 0, cached_tokens=1000)),
+        ((25, 0), {"input_tokens": 0, "cache_read_input_tokens": 25}, Usage(25, 0, cached_tokens=25)),
+        ((25, 1000), {"input_tokens": 0, "cache_read_input_tokens": 0}, Usage(1025, 0, cached_tokens=1000)),
+    ],
+)
+def test_counts_that_come_again_replace_their_own_kind_alone(
+    first: tuple[int, int], last: dict[str, int], used: Usage
+) -> None:
+    usage = {"input_tokens": first[0], "cache_read_input_tokens": first[1]}
+    started = {"type": "message_start", "message": {"usage": usage}}
+    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": last}
     said = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}}
-    assert read(sent(started), sent(said), sent(ended))[1] == Usage(1025, 0, cached_tokens=1000)
+    assert read(sent(started), sent(said), sent(ended))[1] == used
 
 
 FAILS: dict[str, tuple[bytes, str]] = {

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from trivium.exceptions import ConfigurationError
 from trivium.llms import ReasoningState, Request
-from trivium.llms.wire._claude_request import claude_body, claude_names
-from trivium.llms.wire._closed_schema import closed_schema
+from trivium.llms._protocol import LongHistory
+from trivium.llms.wire._claude_request import claude_beginning, claude_body, claude_names
+from trivium.llms.wire._closed_schema import CLAUDE_FORMATS, OPENAI_FORMATS, closed_schema
 from trivium.llms.wire._fields import family
 from trivium.schema import FileAttachment, ToolSpec
 
@@ -123,6 +125,40 @@ def test_what_the_server_did_itself_goes_back_in_its_place(text: str, thinking: 
     assert body["messages"][1]["content"] == sent
 
 
+def acted(*items: dict[str, Any], calls: bool = False) -> dict[str, Any]:
+    given = {"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "{}"}}]} if calls else {}
+    return {"role": "assistant", "content": "", "reasoning_state": ReasoningState("anthropic", NEW, items), **given}
+
+
+DONE = {"role": "tool", "tool_call_id": "c1", "content": "1"}
+
+
+@pytest.mark.parametrize("answers", [1, 20])
+@pytest.mark.parametrize(
+    ("messages", "sent"),
+    [
+        ([acted(SIGNED, SEARCH), *ASK], []),  # it was cut off
+        ([acted(SIGNED, SEARCH, FOUND), *ASK], [SEARCH, FOUND]),
+        ([acted(SEARCH)], [SEARCH]),  # it paused
+        ([acted(SEARCH, calls=True), DONE], [SEARCH]),
+        ([acted(SEARCH, calls=True), DONE, acted(FOUND), *ASK], [SEARCH, FOUND]),
+        ([acted(SEARCH, calls=True), DONE, acted(SIGNED), *ASK], []),
+        ([acted(FOUND), *ASK], []),  # a memory dropped the use
+    ],
+)
+def test_half_of_a_pair_of_the_servers_own_tools_is_not_sent(messages: Any, sent: list[Any], answers: int) -> None:
+    others = [message for _ in range(answers) for message in (*ASK, {"role": "assistant", "content": "a"})]
+    history, written = LongHistory.begin([*others, *ASK]), b""
+    later = [{"role": "assistant", "content": "b"}, *others, *ASK] if messages[-1] in ASK else []
+    for message in [*messages, *later]:  # each request keeps what it wrote
+        history.append(message)
+        request = Request(history)
+        before = claude_beginning(NEW, request, {})
+        written = claude_body(NEW, request, {}, claude_names(NEW, request, before), before)["messages"].body({})
+    blocks = [block for message in json.loads(written)["messages"] for block in message["content"]]
+    assert [block for block in blocks if block["type"] in (SEARCH["type"], FOUND["type"])] == sent
+
+
 FILES: list[tuple[FileAttachment, dict[str, Any]]] = [
     (
         FileAttachment.from_bytes(b"%PDF", "a.pdf"),
@@ -225,6 +261,12 @@ def test_a_common_parameter_that_the_interface_does_not_have_is_left_out(name: s
     assert body_of(NEW, Request(ASK), **{name: "auto"}) == body_of(NEW, Request(ASK))
 
 
+@pytest.mark.parametrize("name", ["metadata", "thinking", "output_config"])
+def test_a_parameter_that_is_no_object_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"parameter {name} is a dict"):
+        body_of(NEW, Request(ASK), **{name: "x"})
+
+
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
@@ -277,14 +319,31 @@ def test_a_schema_that_no_decoder_holds_is_held_by_a_tool_which_a_thinking_model
         ({"$ref": "#/$defs/A", "$defs": {"A": {"type": "array", "items": {"$ref": "#/$defs/A"}}}}, None),
         ({"type": "object", "properties": 3}, None),
         ({"type": "object", "properties": {"any": {"type": "object"}}}, None),
-        ({"type": "string", "format": "uri"}, {"type": "string", "description": "format: uri"}),
+        ({"type": "string", "format": "uri"}, {"type": "string", "format": "uri"}),
+        ({"type": "string", "format": "x"}, {"type": "string", "description": "format: x"}),
+        ({"type": "array", "items": {"$ref": "#/$defs/A", "description": "d"}, "$defs": {"A": {"type": "string"}}},
+         {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/A"}], "description": "d"},
+          "$defs": {"A": {"type": "string"}}}),
+        ({"type": "array", "items": {"$ref": "#/definitions/A"}, "definitions": {"A": {"type": "string"}}}, None),
+        ({"type": "array", "items": {"$ref": "#/$defs/A/items"}, "$defs": {"A": {"type": "string"}}}, None),
         ({"type": "array", "items": True}, None),
     ],
 )  # fmt: skip
 def test_schemas_are_closed_where_that_can_be(schema: dict[str, Any], closed: dict[str, Any] | None) -> None:
     before = json.dumps(schema)
-    assert closed_schema(schema) == closed
+    assert closed_schema(schema, CLAUDE_FORMATS) == closed
     assert json.dumps(schema) == before
+
+
+def test_openai_knows_fewer_formats() -> None:
+    closed = {"type": "string", "description": "format: uri"}
+    assert closed_schema({"type": "string", "format": "uri"}, OPENAI_FORMATS) == closed
+
+
+def test_each_definition_is_followed_once() -> None:
+    twice = [{"anyOf": [{"$ref": f"#/$defs/M{at + 1}"}] * 2} for at in range(60)]
+    schema = {"$ref": "#/$defs/M0", "$defs": {f"M{at}": each for at, each in enumerate([*twice, {"type": "null"}])}}
+    assert closed_schema(schema, CLAUDE_FORMATS) == schema
 
 
 @pytest.mark.parametrize(

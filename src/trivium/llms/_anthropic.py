@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Final
 
-from trivium.exceptions import MalformedAnswerError
+from trivium.exceptions import MalformedAnswerError, ProviderError
 from trivium.llms._parameters import common_names
 from trivium.llms._protocol import ChatMessage, Delta, Finish, Parameters, ReasoningState, Request
 from trivium.llms._provider_model import ProviderModel
+from trivium.llms.http._policy import before_retry
 from trivium.llms.http._transport import Transport, with_path
 from trivium.llms.providers import PROFILES
 from trivium.llms.wire._answers import AnswerReader
@@ -49,7 +50,7 @@ class ClaudeModel(ProviderModel):
         headers: further headers of each request, such as `anthropic-beta`; they override its own.
 
     Raises:
-        ConfigurationError: the URL is not an HTTP URL.
+        ConfigurationError: the URL is not an HTTP URL, or a header cannot be sent.
 
     Example::
 
@@ -98,11 +99,32 @@ async def request_anthropic(
         MalformedAnswerError: it paused too often.
         ProviderError: the server cannot be reached, refused, or sent no valid answer.
     """
-    answer, asked = _AnswerSoFar(model), request
-    for _ in range(MOST_TURNS):
+    answer = _AnswerSoFar(model)
+    try:
+        async with aclosing(_turns(answer, transport, model, request, parameters, tries)) as deltas:
+            async for delta in deltas:
+                yield delta
+    except ProviderError:
+        if answer.owed is not None:
+            yield answer.owed
+        raise
+
+
+async def _turns(
+    answer: _AnswerSoFar, transport: Transport, model: str, request: Request, parameters: Parameters, tries: int | None
+) -> AsyncGenerator[Delta]:
+    """Send a request, and the next ones while the server pauses; yield the deltas of the whole answer."""
+    asked, counted = request, before_retry.get()
+    for turn in range(MOST_TURNS):
+        if turn and counted is not None:  # each turn is a request
+            await counted()
         answer.begin_turn()
         async with aclosing(_turn(transport, model, asked, parameters, tries)) as deltas:
             async for delta in deltas:
+                if isinstance(delta, str) and answer.owed is None:  # first: most are
+                    answer.pieces.append(delta)
+                    yield delta
+                    continue
                 for each in answer.add(delta):
                     yield each
         if not answer.is_paused:
@@ -116,17 +138,25 @@ async def request_anthropic(
 
 
 class _AnswerSoFar:
-    """An answer of several turns, as far as it has arrived."""
+    """An answer of several turns, as far as it has arrived.
+
+    Attributes:
+        pieces: the pieces of its text.
+        owed: the usage that is to be yielded before anything else; it waits, for where the next turn fails, nothing of
+            the answer may have been given out.
+        is_paused: the turn has ended with a pause.
+    """
 
     def __init__(self, model: str) -> None:
-        self._pieces = list[str]()
+        self.pieces = list[str]()
+        self.owed: Usage | None = None
         self.is_paused = False
         self._state, self._spent, self._before = ReasoningState(FORM, model, ()), Usage(), Usage()
 
     @property
     def text(self) -> str:
         """The text of all turns."""
-        return "".join(self._pieces)
+        return "".join(self.pieces)
 
     def begin_turn(self) -> None:
         """Go on with the next turn."""
@@ -135,15 +165,17 @@ class _AnswerSoFar:
     def add(self, delta: Delta) -> Iterator[Delta]:
         """Add a delta of the turn, and yield what it is in the whole answer."""
         if isinstance(delta, Usage):
-            self._spent = self._before + delta
-            yield self._spent
+            self._spent = self.owed = self._before + delta
         elif isinstance(delta, ReasoningState):  # it is yielded when it is whole
             self._state = self._state._replace(items=(*self._state.items, *delta.items))
         elif isinstance(delta, Finish) and delta.reason == PAUSED:
             self.is_paused = True
         else:
+            if self.owed is not None:
+                yield self.owed
+                self.owed = None
             if isinstance(delta, str):
-                self._pieces.append(delta)
+                self.pieces.append(delta)
             elif isinstance(delta, Finish) and self._state.items:
                 yield self._state
             yield delta

@@ -16,6 +16,7 @@ from trivium.commander.lowlevel import emit
 from trivium.events import JSONObject, exception_line, on_one_line
 from trivium.exceptions import CacheError, ConfigurationError
 from trivium.llms._chat_model import identity_of
+from trivium.llms._parameters import python_value
 from trivium.llms._protocol import (
     Delta,
     Finish,
@@ -199,7 +200,11 @@ class CachedModel(WrappedModel):
 
 def json_value(value: object) -> object:
     """Return the JSON value of what messages and parameters hold: mappings and tuples of any kind, paths as text,
-    bytes by content. Any other value is returned as it is."""
+    bytes by content, numbers of NumPy as Python's. Any other value is returned as it is.
+
+    Raises:
+        ConfigurationError: there is an array in it.
+    """
     if isinstance(value, Mapping):
         return {str(key): json_value(each) for key, each in cast("Mapping[object, object]", value).items()}
     if isinstance(value, NamedTupleLike):
@@ -211,7 +216,7 @@ def json_value(value: object) -> object:
     if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str):
         items = [json_value(each) for each in cast("Sequence[object]", value)]
         return items if isinstance(value, Sequence) else sorted(cast("list[str]", items))
-    return value
+    return python_value(value)
 
 
 @runtime_checkable

@@ -21,7 +21,7 @@ from trivium.llms._chat_model import ChatModel, identity_of
 from trivium.llms._locks import OwnLock
 from trivium.llms._prices import priced
 from trivium.llms._protocol import Delta, ModelProtocol, Parameters, Request
-from trivium.llms._wrapped import deltas_of, first_delta
+from trivium.llms._wrapped import deltas_of
 from trivium.schema import Usage
 from trivium.schema.lowlevel import checked
 
@@ -123,25 +123,25 @@ class FallbackModel(ChatModel):
         """
         request = request._replace(parameters=self.update_gen_params(**request.parameters))
         errors: list[Exception] = []
+        spent = Usage()  # by the models that failed
         for link in self._links:
-            begun = False
+            begun, used = False, Usage()
             if errors and (node := current.get()) is not None:
                 emit(node, FallbackEvent, Fallback(self._links[len(errors) - 1].name, errors[-1], link.name))
             try:
                 model = link.model()
                 async with aclosing(deltas_of(model, link.request_for(request))) as deltas:
-                    for delta in await first_delta(deltas):
-                        begun = True
-                        yield delta
                     async for delta in deltas:
-                        yield (
-                            priced(model, delta) if type(delta) is Usage else delta
-                        )  # the price is that of the model that answered
+                        counts = type(delta) is Usage  # it is no beginning of an answer, and no keep-alive is
+                        begun = begun or not (counts or delta == "")
+                        used = priced(model, delta) if type(delta) is Usage else used  # at the price of who was asked
+                        yield spent + used if counts else delta
                 return
             except self._on as error:
                 if begun:
                     raise
                 errors.append(error)
+                spent += used
         causes = "; ".join(f"{link.name}: {error}" for link, error in zip(self._links, errors, strict=True))
         text = f"none of {len(errors)} models could answer ({causes}): look into each, or add another"
         raise AllModelsFailedError(text, tuple(errors)) from errors[-1]

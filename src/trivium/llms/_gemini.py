@@ -35,7 +35,7 @@ class GoogleModel(ProviderModel):
         headers: further headers of each request, such as those of a gateway; they override its own.
 
     Raises:
-        ConfigurationError: the URL is not an HTTP URL.
+        ConfigurationError: the URL is not an HTTP URL, or a header cannot be sent.
 
     Example::
 

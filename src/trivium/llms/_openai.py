@@ -59,7 +59,8 @@ class OpenAIModel(ProviderModel):
         headers: further headers of each request, such as those of a gateway; they override its own.
 
     Raises:
-        ConfigurationError: the URL is not an HTTP URL, or there is no provider or interface of that name.
+        ConfigurationError: the URL is not an HTTP URL, a header cannot be sent, or there is no provider or interface of
+            that name.
 
     Example::
 
@@ -105,15 +106,20 @@ class OpenAIModel(ProviderModel):
         )
 
     def _identity(self) -> dict[str, object]:
-        own = {"capabilities": self.capabilities, "interface": self.interface, "profile": self.profile}
+        dialect = self.profile.dialect._asdict()
+        del dialect["strict"]  # the schema that it is about is in the request
+        profile = {**self.profile._asdict(), "dialect": dialect}
+        own = {"capabilities": self.capabilities, "interface": self.interface, "profile": profile}
         return {**super()._identity(), **own}
 
     def _path(self) -> str:
         return OPENAI_RESPONSES_PATH if self.interface == "responses" else OPENAI_PATH
 
     def _answer(self, request: Request, parameters: Parameters) -> AsyncGenerator[Delta]:
-        dialect = self.profile.dialect if self.interface == "chat" else None
-        return request_openai(self._transport, self.name, request, parameters, None, self.capabilities, dialect)
+        known, dialect = self.capabilities, self.profile.dialect
+        return request_openai(
+            self._transport, self.name, request, parameters, None, known, dialect, self.interface == "responses"
+        )
 
 
 def profile_of(name: str | Profile | None, base_url: str | None) -> Profile:
@@ -138,7 +144,8 @@ def request_openai(
     parameters: Parameters,
     tries: int | None = None,
     capabilities: Capabilities | None = None,
-    dialect: Dialect | None = OPENAI,
+    dialect: Dialect = OPENAI,
+    is_responses: bool = False,
 ) -> AsyncGenerator[Delta]:
     """Send a request to a server that speaks one of OpenAI's interfaces.
 
@@ -149,7 +156,8 @@ def request_openai(
         parameters: all sampling parameters, by their common names.
         tries: the most attempts; None: those of the transport's policy.
         capabilities: the capabilities of the model; default those of its family.
-        dialect: the server's variant of the chat format; None for the Responses interface.
+        dialect: the server's variant of the chat format.
+        is_responses: True for the Responses interface, of which the variant is `dialect.strict` alone.
     """
     known = capabilities or capabilities_of(model)
     parameters = known.without_refused(parameters)
@@ -158,13 +166,13 @@ def request_openai(
     form = None
     if request.tools and not known.tools:
         request, form = without_tools(request)
-    if dialect is None:
+    if is_responses:
         before = responses_beginning(model, request.messages)
     else:
         before = Beginning.of(request.messages, form_of(model, dialect))
     names = CallNames.of(request, False, before.called, before.end)
-    if dialect is None:
-        body = responses_body(model, request, parameters, names, before)
+    if is_responses:
+        body = responses_body(model, request, parameters, names, before, dialect.strict)
     else:
         longest = dialect.max_tokens or known.max_tokens
         schema = dialect.schema and known.strict_schema
@@ -173,7 +181,7 @@ def request_openai(
 
     def reader() -> AnswerReader:
         message: MessageReader = OpenAIMessageReader(names.own, names.taken, model)
-        if dialect is None:
+        if is_responses:
             message = ResponsesReader(names, model)
         elif request.output_schema is not None:
             message = InlineThoughtsReader(message)

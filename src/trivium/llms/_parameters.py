@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final
 
-from trivium.exceptions import ArgumentTypeError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 
 SAMPLING_KEYWORDS: Final = frozenset(
     {
@@ -26,14 +28,39 @@ _COMMON = {"max_new_tokens": "max_tokens", "max_completion_tokens": "max_tokens"
 
 
 def common_names(*parameters: Mapping[str, object]) -> dict[str, Any]:
-    """Sampling parameters by their common names; later ones go before, and None takes one away.
+    """Sampling parameters by their common names; later ones go before, and None takes one away. Numbers of NumPy are
+    Python's.
+
+    Raises:
+        ConfigurationError: a value is an array.
 
     Example:
         >>> common_names({"max_new_tokens": 9, "stop_words": ["a"]}, {"stop": None, "temperature": 0})
         {'max_tokens': 9, 'temperature': 0}
     """
     chosen = {_COMMON.get(name, name): value for each in parameters for name, value in each.items()}
-    return {name: value for name, value in chosen.items() if value is not None and not _is_empty_list(value)}
+    return {
+        name: python_value(value) for name, value in chosen.items() if value is not None and not _is_empty_list(value)
+    }
+
+
+def python_value(value: Any) -> Any:
+    """Return a value with Python's numbers in place of those of NumPy and its like, in dicts and lists too.
+
+    Raises:
+        ConfigurationError: there is an array in it.
+    """
+    if isinstance(value, str | int | float):  # most are; of NumPy's numbers, only float64 is
+        return value
+    if value.__class__ is dict:
+        return {key: python_value(each) for key, each in value.items()}
+    if value.__class__ is list or value.__class__ is tuple:
+        return [python_value(each) for each in value]
+    if (dimensions := getattr(value, "ndim", None)) is not None:
+        if dimensions:
+            raise ConfigurationError(f"a parameter has an array ({type(value).__name__}): give a list, as by tolist()")
+        return value.item()
+    return float(value) if isinstance(value, Decimal | Fraction) else value
 
 
 def _is_empty_list(value: object) -> bool:

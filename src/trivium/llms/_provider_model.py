@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
+from typing import Any, Final
 
+from trivium.exceptions import ConfigurationError
 from trivium.http import Sender
 from trivium.llms._chat_model import ChatModel
 from trivium.llms._parameters import common_names
@@ -15,6 +18,9 @@ from trivium.llms.http._secrets import is_secret
 from trivium.llms.http._transport import Keys, Transport, bearer, with_path
 from trivium.llms.providers import Profile
 from trivium.schema.lowlevel import checked
+
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE: Final = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
 
 
 class ProviderModel(ChatModel):
@@ -37,7 +43,7 @@ class ProviderModel(ChatModel):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.name, self.price = model, price
-        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self._own_headers = _checked_headers(headers or {})
         self.gen_params = dict(parameters or {})
         base = self.profile.address(base_url, model)
         keys = keys_for(self.profile, base, api_key)
@@ -46,8 +52,9 @@ class ProviderModel(ChatModel):
         )
 
     def _identity(self) -> dict[str, object]:
-        told = {name: value for name, value in self.headers.items() if not is_secret(name)}
-        return {**super()._identity(), "url": self._transport.known_url, "headers": told}
+        told = {name: value for name, value in self._own_headers.items() if not is_secret(name)}
+        identity = {**super()._identity(), "url": self._transport.known_url}
+        return {**identity, "headers": told} if told else identity
 
     def __repr__(self) -> str:
         base = self._transport.shown_url.removesuffix(self._path())
@@ -69,7 +76,7 @@ class ProviderModel(ChatModel):
         return key_headers(self.profile, key)
 
     def _all_headers(self, key: str) -> Mapping[str, str]:
-        return {**self._headers(key), **self.headers}
+        return {**self._headers(key), **self._own_headers}
 
     def _answer(self, request: Request, parameters: Parameters) -> AsyncGenerator[Delta]:
         """Send the request, with all sampling parameters by their common names."""
@@ -93,6 +100,24 @@ def keys_for(profile: Profile, url: str, given: str | Sequence[str] | None, argu
     if given is None or isinstance(given, str):
         return Keys((), partial(profile.key_for, url, given, argument))
     return Keys(given)
+
+
+def _checked_headers(headers: Mapping[Any, object]) -> dict[str, str]:
+    """Return headers that can be sent, with their names in small letters.
+
+    Raises:
+        ConfigurationError: a name or a value cannot be sent.
+    """
+    found = dict[str, str]()
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _HEADER.fullmatch(name):
+            raise ConfigurationError(f"headers= has the name {name!r}: one is of ASCII letters, digits and hyphens")
+        if not isinstance(value, str) or not _VALUE.fullmatch(value):
+            raise ConfigurationError(
+                f"headers= has a value for {name!r} that cannot be sent: it is one line of text with Latin letters"
+            )
+        found[name.lower()] = value
+    return found
 
 
 def key_headers(profile: Profile, key: str) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ from trivium.http import (
     ServerSilentError,
     add_layer,
 )
+from trivium.llms.wire import numbered_ids
 from trivium.schema.lowlevel import checked
 from trivium.testing._interactions import RecordedRequest, Recording, Scrubber, pieces_of
 from trivium.testing._records import read_records, write_records
@@ -58,8 +59,9 @@ def cassette(
     you start yourself takes part if it runs in a copy of the context. A replay needs no API key.
 
     Each recorded answer is used once, for a request with the same content; equal requests are answered in order. The
-    order of different requests does not matter. A request that is not recorded, and a recorded request that is not
-    made, are errors; an error that is caught within the block is raised again at its end.
+    order of different requests does not matter. Ids that trivium made for calls without one count as equal. A request
+    that is not recorded, and a recorded request that is not made, are errors; an error that is caught within the block
+    is raised again at its end.
 
     Nothing is written if the block fails, so put assertions below it. Headers of requests and cookies are not stored.
     API keys, passwords in addresses, and query parameters with names such as `key` or `token`, are replaced by `***`
@@ -173,7 +175,7 @@ class Cassette(Layer):
         return None
 
     def _key(self, request: RecordedRequest) -> str:
-        return json.dumps(self._match(request), sort_keys=True, default=repr)
+        return numbered_ids(json.dumps(self._match(request), sort_keys=True, default=repr))
 
     def _replay(self, found: Recording | None) -> HTTPResponse:
         assert found is not None, "a request is recorded or replayed"
@@ -295,7 +297,7 @@ def _readable(request: RecordedRequest) -> list[str]:
     """Render a request in lines: JSON indented, long texts broken at the ends of lines and sentences."""
     body = request.body
     text = body if isinstance(body, str) else json.dumps(body, indent=2, ensure_ascii=False, default=repr)
-    return [_named(request), *(piece for line in text.splitlines() for piece in _broken(line))]
+    return [_named(request), *(piece for line in numbered_ids(text).splitlines() for piece in _broken(line))]
 
 
 def _broken(line: str) -> Iterator[str]:

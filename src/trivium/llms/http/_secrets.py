@@ -41,6 +41,9 @@ def secrets_of(url: str, headers: Mapping[str, str] | None = None) -> Iterator[s
     for name, value in (headers or {}).items():
         if is_secret(name):
             yield from (value, value.rpartition(" ")[2])
+        if name.lower() == "cookie":
+            cookies = (each.partition("=")[2].strip() for each in value.split(";"))
+            yield from (each for each in cookies if len(each) >= _LONG)  # a shorter one may be any word
 
 
 def redact_url(url: str) -> str:

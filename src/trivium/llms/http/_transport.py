@@ -208,11 +208,13 @@ class Transport:
                 for delta in rest:
                     yield delta
                 return
-            what = "the answer broke off that came" if begun else "no answer"
-            advice = "ask again, as RetryPolicy(replay=True) does by itself" if begun else _advice(error, self._setting)
-            raise ProviderConnectionError(
-                f"{what} from {self.shown_url} ({str(error) or type(error).__name__}): {advice}"
-            ) from error
+            why = str(error) or type(error).__name__
+            if begun:
+                again = "ask again" if self._retry.replay else "ask again, as RetryPolicy(replay=True) does by itself"
+                text = f"the answer from {self.shown_url} broke off ({why}): {again}"
+            else:
+                text = f"no answer from {self.shown_url} ({why}): {_advice(error, self._setting)}"
+            raise ProviderConnectionError(text) from error
         for delta in reader.end():
             yield delta
 

@@ -14,7 +14,7 @@ from trivium.llms.http._refusals import refusal
 from trivium.llms.wire._answers import AGAIN, ParsedObject
 from trivium.llms.wire._claude_request import FORM, THOUGHTS
 from trivium.llms.wire._fields import CallNames, arguments_text, fresh_id, get_count, get_dict, get_dicts, get_text
-from trivium.schema import JSONValue, Usage
+from trivium.schema import Usage
 
 Block: TypeAlias = ParsedObject
 REASONS: Final = {
@@ -25,6 +25,8 @@ REASONS: Final = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+INPUT: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""The counts of tokens that were read; each token is in one of them."""
 PAUSED: Final = "pause_turn"
 """The reason of an answer that the server goes on with, if it is sent back: its own tools took long."""
 STATUS: Final = {
@@ -51,19 +53,17 @@ class _Growing:
     Args:
         begun: the block as it began.
         call: our index of the call that it is; otherwise its kind.
+
+    Attributes:
+        kind: the type of the block.
     """
 
-    __slots__ = ("begun", "call", "citations", "pieces")
+    __slots__ = ("begun", "call", "citations", "kind", "pieces")
 
     def __init__(self, begun: Block, call: int = OTHER) -> None:
-        self.begun, self.call = begun, call
+        self.begun, self.call, self.kind = begun, call, begun.get("type")
         self.pieces: dict[str, list[str]] = {}
         self.citations = [each for each in get_dicts(begun, "citations") if "encrypted_index" in each]
-
-    @property
-    def kind(self) -> JSONValue:
-        """The type of the block."""
-        return self.begun.get("type")
 
     def add(self, key: str, piece: str) -> None:
         """Append a piece to one of its texts."""
@@ -183,7 +183,10 @@ class ClaudeMessageReader:
         kind = delta.get("type")
         last = self._blocks[-1] if self._blocks else None
         block = self._at.get(index, last)
-        if kind == "input_json_delta":
+        if kind == "text_delta" and block is not None and block.kind == "text":  # first: most are
+            if text := get_text(delta, "text"):
+                yield self._text_delta(block, text)
+        elif kind == "input_json_delta":
             piece = get_text(delta, "partial_json")
             if block is None:  # not even a block that began last, to which arguments without an index belong
                 raise MalformedAnswerError(f"the server sent arguments of no tool call; {AGAIN}", piece)
@@ -239,8 +242,10 @@ class ClaudeMessageReader:
             yield ReasoningState(FORM, self._model, tuple(found))
 
     def _count(self, counts: Block) -> None:
-        if counts:  # each is told anew, or stays
-            self._counts = {**(self._counts or {}), **{name: count for name, count in counts.items() if count}}
+        if counts:  # each is told anew, or stays; tokens that were read are 0 only beside others of which some were
+            some = INPUT if any(counts.get(name) for name in INPUT) else ()
+            told = {name: count for name, count in counts.items() if count or (count == 0 and name in some)}
+            self._counts = {**(self._counts or {}), **told}
 
     @property
     def usage(self) -> Usage | None:
@@ -248,9 +253,7 @@ class ClaudeMessageReader:
         counts = self._counts
         if counts is None:
             return None
-        fresh, kept, cached = (
-            get_count(counts, f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")
-        )
+        fresh, kept, cached = (get_count(counts, name) for name in INPUT)
         thoughts = get_count(get_dict(counts, "output_tokens_details"), "thinking_tokens")
         return Usage(
             fresh + kept + cached,

@@ -9,8 +9,18 @@ from typing import Any, Final, NamedTuple, cast
 
 from trivium.llms._parameters import COMMON_PARAMETERS
 from trivium.llms._protocol import ChatMessage, Parameters, Request
-from trivium.llms.wire._closed_schema import closed_schema
-from trivium.llms.wire._fields import Body, CallNames, Data, arguments_of, called_tool, data_of, own_state
+from trivium.llms.wire._closed_schema import CLAUDE_FORMATS, closed_schema
+from trivium.llms.wire._fields import (
+    Body,
+    CallNames,
+    Data,
+    add_tools,
+    arguments_of,
+    called_tool,
+    data_of,
+    object_of,
+    own_state,
+)
 from trivium.llms.wire._tool_names import legal_names
 from trivium.llms.wire._written import SYSTEM, Beginning
 from trivium.schema import ToolSpec
@@ -66,8 +76,7 @@ def claude_beginning(model: str, request: Request, parameters: Parameters) -> Be
 
 def _keeps_thoughts(parameters: Parameters) -> bool:
     """Tell whether the model's reasoning is sent back."""
-    thinking: ChatMessage = parameters.get("thinking") or {}
-    return thinking.get("type") != "disabled"
+    return object_of(parameters, "thinking").get("type") != "disabled"
 
 
 def claude_names(model: str, request: Request, before: Beginning | None = None) -> CallNames:
@@ -82,7 +91,7 @@ def claude_names(model: str, request: Request, before: Beginning | None = None) 
 
 def _enforced_schema(abilities: ClaudeAbilities, schema: ChatMessage | None) -> Body | None:
     """Return the schema that the interface itself enforces, or None if it cannot."""
-    return closed_schema(schema) if schema is not None and abilities.has_schemas else None
+    return closed_schema(schema, CLAUDE_FORMATS) if schema is not None and abilities.has_schemas else None
 
 
 def claude_body(
@@ -101,17 +110,17 @@ def claude_body(
     left_out = _NOT_THERE if abilities.samples else _NOT_THERE | _SAMPLING
     body = {name: value for name, value in parameters.items() if name not in left_out}
     _rename(body, None if names.answer else _enforced_schema(abilities, request.output_schema))
-    thinking: ChatMessage = body.get("thinking") or {}
+    thinking = object_of(body, "thinking")
     body.setdefault("max_tokens", abilities.max_tokens + int(thinking.get("budget_tokens") or 0))
     is_alone = body.pop("parallel_tool_calls", None) is False
     thinks = thinking.get("type", "disabled") != "disabled"
-    keeps_thoughts = _keeps_thoughts(parameters)
+    keeps_thoughts, unpaired = _keeps_thoughts(parameters), _unpaired(request.messages, model)
 
     def write(messages: Sequence[ChatMessage]) -> list[Body]:
-        return _joined(messages, model, keeps_thoughts, names)
+        return _joined(messages, model, keeps_thoughts, names, unpaired)
 
     before = before or claude_beginning(model, request, parameters)
-    messages = before.write("messages", request.messages, (names.tools, names.ids), write)
+    messages = before.write("messages", request.messages, (names.tools, names.ids, unpaired), write)
     body |= {"model": model, "messages": messages, "stream": True}
     if system := _system([*request.messages[: before.start], *request.messages[before.end :]]):
         body["system"] = system
@@ -119,12 +128,12 @@ def claude_body(
     if names.answer:
         described = "Give the answer. It is the last thing to do, when no other tool is needed."
         tools.append(_tool(ToolSpec(names.answer, described, dict(request.output_schema or {})), False, names))
+    add_tools(body, tools)
     if tools:
-        given = list(body.get("tools", ()))  # tools that the server runs
-        choice = _choice(request, names, abilities.can_be_forced, thinks, bool(given or request.tools))
+        choice = _choice(request, names, abilities.can_be_forced, thinks, len(body["tools"]) > bool(names.answer))
         if is_alone and choice["type"] != "none":
             choice["disable_parallel_tool_use"] = True
-        body |= {"tools": [*given, *tools], "tool_choice": choice}
+        body["tool_choice"] = choice
     return body
 
 
@@ -133,10 +142,11 @@ def _rename(body: Body, schema: ChatMessage | None) -> None:
     stop = body.pop("stop", None)
     if words := [word for word in ([stop] if isinstance(stop, str) else stop or ()) if word.strip()]:
         body["stop_sequences"] = words
-    metadata: ChatMessage = body.pop("metadata", None) or {}
+    metadata, output = object_of(body, "metadata"), object_of(body, "output_config")
+    body.pop("metadata", None)
+    body.pop("output_config", None)
     if (user := metadata.get("user_id", body.pop("user", None))) is not None:
         body["metadata"] = {"user_id": user}  # it takes no other
-    output = dict(body.pop("output_config", None) or {})
     if (effort := body.pop("reasoning_effort", None)) is not None:
         output.setdefault("effort", effort)
     if schema is not None:
@@ -148,7 +158,7 @@ def _rename(body: Body, schema: ChatMessage | None) -> None:
 def _tool(tool: ToolSpec, can_be_strict: bool, names: CallNames) -> Body:
     found: Body = {"name": names.tools.get(tool.name, tool.name), "description": tool.description}
     schema = {"type": "object", **tool.parameters}
-    if tool.strict and can_be_strict and (closed := closed_schema(schema)) is not None:
+    if tool.strict and can_be_strict and (closed := closed_schema(schema, CLAUDE_FORMATS)) is not None:
         return {**found, "input_schema": closed, "strict": True}
     return {**found, "input_schema": schema}
 
@@ -176,7 +186,30 @@ def _system(messages: Sequence[ChatMessage]) -> str | list[Body]:
     return blocks if is_marked else "\n\n".join(block["text"] for block in blocks)
 
 
-def _joined(messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, names: CallNames) -> list[Body]:
+def _unpaired(messages: Sequence[ChatMessage], model: str) -> frozenset[str]:
+    """Return the ids of uses of the server's tools that have no result, and of results that have no use before them:
+    the interface refuses either, as where an answer was cut off or a memory is limited.
+
+    Where the answer paused or calls other tools, the use at the end waits for its result.
+    """
+    used, waiting, lost = set[str](), set[str](), set[str]()
+    for message in messages:
+        before, waiting = waiting, set(waiting)
+        for item in own_state(message, FORM, model) if "reasoning_state" in message else ():
+            if (use := item.get("tool_use_id")) is not None:
+                waiting.discard(use)
+                lost |= {use} - used
+            elif item.get("type") != "tool_use" and (use := item.get("id")) is not None:
+                used.add(use)
+                waiting.add(use)
+        if message.get("tool_call_id") is None and message.get("role") not in SYSTEM:  # an answer, or the user's words
+            lost |= before & waiting
+    return frozenset(lost)
+
+
+def _joined(
+    messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, names: CallNames, unpaired: frozenset[str]
+) -> list[Body]:
     """Return the other messages, with consecutive messages of one role joined.
 
     Args:
@@ -184,6 +217,7 @@ def _joined(messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, n
         model: the model, to which its own state is sent back.
         keeps_thoughts: its reasoning is sent back too.
         names: the names of tools and calls at the server.
+        unpaired: the ids of uses and results of the server's tools that are left out.
     """
     found = list[Body]()
     for message in messages:
@@ -192,6 +226,7 @@ def _joined(messages: Sequence[ChatMessage], model: str, keeps_thoughts: bool, n
             continue
         role = "assistant" if role == "assistant" else "user"
         blocks = [*_blocks(message, model, keeps_thoughts, names)]
+        blocks = [each for each in blocks if each.get("tool_use_id", each.get("id")) not in unpaired]
         if found and found[-1]["role"] == role:
             found[-1]["content"] += blocks
         elif blocks:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import jiter
 
+from trivium.exceptions import ConfigurationError
 from trivium.llms._protocol import ChatMessage, Request
 from trivium.llms.wire._answers import ParsedObject, replace_surrogates
 from trivium.llms.wire._tool_names import legal_names
 from trivium.schema import JSONValue
 
 _RELEASE: Final = re.compile(r"[-@](\d{8}|\d{4}-\d\d-\d\d|latest|\d{3}|(preview|exp)\b.*)$")
+_MADE_UP: Final = re.compile(r"\b(call|gemini)_[0-9a-f]{12}\b")
+"""The form of ids from `fresh_id`."""
 
 
 Body: TypeAlias = dict[str, Any]
@@ -93,6 +96,39 @@ class CallNames(NamedTuple):
         return cls(sent, {}, {name: own for own, name in sent.items()}, answer, taken)
 
 
+def add_tools(body: Body, tools: Sequence[Body]) -> None:
+    """Add an agent's tools to those in the parameters, which the server runs; of two with one name, the agent's stays.
+
+    Raises:
+        ConfigurationError: the parameter is not a list of tools.
+    """
+    given: Any = body.pop("tools", ())
+    if not isinstance(given, list | tuple) or not all(isinstance(each, Mapping) for each in cast("list[Any]", given)):
+        raise ConfigurationError(
+            f'parameters={{"tools": …}} takes a list of tools, as [{{"type": "web_search"}}], not {given!r}'
+        )
+    own = {_tool_name(tool) for tool in tools} - {None}
+    if both := [*(each for each in cast("list[Body]", given) if _tool_name(each) not in own), *tools]:
+        body["tools"] = both
+
+
+def _tool_name(tool: Mapping[str, Any]) -> object:
+    function = tool.get("function", tool)
+    return cast("Body", function).get("name") if isinstance(function, Mapping) else None
+
+
+def object_of(parameters: Mapping[str, Any], name: str) -> Body:
+    """Return the parameter of a name, which is an object; an empty one if it is not given.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    value: object = parameters.get(name) or {}
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"the parameter {name} is a dict for this interface, not {value!r}")
+    return dict(cast("Mapping[str, Any]", value))
+
+
 def called_tool(call: ChatMessage) -> str:
     """Return the name of the tool that a call in a chat message calls."""
     return str(call.get("function", call).get("name"))
@@ -101,16 +137,21 @@ def called_tool(call: ChatMessage) -> str:
 def fresh_id(given: object, taken: Collection[str], prefix: str = "call_") -> str:
     """Return the server's id of a call, or a new one if it is missing or taken, so that the history stays valid.
 
-    The new one is the same each time, so that a recorded conversation can be replayed.
-
-    Example:
-        >>> fresh_id("a", ()), fresh_id("", ("a",)), fresh_id("a", ("a", "call_1"))
-        ('a', 'call_1', 'call_2')
+    The new one is random: `taken` has only the ids of the request, and a request may be only a part of the history.
     """
     known = replace_surrogates(given) if isinstance(given, str) else ""
-    if known and known not in taken:
-        return known
-    return next(each for each in map(f"{prefix}{{}}".format, count(len(taken))) if each not in taken)
+    return known if known and known not in taken else f"{prefix}{uuid.uuid4().hex[:12]}"
+
+
+def numbered_ids(text: str) -> str:
+    """Replace ids from `fresh_id` by numbers in their order, so that requests that differ only in them are equal.
+
+    Example:
+        >>> numbered_ids('"id": "call_0123456789ab", "id": "call_ba9876543210", "result_of": "call_0123456789ab"')
+        '"id": "call_1", "id": "call_2", "result_of": "call_1"'
+    """
+    numbers = dict[str, str]()
+    return _MADE_UP.sub(lambda found: numbers.setdefault(found[0], f"{found[1]}_{len(numbers) + 1}"), text)
 
 
 def family(model: str) -> str:

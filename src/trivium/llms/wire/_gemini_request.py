@@ -15,6 +15,7 @@ from trivium.llms.wire._fields import (
     Called,
     CallNames,
     Data,
+    add_tools,
     arguments_of,
     called_tool,
     data_of,
@@ -97,12 +98,12 @@ def gemini_body(
     others = (*request.messages[: before.start], *request.messages[before.end :])
     if system := [part for each in others if each.get("role") in SYSTEM for part in _parts(each.get("content"))]:
         body["systemInstruction"] = {"parts": system}
-    if request.tools:
-        declared = [_declaration(tool, names) for tool in request.tools]
-        if names.answer:
-            described = "Give the answer. It is the last thing to do, when no other tool is needed."
-            declared.append(_declaration(ToolSpec(names.answer, described, dict(request.output_schema or {})), names))
-        body["tools"] = [*body.get("tools", ()), {"functionDeclarations": declared}]
+    declared = [_declaration(tool, names) for tool in request.tools]
+    if declared and names.answer:
+        described = "Give the answer. It is the last thing to do, when no other tool is needed."
+        declared.append(_declaration(ToolSpec(names.answer, described, dict(request.output_schema or {})), names))
+    add_tools(body, [{"functionDeclarations": declared}] if declared else [])
+    if declared:
         body["toolConfig"] = {**body.get("toolConfig", {}), "functionCallingConfig": _mode(request, names)}
     if request.output_schema is not None and not names.answer:
         config |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.output_schema)}

@@ -29,7 +29,7 @@ from trivium.llms.wire._answers import (
     logprobs_of,
     replace_surrogates,
 )
-from trivium.llms.wire._fields import Body, CallNames, fresh_id, get_dicts, is_json, own_state
+from trivium.llms.wire._fields import Body, CallNames, add_tools, fresh_id, get_dicts, is_json, own_state
 from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
 from trivium.llms.wire._tool_names import legal
@@ -101,8 +101,8 @@ def chat_body(
     body |= {"model": model, "messages": messages, "stream": True}
     if dialect.usage:
         body["stream_options"] = {"include_usage": True}
+    add_tools(body, [chat_tool(tool, names.tools) for tool in request.tools])
     if request.tools:
-        body["tools"] = [*body.get("tools", ()), *(chat_tool(tool, names.tools) for tool in request.tools)]
         choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "function": {"name": choice}} if named else choice

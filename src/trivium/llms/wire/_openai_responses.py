@@ -21,7 +21,7 @@ from trivium.llms.wire._answers import (
     logprobs_of,
     replace_surrogates,
 )
-from trivium.llms.wire._fields import Body, CallNames, own_state
+from trivium.llms.wire._fields import Body, CallNames, add_tools, own_state
 from trivium.llms.wire._openai_chat import CallReader, check_answer, token_counts
 from trivium.llms.wire._requests import answer_schema, parts_of, sent_function
 from trivium.llms.wire._sent_errors import sent_error
@@ -41,7 +41,12 @@ def responses_beginning(model: str, messages: Sequence[ChatMessage]) -> Beginnin
 
 
 def responses_body(
-    model: str, request: Request, parameters: Parameters, names: CallNames, before: Beginning | None = None
+    model: str,
+    request: Request,
+    parameters: Parameters,
+    names: CallNames,
+    before: Beginning | None = None,
+    strict: bool = False,
 ) -> Body:
     """Make the body of a request.
 
@@ -51,6 +56,7 @@ def responses_body(
         parameters: all parameters, by their common names; those that the format does not have are left out.
         names: the names of tools and calls at the server.
         before: the messages that were written before, see `responses_beginning`.
+        strict: the server enforces strict schemas, see `Dialect.strict`.
     """
     body = {name: value for name, value in parameters.items() if name not in NOT_TAKEN}
     include = {"reasoning.encrypted_content": None} | dict.fromkeys(body.get("include") or ())
@@ -64,15 +70,15 @@ def responses_body(
         return [item for message in messages for item in _items(message, model, names)]
 
     body["input"] = before.write("input", request.messages, names.tools, write)
+    add_tools(body, [_tool(tool, names) for tool in request.tools])
     if request.tools:
-        body["tools"] = [*body.get("tools", ()), *(_tool(tool, names) for tool in request.tools)]
         choice = names.tools.get(request.tool_choice, request.tool_choice)
         named = choice not in ("auto", "none", "required")
         body["tool_choice"] = {"type": "function", "name": choice} if named else choice
     elif "tools" not in body:
         body.pop("parallel_tool_calls", None)
     if request.output_schema is not None:
-        form = {"type": "json_schema", **answer_schema(request.output_schema, True)}
+        form = {"type": "json_schema", **answer_schema(request.output_schema, strict)}
         body["text"] = {**dict_or_empty(body.get("text")), "format": form}
     return body
 

@@ -9,7 +9,7 @@ import jiter
 
 from trivium.llms._protocol import ChatMessage
 from trivium.llms.wire._answers import dict_or_empty
-from trivium.llms.wire._closed_schema import closed_schema
+from trivium.llms.wire._closed_schema import OPENAI_FORMATS, closed_schema
 from trivium.llms.wire._fields import Body, CallNames, called_tool
 
 
@@ -43,13 +43,15 @@ def _json(value: object) -> str:
 
 
 def answer_schema(schema: Mapping[str, Any], can_be_closed: bool) -> Body:
-    """Return the schema of an answer as it is sent: a strict one if it is, or needs only be closed.
+    """Return the schema of an answer as it is sent: a strict one if it is, or needs only be closed, and is no union.
 
     Args:
         schema: the schema.
         can_be_closed: the server enforces strict schemas, so that its objects may be closed for it.
     """
-    closed = closed_schema(schema) if can_be_closed and not is_strict(schema) else None
+    if "anyOf" in schema or "oneOf" in schema:
+        return {"name": "answer", "strict": False, "schema": dict(schema)}
+    closed = closed_schema(schema, OPENAI_FORMATS) if can_be_closed and not is_strict(schema) else None
     sent = closed if closed is not None and is_strict(closed) else dict(schema)
     return {"name": "answer", "strict": is_strict(sent), "schema": sent}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, SupportsFloat, SupportsIndex, TypeAlias, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from trivium.llms._protocol import ChatMessage, KeptMessage, LongHistory, is_of_texts
 from trivium.llms.wire._fields import Body, Called
@@ -199,21 +199,13 @@ class WrittenMessages(NamedTuple):
 
 
 def sent_json(value: object) -> bytes:
-    """Return a value as JSON that is sent; numbers of NumPy and its like are numbers.
+    """Return a value as JSON that is sent.
 
     Raises:
         TypeError: something in it has no form in JSON.
         ValueError: a number is NaN or infinite, or a list holds itself.
     """
-    return json.dumps(value, allow_nan=False, default=_number).encode()
-
-
-def _number(value: object) -> int | float:
-    if isinstance(value, SupportsIndex):
-        return value.__index__()
-    if isinstance(value, SupportsFloat):
-        return float(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    return json.dumps(value, allow_nan=False).encode()
 
 
 def _has_text(message: ChatMessage) -> bool:
