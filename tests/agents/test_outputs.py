@@ -16,7 +16,7 @@ from _letters import Question, Refund
 from trivium import Agent, AsyncAgent, ChatAgent, ChatAgentConfig, Message, Task, ToolMessage
 from trivium.actions._strict import strict_schema
 from trivium.agents import ReAct, Sequential, StreamingAgent
-from trivium.exceptions import AnswerFormatError, ToolDefinitionError
+from trivium.exceptions import AnswerFormatError, MalformedAnswerError, ToolDefinitionError
 from trivium.hooks import Hook
 from trivium.llms import Finish
 from trivium.llms.wire._closed_schema import closed_schema
@@ -266,3 +266,6 @@ def test_a_text_that_did_not_come_to_its_end_says_why(reason: str, why: str):
     said = Agent(ScriptedModel([["half an ans", Finish(reason)]]))("hi").why
     assert said.startswith(why)
     assert bool(said) == bool(why)
+    with pytest.raises(MalformedAnswerError) as empty:
+        Agent(ScriptedModel([["", Finish(reason)]]))("hi")
+    assert str(empty.value).endswith(f"(it stopped with '{reason}'); {said or 'ask again or raise max_tokens'}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -165,11 +166,20 @@ def test_ctrl_c_says_how_much_is_done_and_the_same_command_goes_on(evaluated: Co
     assert asked(evaluated) - before <= 20 - int(done.split()[-1])
 
 
-def test_what_was_done_before_the_limit_is_reported(evaluated: Command) -> None:
-    arguments = ("eval", "cases:dataset", "agents:paid", "--experiment", "paid", "--at-once", "1", "--json")
+@pytest.mark.parametrize(
+    ("at_once", "done"), [("1", ["paid/n00/0", "paid/n01/0", "paid/n02/0", "paid/n03/0"]), ("8", [])]
+)
+def test_what_was_done_before_the_limit_is_reported(at_once: str, done: list[str], evaluated: Command) -> None:
+    arguments = ("eval", "cases:dataset", "agents:paid", "--experiment", "paid", "--at-once", at_once, "--json")
     ended = evaluated(*arguments, "--max-usd", "1")
     assert ended.status == 1
     assert "the evaluation reached its limit of 1 usd; raise --max-usd" in ended.err
     assert "Limits(" not in ended.err
-    assert [each["run"] for each in json.loads(ended.out)["runs"]] == [f"paid/n{number:02}/0" for number in range(4)]
+    runs = json.loads(ended.out)["runs"]
+    assert [each["run"] for each in runs if not each["errors"]][: len(done)] == done
+    assert sum(each["usd"] for each in runs) >= 1
+    assert {*(text for each in runs for text in each["errors"].values())} == {"it was not scored before the limit"}
+    again = json.loads(evaluated("eval", "cases:dataset", "--experiment", "paid", "--json").out)["runs"]
+    assert sum(each["usd"] for each in again) == sum(each["usd"] for each in runs)
+    assert re.search("Killed|Cancelled", str(again)) is None
     assert len(json.loads(evaluated(*arguments, "--max-usd", "9").out)["runs"]) == 20

@@ -299,8 +299,8 @@ class Agent(AgentNames, Generic[T_co]):
             choice = parts.tool_choice(extra["tool_choice"], {*self._toolbox.usable, *(each.name for each in specs)})
             extra = {name: value for name, value in extra.items() if name != "tool_choice"}
         parameters = {**self._parameters, **extra} if extra else self._parameters
-        schema = None if self.answer_format is None else self.answer_format.schema
-        return Request(history, specs, self._toolbox.forced or choice, schema, parameters)
+        schema, reader = (form.schema, form.parse_response) if (form := self.answer_format) else (None, None)
+        return Request(history, specs, self._toolbox.forced or choice, schema, parameters, reader)
 
     def _runs_itself(self, answer: Message, calls: Sequence[ToolCall]) -> bool:
         """Judge an answer's calls; return whether they run in the agent's own call, and are not left to a task."""

@@ -142,11 +142,21 @@ def _run(
             raise ConfigurationError(f"{error}: name it by --experiment, and the earlier one by --against") from error
         except LimitExceededError as error:
             reached = LimitExceededError(error.limit, error.maximum, setting="--max-usd", of="the evaluation")
+            results += _broken_off(dataset, journal, options, {each.run_id for each in results})
             return EvaluationReport.of(dataset, options.experiment, journal, results), reached
         except KeyboardInterrupt:
             progress.stop()
             write_line(f"{len(results)} of {total} runs are done; the same command goes on, and asks no model twice")
             raise
+
+
+def _broken_off(dataset: Dataset, journal: Journal, options: EvalOptions, scored: set[str]) -> list[CaseResult]:
+    """Return the runs that were begun and not scored before the limit was reached, with what they have cost."""
+    begun, errors = {each.id for each in journal.runs()} - scored, {"run": "it was not scored before the limit"}
+    made = (
+        (case, each, f"{options.experiment}/{case.id}/{each}") for case in dataset for each in range(options.repeat)
+    )
+    return [CaseResult(*each, None, {}, errors, journal.view(each[-1]).usage) for each in made if each[-1] in begun]
 
 
 def _status(report: EvaluationReport, comparison: Comparison | None, options: EvalOptions) -> int:

@@ -177,8 +177,8 @@ async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I
     except UnknownRunError:  # it was refused before it began, or is not there any more
         return replace(result, errors=result.errors or {"run": "there is no run of it"})
     if result.message is None and not result.errors:
-        errors = {} if run.result is not None else {"run": run.why or f"the run is {run.info.status}"}
-        result = replace(result, message=run.result, errors=errors)
+        said = run.why if run.info.status == "failed" else f"the run is {run.info.status}: evaluate again to go on"
+        result = replace(result, message=run.result, errors={} if run.result is not None else {"run": said})
     scores, errors = dict[str, Score](), {**result.errors}
     for scorer in () if result.message is None else dataset.scorers:
         try:

@@ -79,9 +79,10 @@ class CachedModel(WrappedModel):
     Requests are equal if everything is equal that can change an answer: the model, its server, its own parameters and
     those of the request, messages with their images and files, tools, and the schema. The API key does not count.
     Complete answers are stored, at any temperature; an answer is not stored if it failed, was cut off at its length,
-    was filtered, has a tool call whose arguments are not JSON, or is not JSON with the keys that the request's schema
-    requires. An answer from the cache counts as a turn, and costs no tokens and no dollars: its usage is zero, and a
-    `CacheEvent` holds the saved usage. Equal concurrent requests of one process call the model once.
+    was filtered, has a tool call whose arguments are not JSON, or does not fit the type of the agent that asks (of a
+    request without a `reader`: is not JSON with the keys that its schema requires). A stored answer that does not fit
+    is requested again. An answer from the cache counts as a turn, and costs no tokens and no dollars: its usage is
+    zero, and a `CacheEvent` holds the saved usage. Equal concurrent requests of one process call the model once.
 
     The key contains the `cache_identity` of the model. All models of trivium have one. A model class of your own
     without this attribute is known by its class and name alone: if its options change its answers, give it a
@@ -147,7 +148,7 @@ class CachedModel(WrappedModel):
         """
         request = self._completed(request)
         key = self.key(request) if settings.cache else ""
-        stored = await self.look_up(key) if key else None
+        stored = await self.look_up(key, request) if key else None
         if stored is not None:
             for delta in stored:
                 yield delta
@@ -158,21 +159,21 @@ class CachedModel(WrappedModel):
                 async for delta in deltas:
                     answer.append(delta)
                     yield delta
-            if key and is_reusable(answer, request.output_schema):
+            if key and is_reusable(answer, request):
                 await self._store(key, answer)
         finally:
             if key:
                 self._flights.leave(key)
 
-    async def look_up(self, key: str) -> list[Delta] | None:
+    async def look_up(self, key: str, request: Request) -> list[Delta] | None:
         """Return the stored answer. None: this caller must call the model, and no other caller does so meanwhile."""
-        while (stored := await self._get(key)) is None:
+        while (stored := await self._get(key, request)) is None:
             other = self._flights.enter(key)
             if other is not None:
                 await wait(event=other)
                 continue
             try:
-                stored = await self._get(key)  # another call may have stored it meanwhile
+                stored = await self._get(key, request)  # another call may have stored it meanwhile
             except BaseException:
                 self._flights.leave(key)
                 raise
@@ -186,9 +187,10 @@ class CachedModel(WrappedModel):
         free = [Usage() if isinstance(each, Usage) else each for each in stored]
         return [*free, Usage()] if saved is None else free
 
-    async def _get(self, key: str) -> list[Delta] | None:
+    async def _get(self, key: str, request: Request) -> list[Delta] | None:
         text = await invoke(self._cache.get, key)
-        return None if text is None else parse_deltas(text)
+        stored = None if text is None else parse_deltas(text)
+        return stored if stored and is_reusable(stored, request) else None
 
     async def _store(self, key: str, answer: list[Delta]) -> None:
         text = json.dumps([_entry(each) for each in answer if each != ""], separators=(",", ":"))
@@ -227,27 +229,30 @@ class NamedTupleLike(Protocol):
 
 
 # ---- an answer as text
-def is_reusable(answer: list[Delta], schema: Mapping[str, object] | None = None) -> bool:
+def is_reusable(answer: list[Delta], request: Request) -> bool:
     """Tell whether an answer came to its own end, is not empty, all its calls have JSON as arguments, and its text is
-    a JSON object with the keys that the schema requires."""
+    what the request asks for."""
     reason = next((each.reason for each in reversed(answer) if isinstance(each, Finish)), None)
     calls: dict[int, str] = {}
     for each in answer:
         if isinstance(each, ToolCallPart):
             calls[each.index] = calls.get(each.index, "") + each.arguments
     text = "".join(each for each in answer if isinstance(each, str))
-    if reason not in _COMPLETE or not (calls or text) or (schema and not calls and not _has_keys(text, schema)):
+    if reason not in _COMPLETE or not (calls or text) or not (calls or _fits(text, request)):
         return False
     return all(is_json(each or "{}") for each in calls.values())
 
 
-def _has_keys(text: str, schema: Mapping[str, object]) -> bool:
+def _fits(text: str, request: Request) -> bool:
     try:
-        found = json.loads(unfence(text))
-    except (ValueError, RecursionError):
+        if request.reader is not None:
+            request.reader(text)
+        elif request.output_schema is not None:
+            found, required = json.loads(unfence(text)), request.output_schema.get("required")
+            return not required or (isinstance(found, dict) and {*found} >= {*required})
+    except Exception:  # a reader raises what it likes: whoever asks reads the answer too, and tells of it
         return False
-    required = set(cast("list[str]", schema.get("required", ())))
-    return not required or (isinstance(found, dict) and found.keys() >= required)
+    return True
 
 
 def _entry(delta: Delta) -> object:

@@ -173,11 +173,13 @@ class _Answer:
             fault = "was stopped by a filter while it called tools, so none was run"
         elif reason == "length" and any(is_cut_off(call.arguments) for call in calls):
             fault = "was cut off within a tool call"
+        reply = Reply(text, calls, self.usage, reason, reasoning, self.reasoning_state, self.logprobs)
         if fault:
-            why = f" (it stopped with '{reason}')" if reason else ""
+            stopped = f" (it stopped with '{reason}')" if reason else ""
             raw = "\n".join(filter(None, [reasoning, text, *map(str, calls)]))
-            raise MalformedAnswerError(f"the model {model.name} {fault}{why}; ask again or raise max_tokens", raw)
-        return Reply(text, calls, self.usage, reason, reasoning, self.reasoning_state, self.logprobs)
+            cure = reply.why or "ask again or raise max_tokens"
+            raise MalformedAnswerError(f"the model {model.name} {fault}{stopped}; {cure}", raw)
+        return reply
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""

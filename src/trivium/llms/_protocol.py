@@ -122,6 +122,7 @@ class Request(NamedTuple):
         tool_choice: "auto", "none", "required", or the name of the one tool that it must call.
         output_schema: a JSON schema that the answer's text must satisfy, or None for free text.
         parameters: sampling parameters by their common names (temperature, max_tokens, stop, seed, …).
+        reader: what reads the answer's text, and raises where that does not fit; a cache asks it what to keep.
     """
 
     messages: Sequence[ChatMessage]
@@ -129,6 +130,7 @@ class Request(NamedTuple):
     tool_choice: str = "auto"
     output_schema: Mapping[str, Any] | None = None
     parameters: Parameters = MappingProxyType({})
+    reader: Callable[[str], object] | None = None
 
     def as_sent(self) -> Request:
         """Return the request with the messages that it has now: what is said later does not change it."""
