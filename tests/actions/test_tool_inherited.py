@@ -169,6 +169,32 @@ def test_a_partial_that_fixes_what_directs_the_effect_must_say_what_directs_it_n
         Tool.of(partial(Till.pay, Till(), 5, "Ada"))
 
 
+def is_much(amount: int, to: str = "Ada") -> bool:
+    return amount > 100
+
+
+class Guarded:
+    @tool(needs_approval=is_much)
+    def pay(self, amount: int, to: str) -> str:
+        """Pay."""
+        return f"paid {to} {amount}"
+
+
+class Noted(Guarded):
+    def pay(self, amount: int, to: str, note: str = "") -> str:
+        """Pay."""
+        return super().pay(amount, to)
+
+
+def test_an_inherited_condition_of_approval_must_take_the_arguments():
+    for made, wrong in ((partial(Guarded().pay, 5), "argument: 'amount'"), (Noted().pay, "argument 'note'")):
+        with pytest.raises(ToolDefinitionError, match=f"needs_approval is called with .* {wrong}: write one"):
+            Tool.of(made)
+    for fitting in (Guarded().pay, Guarded.pay, partial(Guarded().pay, to="Bob"), partial(Guarded().pay, amount=5)):
+        assert Tool.of(fitting).needs_approval is is_much
+    assert Tool.of(tool(needs_approval=True)(partial(Guarded().pay, 5))).needs_approval is True
+
+
 def of_class(cls: Any, amount: int) -> int:
     return amount
 

@@ -253,8 +253,26 @@ def find_option_problem(tool: Tool) -> str:
         return f"the effect of a tool is {', '.join(get_args(Effect))} or None"
     if tool.max_result is not None and (not isinstance(tool.max_result, int) or tool.max_result <= 0):  # type: ignore[unnecessary]
         return f"max_result is a number of characters above 0, or None for all, not {tool.max_result!r}"
+    if callable(tool.needs_approval) and (wrong := find_misfit(tool.needs_approval, tool.call)):
+        return f"needs_approval is called with the tool's arguments, and {wrong}: write one that takes them"
     sinks = {"sends": tool.sends, "spends": tool.spends, "executes": tool.executes}
     return find_sink_problem(sinks, tool.source, tool.spec.parameters.get("properties", ()))
+
+
+def find_misfit(needed: Callable[..., object], call: Callable[..., object]) -> str:
+    """Say why a function cannot be called with the arguments of another, by name; "" if it can, or nobody knows."""
+    try:
+        parameters = inspect.signature(call).parameters.values()
+        taken = inspect.signature(needed)
+    except (TypeError, ValueError):
+        return ""
+    if any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters):
+        return ""
+    try:
+        taken.bind(**{each.name: None for each in parameters if each.name not in ("self", "cls")})
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def find_sink_problem(sinks: Mapping[str, object], source: object, arguments: Collection[str]) -> str:
