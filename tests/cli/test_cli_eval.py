@@ -183,3 +183,11 @@ def test_what_was_done_before_the_limit_is_reported(at_once: str, done: list[str
     assert sum(each["usd"] for each in again) == sum(each["usd"] for each in runs)
     assert re.search("Killed|Cancelled", str(again)) is None
     assert len(json.loads(evaluated(*arguments, "--max-usd", "9").out)["runs"]) == 20
+
+
+def test_a_mistake_in_what_the_agent_logs_fails_no_run(evaluated: Command) -> None:
+    logged = 'import logging; logging.getLogger("mine").warning("%d items", "many")'
+    (evaluated.folder / "agents.py").write_text(AGENTS.replace("time.sleep(pause)", logged))
+    ended = evaluated("eval", "cases:dataset", "agents:good", "--experiment", "tuesday", "--fail-under", "0.9")
+    assert ended.status == 0
+    assert "Message: '%d items'" in ended.err

@@ -85,3 +85,13 @@ def test_a_second_ctrl_c_ends_it_at_once_and_shows_no_traceback(tmp_path: Path) 
         finally:
             process.kill()
     assert (process.returncode, err) == (-signal.SIGINT, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), [(["--version"], ""), (["mcp", "serve", "broken_off:tool"], "interrupted\n")]
+)
+def test_the_command_runs_in_any_thread(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "broken_off.py").write_text("raise KeyboardInterrupt")
+    run = "thread = threading.Thread(target=main); thread.start(); thread.join()"
+    program = [sys.executable, "-c", f"import threading; from trivium.cli import main; {run}", *arguments]
+    assert subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=GUARD).stderr == said

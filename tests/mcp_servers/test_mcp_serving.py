@@ -151,6 +151,18 @@ def test_the_official_client_uses_tools_agents_and_tasks(mode: str):
         asyncio.run(use(server))
 
 
+def untold() -> object:
+    """Return what cannot be told."""
+
+    class Mute:
+        def __str__(self) -> str:
+            raise RuntimeError("secret")
+
+        __repr__ = __str__
+
+    return Mute()
+
+
 def test_a_client_reads_what_a_tool_says_to_models_and_of_other_errors_that_there_was_one():
     said: list[str] = []
 
@@ -158,6 +170,7 @@ def test_a_client_reads_what_a_tool_says_to_models_and_of_other_errors_that_ther
         async with official(server) as client:
             said.append(text_of(await client.call_tool("fail", {"why": "no tea"})))
             said.append(text_of(await client.call_tool("leak", {})))
+            said.append(text_of(await client.call_tool("untold", {})))
             for request in (
                 partial(client.get_prompt, "fail", {"why": "no tea"}), partial(client.get_prompt, "leak"),
                 partial(client.read_resource, "leak://"),
@@ -166,10 +179,10 @@ def test_a_client_reads_what_a_tool_says_to_models_and_of_other_errors_that_ther
                     await request()
                 said.append(str(refused.value))
 
-    with ToolServer([fail, leak], port=0, prompts=[fail, leak], resources={"leak://": leak}) as server:
+    with ToolServer([fail, leak, untold], port=0, prompts=[fail, leak], resources={"leak://": leak}) as server:
         asyncio.run(use(server))
     masked = "the tool leak failed; the server's log says why"
-    assert said == ["no tea", masked, "no tea", masked, masked]
+    assert said == ["no tea", masked, "the tool failed; the server's log says why", "no tea", masked, masked]
 
 
 def test_a_session_of_the_protocol_is_a_conversation_and_others_are_named():

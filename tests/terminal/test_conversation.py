@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from trivium import Agent
+from trivium.actions import ApprovalRequest, tool
 from trivium.exceptions import JournalDamagedError, OutputError, RunAliveError
 from trivium.journal import Journal
 from trivium.llms import ChatModel, Delta, Request
@@ -85,6 +86,25 @@ def test_a_turn_that_is_broken_off_in_its_first_calls_says_what_was_begun(tmp_pa
     kept = ["Pay.", "I pay.\n(broken off after calling look, pay: this may have had its effect)"]
     assert said(conversation) == said(begin(tmp_path / "talk.db")) == kept
     assert ask(conversation, "Is it paid?") == "It may be paid."
+
+
+def test_a_call_whose_approval_is_broken_off_is_not_told_as_begun() -> None:
+    @tool(needs_approval=True)
+    def pay() -> str:
+        return "paid"
+
+    def look() -> str:
+        return "tea"
+
+    def approve(request: ApprovalRequest) -> bool:
+        raise KeyboardInterrupt
+
+    told = "(broken off after calling look: this may have had its effect)"
+    for script, kept in (([call_tool("pay")], []), ([call_tool("look"), call_tool("pay", 1)], ["Pay.", told])):
+        conversation = Conversation(Agent(ScriptedModel([script]), tools=[look, pay], name="bot"))
+        with pytest.raises(KeyboardInterrupt):
+            conversation.ask("Pay.", (), str, approve)
+        assert said(conversation) == kept
 
 
 def test_a_conversation_is_saved_as_another_one_that_goes_on(tmp_path: Path) -> None:

@@ -208,14 +208,14 @@ def test_an_approver_sees_why_a_policy_asks_and_what_no_eye_sees(context: Browse
         """Mail."""
         return "sent"
 
-    call = call_tool("mail", to="al\u202emoc.live@eve\u202c\u200b\nb", names=["\u2066x\xa0y"])
+    call = call_tool("mail", to="al\u202emoc.live@eve\u202c\u200b\nb", names=["\u2066x\xa0y\u200d👩🏽\u200d💻"])
     model = ScriptedModel([call_tool("read"), call, "done"])
     page = context.new_page()
     with serving(Agent(model, tools=[read, mail], policy=Policy())) as server:
         page.goto(f"{server.url}/#token={TOKEN}")
         page.get_by_role("link", name="Chat").click()
         say(page, "go")
-        seen = ["al\\u{202e}moc.live@eve\\u{202c}\\u{200b}\nb", '[\n  "\\u{2066}x\\u{a0}y"\n]']
+        seen = ["al\\u{202e}moc.live@eve\\u{202c}\\u{200b}\nb", '[\n  "\\u{2066}x\xa0y\\u{200d}👩🏽\u200d💻"\n]']
         for _ in ("in the chat", "on their page"):
             asked = page.get_by_role("group", name="mail waits for your decision")
             expect(asked).to_contain_text("mail sends data out, and")

@@ -13,10 +13,11 @@ from types import MethodType
 from typing import Any, ClassVar, Final, TypeVar, cast, overload
 
 from trivium.actions._dual import AsyncActionMixin, is_core
+from trivium.actions._inherited import mark_of, options_in_class
 from trivium.actions._run import as_arguments, attempt_tool, call_function
 from trivium.actions._strict import JSONSchema
 from trivium.actions._texts import as_text
-from trivium.actions._tool import Arguments, Tool, mark_of, options_in_class, set_options, spec_of
+from trivium.actions._tool import Arguments, Tool, set_options, spec_of
 from trivium.actions._tool_schema import read_sections
 from trivium.commander import driver_neutral, invoke, sync_method
 from trivium.commander.lowlevel import is_within
@@ -163,7 +164,9 @@ class BaseAction:
             name
             for base in reversed(cls.__mro__)
             for name, value in vars(base).items()
-            if mark_of(value, "__tool_api__") is not None and name != "run" and not is_core(base, name)
+            if mark_of(mark_of(value, "__func__") or value, "__tool_api__") is not None
+            and name != "run"
+            and not is_core(base, name)
         )
         has_run = callable(mark_of(cls, "run"))
         if has_run and marked:
@@ -354,7 +357,9 @@ def tool_api(
         [{'name': 'thing', 'type': 'STRING', 'description': ''}]
     """
 
-    def mark(method: Callable[..., object]) -> Callable[..., Any]:
+    def mark(method: Callable[..., object]) -> Any:
+        if isinstance(method, classmethod | staticmethod):  # above it or below it, the tool is its function's
+            return type(method)(mark(method.__func__))  # pyright: ignore
         set_options(method, options)
         method.__tool_api__ = explode_return or returns_named_value  # type: ignore[attr-defined]  # pyright: ignore
         method.api_description = APIDescription(method)  # type: ignore[attr-defined]  # pyright: ignore
@@ -372,7 +377,7 @@ class APIDescription(Mapping[str, Any]):
     @cached_property
     def _entries(self) -> dict[str, Any]:
         method = self._method
-        is_method = next(iter(inspect.signature(method).parameters), "") == "self"
+        is_method = next(iter(inspect.signature(method).parameters), "") in ("self", "cls")
         return describe_method(MethodType(method, object()) if is_method else method, method.__name__)
 
     def __getitem__(self, key: str) -> Any:

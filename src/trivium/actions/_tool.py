@@ -27,6 +27,7 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from trivium.actions._exact_json import refuse_booleans
+from trivium.actions._inherited import TOOL_OPTIONS, mark_of, options_of
 from trivium.actions._json_schema import no_json, remove_titles
 from trivium.actions._strict import JSONSchema, drop_nulls, strict_schema
 from trivium.actions._tool_schema import read_sections
@@ -58,7 +59,7 @@ _OPTIONS: Final = (
 )  # fmt: skip
 _WITHOUT_JSON: Final = ("schema-for-unknown-type", "invalid-for-json-schema")  # pydantic's codes of errors
 _SOURCES: Final = ("tool", "web", "document", "server", "program")
-_TOOL, _TOOL_OPTIONS = "__trivium_tool__", "__trivium_options__"  # marks on functions
+_TOOL: Final = "__trivium_tool__"  # a mark on functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,20 +174,14 @@ class Tool:
             return function
         made: Tool | None = mark_of(function, _TOOL)
         if made is None:
-            made = new_tool(function, mark_of(function, _TOOL_OPTIONS) or {})
+            made = new_tool(function, mark_of(function, TOOL_OPTIONS) or {})
             holder = mark_of(function, "__func__") or function
             if isinstance(holder, types.FunctionType):  # a bound method's tool must not keep its object alive there
                 kept = made if holder is function else replace(made, call=holder)
                 holder.__trivium_tool__ = kept  # type: ignore[attr-defined] - a mark on the function
         # The tool stays with the plain function; a bound method, or a wrapper with its marks, is what is called.
         tool = made if made.call is function else replace(made, call=function)
-        has_own = isinstance(function, types.FunctionType) or mark_of(function, _TOOL_OPTIONS)
-        return tool if has_own else tool.replace(**options_of(function))
-
-
-def mark_of(function: object, name: str) -> Any:
-    """Return an attribute that a decorator has set on a function; None if it is not there."""
-    return getattr(function, name, None)
+        return tool if mark_of(function, TOOL_OPTIONS) else tool.replace(**options_of(function))
 
 
 def unless_null(validate: Validate, schema: Mapping[str, object]) -> Validate:
@@ -209,31 +204,6 @@ def unless_null(validate: Validate, schema: Mapping[str, object]) -> Validate:
         return validate(clean(dict(arguments)))
 
     return validated
-
-
-def options_of(function: Callable[..., object]) -> Mapping[str, Any]:
-    """The options that `@tool` or `@tool_api` gave a function.
-
-    A partial has those of its function, an object those of its `__call__`, and a method without options those of the
-    method that it overrides: what needs an approval must not lose it unseen.
-    """
-    if own := mark_of(function, _TOOL_OPTIONS):
-        return own
-    if isinstance(function, partial):
-        return options_of(function.func)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    if not inspect.ismethod(function):
-        return options_in_class(type(function), "__call__")
-    owner = function.__self__
-    return options_in_class(owner if isinstance(owner, type) else type(owner), mark_of(function, "__name__") or "")
-
-
-def options_in_class(kind: type, name: str) -> Mapping[str, Any]:
-    """The options of the method of a class, else those of the nearest one that it overrides."""
-    for base in kind.__mro__:
-        method = vars(base).get(name)
-        if found := mark_of(mark_of(method, "__func__") or method, _TOOL_OPTIONS):  # a class method holds its function
-            return found
-    return {}
 
 
 def set_options(function: Any, options: Mapping[str, Any]) -> None:
@@ -283,8 +253,26 @@ def find_option_problem(tool: Tool) -> str:
         return f"the effect of a tool is {', '.join(get_args(Effect))} or None"
     if tool.max_result is not None and (not isinstance(tool.max_result, int) or tool.max_result <= 0):  # type: ignore[unnecessary]
         return f"max_result is a number of characters above 0, or None for all, not {tool.max_result!r}"
+    if callable(tool.needs_approval) and (wrong := find_misfit(tool.needs_approval, tool.call)):
+        return f"needs_approval is called with the tool's arguments, and {wrong}: write one that takes them"
     sinks = {"sends": tool.sends, "spends": tool.spends, "executes": tool.executes}
     return find_sink_problem(sinks, tool.source, tool.spec.parameters.get("properties", ()))
+
+
+def find_misfit(needed: Callable[..., object], call: Callable[..., object]) -> str:
+    """Say why a function cannot be called with the arguments of another, by name; "" if it can, or nobody knows."""
+    try:
+        parameters = inspect.signature(call).parameters.values()
+        taken = inspect.signature(needed)
+    except (TypeError, ValueError):
+        return ""
+    if any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters):
+        return ""
+    try:
+        taken.bind(**{each.name: None for each in parameters if each.name not in ("self", "cls")})
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def find_sink_problem(sinks: Mapping[str, object], source: object, arguments: Collection[str]) -> str:
@@ -375,7 +363,7 @@ def read_parameters(
     """
     from pydantic import Field
 
-    plain = unwrap(function)
+    plain = unwrap(inspect.unwrap(unwrap(function), stop=lambda each: hasattr(each, "__signature__")))
     try:
         hints = get_type_hints(plain if inspect.isroutine(plain) else type(plain).__call__, include_extras=True)
     except NameError as error:

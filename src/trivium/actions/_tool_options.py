@@ -8,8 +8,9 @@ from functools import partial
 from types import MethodType
 from typing import Any, TypeVar, overload
 
-from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, new_tool, options_of, set_options
-from trivium.exceptions import RetryableToolError, ToolDefinitionError
+from trivium.actions._inherited import options_of
+from trivium.actions._tool import MAX_RESULT, Directing, Effect, Tool, new_tool, set_options
+from trivium.exceptions import RetryableToolError
 from trivium.policies import SourceKind
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,7 +41,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
 
     Its name, docstring and annotations are the description sent to the model. A function can be a tool without the
     decorator too; with it, a function that cannot be one is refused at its definition, and it may have options. To
-    decorate it again with options replaces these.
+    decorate it again with options replaces these; those of a `functools.partial` add to those of its function.
 
     Args:
         function: the function.
@@ -68,11 +69,10 @@ def mark_as_tool(function: F, options: dict[str, Any]) -> F:
 
 def make_tool(function: F, options: Mapping[str, Any] | None = None) -> F:
     """Make the function's tool, again if it has one already; without options they are as they were."""
-    if isinstance(function, classmethod | staticmethod):
-        above = "@classmethod" if isinstance(function, classmethod) else "@staticmethod"
-        raise ToolDefinitionError(f"write {above} above @tool: below it, the options would be lost")
-    options = options or options_of(function)
-    is_method = next(iter(inspect.signature(function).parameters), "") == "self"
+    if isinstance(function, classmethod | staticmethod):  # above it or below it, the tool is its function's
+        return type(function)(make_tool(function.__func__, options))  # pyright: ignore
+    options = options_of(function, options)
+    is_method = next(iter(inspect.signature(function).parameters), "") in ("self", "cls")
     made: Tool = new_tool(MethodType(function, object()) if is_method else function, options)
     set_options(function, options)  # not before: what is refused leaves no trace
     function.__trivium_tool__ = made.replace(call=function)  # type: ignore[attr-defined] - where Tool.of looks

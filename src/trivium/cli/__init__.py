@@ -20,11 +20,17 @@ def main() -> None:
         status = _run()
     except KeyboardInterrupt:  # loading takes a moment, and so does the end of what was interrupted
         status = _INTERRUPTED
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in `run`, also for what did not fail
+    end_at_once_if_interrupted()  # as in `run`, also for what did not fail
     engine: Any = sys.modules.get("trivium.llms.local._engine")
     if engine is not None and engine.is_busy():
         _leave(status)
     sys.exit(status)
+
+
+def end_at_once_if_interrupted() -> None:
+    """Let a later Ctrl-C end the process without a traceback; in another thread than the main one it stays as it is."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _run() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from enum import Enum
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from trivium import __version__
+from trivium.cli import end_at_once_if_interrupted
 from trivium.cli._run_commands import (
     COMMANDS,
     EVAL_EXAMPLES,
@@ -168,7 +168,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as exit_:
         return exit_.exit_code
     except (KeyboardInterrupt, typer.Abort, RunKilledError):
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends the process at once, without a traceback
+        end_at_once_if_interrupted()
         write_line("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # as of `| head`: the reader has left

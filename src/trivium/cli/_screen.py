@@ -51,8 +51,11 @@ class _LogLines(logging.Handler):
         self.formatter = logging.Formatter() if has_tracebacks else _WithoutTraceback()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record."""
-        write_line(printable(self.format(record)))
+        """Write a record; one that cannot be told is reported, as by other handlers, and no error of who logs it."""
+        try:
+            write_line(printable(self.format(record)))
+        except Exception:
+            self.handleError(record)
 
 
 class _WithoutTraceback(logging.Formatter):

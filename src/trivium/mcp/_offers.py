@@ -302,6 +302,8 @@ def _reason(error: Exception, is_tool: bool = False) -> str:
     told = to_failure(error)
     if told.status in (500, 502):
         _log.error("a run failed", exc_info=error)
+    if is_tool and told.status == 500:
+        return "the tool failed; the server's log says why"
     return f"{told.kind}: {told.message}"
 
 

@@ -119,8 +119,17 @@ class Conversation:
             if event.kind == "tool_call":
                 called.append(event.data[0])
 
+        def decide(request: ApprovalRequest) -> object:
+            assert approve is not None, "it is given to nobody else"
+            try:
+                return approve(request)
+            except BaseException:  # as Ctrl-C at the question: the call does not run
+                if called[-1:] == [request.name]:
+                    called.pop()
+                raise
+
         try:
-            return call(listeners=(note, *listeners), approve=self.module.approve or approve)
+            return call(listeners=(note, *listeners), approve=self.module.approve or (approve and decide))
         except BaseException:
             self._close(before, text, partial(), called)
             raise

@@ -3,7 +3,9 @@ import { html } from "./html.js";
 import { asText, oneLine, toolName } from "./format.js";
 
 const LONG = 4000;
-const UNSEEN = /((?![\n\t ])[\p{C}\p{Z}])/u;
+const SPACE = "[\\n\\t \\u00a0\\u202f]";
+const JOINED_EMOJI = "(?<=\\p{ExtPict}[\\ufe0f\\p{EMod}]?)\\u200d(?=\\p{ExtPict})";
+const UNSEEN = new RegExp(`((?!${SPACE}|${JOINED_EMOJI})[\\p{C}\\p{Z}])`, "u");
 
 /** A text with an escape for each character that is not seen, or that reorders others. @param {{ text: string }} props */
 export function Exact({ text }) {
