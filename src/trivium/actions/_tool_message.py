@@ -382,7 +382,7 @@ class ToolMessage(OlderNames):
             handle: the function that runs, called with the message as `tool_message`.
             read: turns the arguments of a call into `{"tool_message": message}`; raises `ToolArgumentsError`.
         """
-        approval = mark_of(cls, "_needs_approval")
+        approval = cast("Any", cls)._needs_approval
         if callable(approval):
 
             def approval(tool_message: ToolMessage, **bound: object) -> bool:
@@ -405,7 +405,7 @@ class ToolMessage(OlderNames):
     @classmethod
     def runs_alone(cls) -> bool:
         """Return True if, among parallel calls, a call waits for those before it, and later ones wait for it."""
-        return cls._effect in ("transactional", "once") or bool(mark_of(cls, "_needs_approval"))
+        return cls._effect in ("transactional", "once") or bool(cast("Any", cls)._needs_approval)
 
     @classmethod
     def is_for_models(cls) -> bool:
