@@ -65,8 +65,8 @@ def _is_filled(cell: object) -> bool:
 
 
 def _width(row: Sequence[object]) -> int:
-    """Return the number of cells up to the last that is not blank."""
-    return next((at for at in range(len(row), 0, -1) if _is_filled(row[at - 1])), 0)
+    """Return the number of cells up to the last that has a value and is not blank."""
+    return next((at for at in range(len(row), 0, -1) if _is_filled(row[at - 1]) and row[at - 1] != UNSAVED), 0)
 
 
 def title_rows(rows: Sequence[tuple[int, Sequence[object]]]) -> int:
@@ -104,7 +104,8 @@ def _fitting(rows: Iterable[tuple[int, Sequence[object]]], width: int, file: Pat
                 "or clear the cells beyond them",
                 str(file),
             )
-        yield list(map(_value, row[:width]))
+        if any(cell is not None for cell in row[:width]):
+            yield list(map(_value, row[:width]))
 
 
 def memory_of(row: object, most: int, known: set[int]) -> int:
@@ -396,6 +397,8 @@ class Loader(NamedTuple):
             for row in rows:
                 cells = (*row, *[None] * len(names))[: len(names)]
                 written = [column.cell(value) for column, value in zip(columns, cells, strict=True)]
+                if {*written} == {NULL} and any(each is UNSAVED for each in cells):
+                    continue  # of formulas alone, as a row of totals below the table
                 line = ",".join(written) + "\r\n"
                 if len(line) > longest or len(line.encode(errors="replace")) > longest:
                     raise _too_many("rows have one that has, as text, more bytes than", "line_bytes", longest)
