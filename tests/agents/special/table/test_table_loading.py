@@ -174,6 +174,9 @@ def test_rows_that_are_no_table_are_told_with_column_and_value() -> None:
         ReadOnlyTables([{"n": 1}, {"n": 2**130}])
     with pytest.raises(ConfigurationError, match="dict is no table"):
         ReadOnlyTables({"one": {"a": 1}})
+    for content in (b"a\n1\n", bytearray(b"a\n1\n"), memoryview(b"a\n1\n")):
+        with pytest.raises(ConfigurationError, match="is no table: give a file's path"):
+            ReadOnlyTables({"sales": content})
 
 
 def test_texts_and_large_numbers_stay_what_they_are() -> None:

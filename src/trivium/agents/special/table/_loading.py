@@ -43,7 +43,6 @@ _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
 _HEAD_ROWS: Final = 20  # of a sheet, in which its headers stand
 _TITLE_ROWS: Final = 3
-_UNSAVED_COMMENT: Final = "NULL where a formula has no saved value: the file is to be saved by Excel first"
 _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 _ATOMS: Final = (str, bytes, bytearray, int, float, NoneType, Decimal, datetime.date, datetime.time)
 _CODE: Final = (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, CodeType)
@@ -412,9 +411,10 @@ class Loader(NamedTuple):
             )
             with self.bounded(f"the table {name}"):
                 self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
-            for each in (each for each, column in zip(names, columns, strict=True) if column.has_unsaved):
-                comment = f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(each)} IS {sql_text(_UNSAVED_COMMENT)}"
-                self.database.execute(comment)
+            for each, comment in zip(names, (column.comment for column in columns), strict=True):
+                if comment:
+                    column = f"{sql_name(name)}.{sql_name(each)}"
+                    self.database.execute(f"COMMENT ON COLUMN {column} IS {sql_text(comment)}")
         except duckdb.Error as error:
             raise ConfigurationError(f"the rows cannot be read as a table: {str(error).splitlines()[0]}") from None
         finally:
