@@ -219,17 +219,19 @@ def test_an_engine_of_the_program_is_used_and_left_as_it_was(shop: Shop) -> None
     engine.dispose()
 
 
+@pytest.mark.parametrize("file", ["", "/shop.db"])
 @pytest.mark.parametrize("pool", ["SingletonThreadPool", "StaticPool"])
-def test_a_transaction_on_a_shared_connection_is_not_rolled_back(pool: str) -> None:
+def test_a_transaction_on_a_shared_connection_is_not_rolled_back(pool: str, file: str, tmp_path: Path) -> None:
     import sqlalchemy
     from sqlalchemy.orm import Session
 
-    engine = sqlalchemy.create_engine("sqlite://", poolclass=getattr(sqlalchemy.pool, pool))
+    url = f"sqlite:///{tmp_path}{file}" if file else "sqlite://"
+    engine = sqlalchemy.create_engine(url, poolclass=getattr(sqlalchemy.pool, pool))
     with Session(engine) as session:
         database = ReadOnlyDatabase(session)
         session.execute(sqlalchemy.text("CREATE TABLE t (a)"))
         session.execute(sqlalchemy.text("INSERT INTO t VALUES (1)"))
-        with pytest.raises(DatabaseConnectionError, match="commit it first"):
+        with pytest.raises(DatabaseConnectionError, match="commit it first, or .* without poolclass"):
             database.query("SELECT a FROM t")
         session.commit()
         assert session.execute(sqlalchemy.text("SELECT a FROM t")).all() == [(1,)]

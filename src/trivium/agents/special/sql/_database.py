@@ -233,7 +233,7 @@ class ReadOnlyDatabase:
             if not self._is_own and is_shared_in_transaction(self.engine):
                 raise DatabaseConnectionError(
                     f"a transaction is open on the connection to {self}, and to read would roll it back: commit it "
-                    "first, or give the engine of a database in a file",
+                    "first, or give the engine of a database in a file, made without poolclass=…",
                     str(self),
                 )
             connection = self.engine.connect()
