@@ -231,7 +231,7 @@ def test_a_transaction_on_a_shared_connection_is_not_rolled_back(pool: str, file
         database = ReadOnlyDatabase(session)
         session.execute(sqlalchemy.text("CREATE TABLE t (a)"))
         session.execute(sqlalchemy.text("INSERT INTO t VALUES (1)"))
-        with pytest.raises(DatabaseConnectionError, match="commit it first, or .* without poolclass"):
+        with pytest.raises(DatabaseConnectionError, match=r"commit it first, or .* without poolclass"):
             database.query("SELECT a FROM t")
         session.commit()
         assert session.execute(sqlalchemy.text("SELECT a FROM t")).all() == [(1,)]
