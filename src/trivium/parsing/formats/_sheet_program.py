@@ -82,7 +82,7 @@ def mark_formulas() -> None:
 
 
 def code_of(cell: Any, zeros: dict[int, int]) -> int | str:
-    """Return a whole number, or its text if its format is one of zeros alone, as 00000 for 01067.
+    """Return a whole number, or its text if its format puts zeros before it, as 00000 for 01067.
 
     Args:
         cell: the cell.
@@ -95,7 +95,7 @@ def code_of(cell: Any, zeros: dict[int, int]) -> int | str:
         except (AttributeError, LookupError):  # it names a style that is not in the file
             found = None
         zeros[style] = len(found[0]) if found else 0
-    return str(cell.value).zfill(zeros[style]) if zeros[style] and cell.value >= 0 else cell.value
+    return str(cell.value).zfill(zeros[style]) if 0 <= cell.value < 10 ** (zeros[style] - 1) else cell.value
 
 
 def pack(value: object) -> object:

@@ -431,12 +431,39 @@ def test_a_type_of_sqlite_is_written_as_what_sqlite_takes_it_for() -> None:
 
 def test_a_column_in_double_quotes_is_no_text() -> None:
     assert check_query('SELECT sum("a`b"), [c] FROM t', "sqlite") == "SELECT sum(`a``b`), `c` FROM t"
-    columns = {"t": ["Unit Price", "name"]}
-    for sql in ('SELECT "unit price" FROM t', 'SELECT max("name") FROM t'):
-        with pytest.raises(QueryRefusedError, match=r"is a text here, and no column; allowed: `.*` for the column"):
-            check_query(sql, "mysql", tables=columns)
-    sql = 'SELECT \'name\', `name`, upper(name) AS "name" FROM t WHERE name = "Ada"'
-    assert check_query(sql, "mysql", tables=columns)
+
+
+_COLUMNS = {"t": ["Unit Price", "name", "status"], "other": ["open"]}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT "unit price" FROM t',
+        'SELECT max("name") FROM t',
+        'SELECT name FROM t ORDER BY "status"',
+        "SELECT name FROM t WHERE \"status\" = 'open'",
+        "SELECT name FROM t WHERE 'open' = \"status\"",
+        'SELECT open FROM other WHERE 5 < "open"',
+    ],
+)
+def test_a_column_in_the_double_quotes_of_a_text_is_refused(sql: str) -> None:
+    with pytest.raises(QueryRefusedError, match=r"is a text here, and no column; allowed: `.*` for the column"):
+        check_query(sql, "mysql", tables=_COLUMNS)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT \'name\', `name`, upper(name) AS "name" FROM t WHERE name = "Ada"',
+        'SELECT count(*) "status", name "name", CASE WHEN name THEN 1 END "unit price" FROM t',
+        'SELECT concat(name, "open") FROM t WHERE status = "open"',
+        'SELECT name FROM t WHERE status = "name" OR lower(name) LIKE "status" OR name NOT LIKE "name"',
+        'SELECT name FROM t WHERE status NOT IN ("Ada", "name")',
+    ],
+)
+def test_a_text_in_double_quotes_may_be_the_name_of_a_column(sql: str) -> None:
+    assert check_query(sql, "mysql", tables=_COLUMNS)
 
 
 def test_functions_of_a_programs_own_can_be_allowed_by_name() -> None:

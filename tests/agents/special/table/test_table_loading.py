@@ -174,6 +174,9 @@ def test_rows_that_are_no_table_are_told_with_column_and_value() -> None:
         ReadOnlyTables([{"n": 1}, {"n": 2**130}])
     with pytest.raises(ConfigurationError, match="dict is no table"):
         ReadOnlyTables({"one": {"a": 1}})
+    for content in (b"a\n1\n", bytearray(b"a\n1\n"), memoryview(b"a\n1\n")):
+        with pytest.raises(ConfigurationError, match="is no table: give a file's path"):
+            ReadOnlyTables({"sales": content})
 
 
 def test_texts_and_large_numbers_stay_what_they_are() -> None:
@@ -254,14 +257,16 @@ def test_codes_and_formulas_of_a_sheet_are_told(tmp_path: Path) -> None:
     from openpyxl import Workbook
 
     book: Any = Workbook()
-    for row in (["plz", "n", "total"], [1067, 1, "=B2*2"], [80331, 2, 4]):
+    sums = ([None, "=SUM(B2:B3)"], [None, None, None, None, "=A1"])
+    for row in (["plz", "n", "total", "year"], [1067, 1, "=B2*2", 2024, "=A1"], [80331, 2, 4, 2025], *sums):
         book.active.append(row)
-    book.active["A2"].number_format = "00000"
+    for cell, form in {"A2": "00000", "A3": "00000", "D2": "0000", "D3": "0000"}.items():
+        book.active[cell].number_format = form
     book.save(tmp_path / "book.xlsx")
     tables = ReadOnlyTables(tmp_path / "book.xlsx")
-    assert tables.query("SELECT * FROM book").rows == [("01067", 1, None), ("80331", 2, 4)]
-    ((*_, total),) = (each.columns for each in tables.tables())
-    assert "NULL where a formula has no saved value" in total.comment
+    assert tables.query("SELECT * FROM book").rows == [("01067", 1, None, 2024), ("80331", 2, 4, 2025)]
+    ((_, *numbers, _),) = (each.columns for each in tables.tables())
+    assert all("NULL where a formula has no saved value" in each.comment for each in numbers)
     tables.close()
 
 
@@ -390,6 +395,7 @@ def test_a_file_has_one_format_of_dates(tmp_path: Path, text: str, kinds: tuple[
             "dates as texts: strptime(a, '%d/%m/%Y %H:%M') or strptime(a, '%m/%d/%Y %H:%M')",
         ),
         ("25/12/2024 10:30\nsoon\n", ""),
+        ("1.2.3\n1.2.10\n", ""),
     ],
 )
 def test_the_comment_of_a_column_says_how_its_dates_are_read(tmp_path: Path, text: str, said: str) -> None:

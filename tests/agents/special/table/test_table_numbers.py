@@ -10,6 +10,7 @@ from unittest.mock import ANY
 import pytest
 
 from trivium.agents.special.table import ReadOnlyTables
+from trivium.agents.special.table._text_files import dates_as_texts
 from trivium.exceptions import UnreadableDocumentError
 
 GERMAN = (
@@ -109,3 +110,18 @@ def test_with_dots_the_day_stands_first(tmp_path: Path, text: str, values: list[
 def test_a_folder_is_no_table(tmp_path: Path) -> None:
     with pytest.raises(UnreadableDocumentError, match="is a folder: name its files"):
         ReadOnlyTables(tmp_path)
+
+
+def test_few_formats_of_dates_are_tried_on_all_rows() -> None:
+    import duckdb
+
+    read = list[str]()
+    with duckdb.connect() as database:
+
+        def execute(sql: str) -> list[Any]:
+            read.append(sql)
+            return database.execute(sql).fetchall()
+
+        execute("CREATE TABLE t AS SELECT '25/12/2024 10:30' AS day FROM range(50)")
+        assert dates_as_texts(execute, "t", ["day"]) == {"day": ["strptime(day, '%d/%m/%Y %H:%M')"]}
+    assert [each.count("try_strptime") for each in read if "LIMIT" not in each] == [0, 1]

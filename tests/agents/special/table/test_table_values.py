@@ -23,6 +23,7 @@ _EAST = datetime.timezone(datetime.timedelta(hours=2))
         ([datetime.time(10, tzinfo=_EAST)], "TIME WITH TIME ZONE", ["10:00:00+02"]),
         ([datetime.time(10, tzinfo=_EAST), datetime.time(9)], "VARCHAR", ["10:00:00+02:00", "09:00:00"]),
         ([datetime.timedelta(hours=-1)], "INTERVAL", ["-01:00:00"]),
+        ([datetime.timedelta(hours=-30, microseconds=5), "soon"], "VARCHAR", ["-29:59:59.999995", "soon"]),
         ([Decimal("0.10"), Decimal(10**17), 7], "DECIMAL(20,2)", ["0.10", "100000000000000000.00", "7.00"]),
         ([Decimal("1E+2"), Decimal("1")], "DECIMAL(3,0)", ["100", "1"]),
         ([Decimal("0.5"), 0.25], "DOUBLE", ["0.5", "0.25"]),
@@ -33,6 +34,7 @@ _EAST = datetime.timezone(datetime.timedelta(hours=2))
         ([numpy.bool_(True), numpy.datetime64("NaT")], "BOOLEAN", ["true", None]),
         ([numpy.datetime64("2024-01-05")], "DATE", ["2024-01-05"]),
         ([numpy.datetime64("2024-01-05T10:00:00.5", "ns")], "TIMESTAMP", ["2024-01-05 10:00:00.5"]),
+        ([numpy.datetime64("99999-01-05")], "VARCHAR", ["99999-01-05"]),
         (numpy.array([1, 2]), "BIGINT", ["1", "2"]),
         (range(2), "BIGINT", ["0", "1"]),
     ],
@@ -44,3 +46,10 @@ def test_a_value_of_python_has_the_type_that_holds_all_of_it(values: Any, kind: 
         rows = tables.query(f"SELECT typeof(a), CAST({shown} AS VARCHAR) FROM data").rows
         tables.close()
     assert rows == [(kind, each) for each in found]
+
+
+@pytest.mark.parametrize(("value", "is_told"), [(Decimal("12345678901234.1234567890"), True), (Decimal("1.5"), False)])
+def test_a_decimal_whose_product_has_too_many_digits_says_so(value: Decimal, is_told: bool) -> None:
+    tables = ReadOnlyTables({"a": [value]})
+    assert ("CAST(… AS DOUBLE) in a product" in tables.tables()[0].columns[0].comment) is is_told
+    tables.close()

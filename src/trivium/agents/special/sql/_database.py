@@ -212,7 +212,8 @@ class ReadOnlyDatabase:
             text = f"it took longer than {self._timeout:g} seconds and was stopped: read fewer rows, or raise timeout=…"
             return QueryTimeoutError(text, str(self), sql, self._timeout)
         said = scrub(cause_of(error), self.engine.url)
-        if f"`{said.removeprefix('no such column: ')}`" in sql:  # SQLite's text of 3.41 says so
+        _, is_column, name = str(cause_of(error)).partition("no such column: ")
+        if is_column and f"`{name}`" in sql:  # SQLite's text of 3.41 says so
             said += "; a text stands in '…', a name alone in double quotes"
         return QueryError(f"the database says: {said}", str(self), sql)
 
@@ -232,7 +233,7 @@ class ReadOnlyDatabase:
             if not self._is_own and is_shared_in_transaction(self.engine):
                 raise DatabaseConnectionError(
                     f"a transaction is open on the connection to {self}, and to read would roll it back: commit it "
-                    "first, or give the engine of a database in a file",
+                    "first, or give the engine of a database in a file, made without poolclass=…",
                     str(self),
                 )
             connection = self.engine.connect()

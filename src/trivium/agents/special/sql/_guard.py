@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from itertools import pairwise
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from trivium.agents.special.sql._dialects import FUNCTIONS
@@ -48,6 +48,9 @@ _PLAN_OPTIONS: Final = {
 }
 """The options of EXPLAIN that change what a plan says, and ANALYZE, which runs the query: one that may be run."""
 _QUOTES: Final = "a name that is a word of SQL stands in quotes"
+_ENDS: Final = ("ALIAS", "VAR", "IDENTIFIER", "R_PAREN", "NUMBER", "STRING", "END")
+"""The kinds of tokens behind which a text in double quotes is an alias, or goes on with the text before it."""
+_COMPARISONS: Final = ("EQ", "NEQ", "LT", "LTE", "GT", "GTE", "NULLSAFE_EQ", "LIKE")
 _BEGINNINGS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "L_PAREN")
 
 
@@ -188,11 +191,10 @@ class _Query:
 
     def check_quotes(self, tokens: Sequence[Token], sql: str) -> None:
         """Refuse a column in double quotes where these make a text of it."""
-        for before, token in pairwise(tokens if self._dialect == "mysql" else ()):
-            is_text = (
-                token.token_type.name == "STRING" and before.token_type.name != "ALIAS" and sql[token.start] == '"'
-            )
-            if is_text and self._names.is_column(token.text):
+        named = {token.text.lower() for token in tokens}
+        for at, token in enumerate(tokens if self._dialect == "mysql" else ()):
+            is_text = token.token_type.name == "STRING" and sql[token.start] == '"'
+            if is_text and self._names.is_column(token.text, named) and not _is_meant_as_text(tokens[:at]):
                 raise self.refused(
                     f'"{token.text}" is a text here, and no column', f"`{token.text}` for the column, '…' for a text"
                 )
@@ -231,3 +233,12 @@ class _Query:
                 way = f"another way to say this part; {_QUOTES}"
                 raise self.refused(f"it cannot be sent as it is meant, near {near}", way)
             ((given, sent),) = pairs
+
+
+def _is_meant_as_text(before: Sequence[Token]) -> bool:
+    """Test whether a text in double quotes behind these tokens is an alias, or compared with what is no literal."""
+    kinds = [kind for each in reversed(before) if (kind := each.token_type.name) != "NOT"]
+    listed = len(list(takewhile(lambda kind: kind in ("COMMA", "STRING"), kinds)))
+    if kinds[listed : listed + 2] == ["L_PAREN", "IN"]:
+        return True
+    return kinds[0] in _ENDS or (kinds[0] in _COMPARISONS and kinds[1] not in ("STRING", "NUMBER"))

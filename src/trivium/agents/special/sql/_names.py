@@ -57,9 +57,11 @@ class TableNames:
         is_file = re.search(r"[./\\*?]", name)  # DuckDB reads the file of this name
         return not is_file and not name.lower().startswith(SYSTEM_TABLES)
 
-    def is_column(self, name: str) -> bool:
-        """Test whether a known table has a column of this name, in whatever case."""
-        known = filter(None, (self._tables or {}).values())
+    def is_column(self, name: str, tables: Collection[str]) -> bool:
+        """Test whether one of these tables, in lower case, has a known column of this name, in whatever case."""
+        known = (
+            columns or () for key, columns in (self._tables or {}).items() if key.rpartition(".")[2].lower() in tables
+        )
         return any(each.lower() == name.lower() for columns in known for each in columns)
 
     def is_common(self, table: Expr) -> bool:

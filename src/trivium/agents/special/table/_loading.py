@@ -43,7 +43,6 @@ _TEXT: Final = (".csv", ".tsv", ".txt", ".psv")
 _EXCEL: Final = (".xlsx", ".xlsm")
 _HEAD_ROWS: Final = 20  # of a sheet, in which its headers stand
 _TITLE_ROWS: Final = 3
-_UNSAVED_COMMENT: Final = "NULL where a formula has no saved value: the file is to be saved by Excel first"
 _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 _ATOMS: Final = (str, bytes, bytearray, int, float, NoneType, Decimal, datetime.date, datetime.time)
 _CODE: Final = (type, ModuleType, FunctionType, MethodType, BuiltinFunctionType, CodeType)
@@ -65,8 +64,8 @@ def _is_filled(cell: object) -> bool:
 
 
 def _width(row: Sequence[object]) -> int:
-    """Return the number of cells up to the last that is not blank."""
-    return next((at for at in range(len(row), 0, -1) if _is_filled(row[at - 1])), 0)
+    """Return the number of cells up to the last that has a value and is not blank."""
+    return next((at for at in range(len(row), 0, -1) if _is_filled(row[at - 1]) and row[at - 1] != UNSAVED), 0)
 
 
 def title_rows(rows: Sequence[tuple[int, Sequence[object]]]) -> int:
@@ -104,7 +103,8 @@ def _fitting(rows: Iterable[tuple[int, Sequence[object]]], width: int, file: Pat
                 "or clear the cells beyond them",
                 str(file),
             )
-        yield list(map(_value, row[:width]))
+        if any(cell is not None for cell in row[:width]):
+            yield list(map(_value, row[:width]))
 
 
 def memory_of(row: object, most: int, known: set[int]) -> int:
@@ -396,6 +396,8 @@ class Loader(NamedTuple):
             for row in rows:
                 cells = (*row, *[None] * len(names))[: len(names)]
                 written = [column.cell(value) for column, value in zip(columns, cells, strict=True)]
+                if {*written} == {NULL} and any(each is UNSAVED for each in cells):
+                    continue  # of formulas alone, as a row of totals below the table
                 line = ",".join(written) + "\r\n"
                 if len(line) > longest or len(line.encode(errors="replace")) > longest:
                     raise _too_many("rows have one that has, as text, more bytes than", "line_bytes", longest)
@@ -409,9 +411,10 @@ class Loader(NamedTuple):
             )
             with self.bounded(f"the table {name}"):
                 self.database.execute(f"CREATE TABLE {sql_name(name)} AS SELECT * FROM {read}")  # noqa: S608 - made above
-            for each in (each for each, column in zip(names, columns, strict=True) if column.has_unsaved):
-                comment = f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(each)} IS {sql_text(_UNSAVED_COMMENT)}"
-                self.database.execute(comment)
+            for each, comment in zip(names, (column.comment for column in columns), strict=True):
+                if comment:
+                    column = f"{sql_name(name)}.{sql_name(each)}"
+                    self.database.execute(f"COMMENT ON COLUMN {column} IS {sql_text(comment)}")
         except duckdb.Error as error:
             raise ConfigurationError(f"the rows cannot be read as a table: {str(error).splitlines()[0]}") from None
         finally:

@@ -23,6 +23,8 @@ _WIDER: Final[Mapping[str, tuple[str, ...]]] = {
     "HUGEINT": ("BIGINT",),
     "TIMESTAMP": ("DATE",),
 }
+_UNSAVED_COMMENT: Final = "NULL where a formula has no saved value: the file is to be saved by Excel first"
+_WIDE_COMMENT: Final = "CAST(… AS DOUBLE) in a product, which has too many digits else"
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _DIGITS: Final = 38  # of a DECIMAL
 _BIG, _HUGE = 1 << 63, 1 << 127
@@ -35,7 +37,7 @@ class PythonColumn:
         self.header = "" if header is None else str(header)
         self._types: set[str] = set()
         self._largest = self._decimals = 0
-        self.has_unsaved = False
+        self._has_unsaved = False
 
     def cell(self, value: object) -> str:
         """Write a value: in quotes, unless it is NULL.
@@ -45,7 +47,7 @@ class PythonColumn:
             RecursionTooDeepError: the value is nested too deeply to be written.
         """
         value = _without_numpy(value)
-        self.has_unsaved = self.has_unsaved or value is UNSAVED
+        self._has_unsaved = self._has_unsaved or value is UNSAVED
         if value is None or value is UNSAVED:
             return NULL
         self._types.add(self._type_of(value))
@@ -80,8 +82,17 @@ class PythonColumn:
         kinds = {kind for kind in self._types if self._types <= {kind, *_WIDER.get(kind, ())}}
         if kinds != {"DECIMAL"}:
             return next(iter(kinds), "VARCHAR")
-        digits = len(str(self._largest)) + self._decimals
-        return f"DECIMAL({digits}, {self._decimals})" if digits <= _DIGITS else "DOUBLE"
+        return f"DECIMAL({self._digits}, {self._decimals})" if self._digits <= _DIGITS else "DOUBLE"
+
+    @property
+    def _digits(self) -> int:
+        return len(str(self._largest)) + self._decimals
+
+    @property
+    def comment(self) -> str:
+        """What the model is told of the column; "" if there is nothing to say."""
+        is_wide = self.type.startswith("DECIMAL") and self._digits > _DIGITS // 2
+        return "; ".join([_UNSAVED_COMMENT] * self._has_unsaved + [_WIDE_COMMENT] * is_wide)
 
 
 def _without_numpy(value: Any) -> object:
@@ -90,7 +101,8 @@ def _without_numpy(value: Any) -> object:
         return value
     plain, kind = value.item(), value.dtype.kind
     if kind in "mM" and isinstance(plain, int):  # of nanoseconds, which Python's times have not
-        return value.astype(f"{kind}8[us]").item()
+        plain = value.astype(f"{kind}8[us]").item()
+        return str(value) if isinstance(plain, int) else plain  # a year that Python's times have not
     return plain
 
 
@@ -100,7 +112,9 @@ def _is_exact(number: Decimal) -> bool:
 
 def _written(value: object) -> str:
     if isinstance(value, datetime.timedelta):
-        return f"{value // _MICROSECOND} microseconds"
+        seconds, rest = divmod(abs(value // _MICROSECOND), 10**6)
+        sign, part = "-" if value.days < 0 else "", f".{rest:06}" if rest else ""
+        return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{part}"
     if isinstance(value, Decimal) and _is_exact(value):
         return f"{value:f}"
     return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)

@@ -202,8 +202,9 @@ def _sources_of(data: object) -> dict[str, object]:
 
 def _is_source(value: object) -> bool:
     """Test whether a value of a mapping is a table's source, and not a column: a sequence, or an array of numpy."""
-    is_array = type(value).__module__ == "numpy"
-    if isinstance(value, str) or is_frame(value) or not (is_array or isinstance(value, Sequence)):
+    if isinstance(value, str | bytes | bytearray | memoryview) or is_frame(value):
+        return True
+    if type(value).__module__ != "numpy" and not isinstance(value, Sequence):
         return True
     return any(isinstance(each, Mapping) for each in cast("Sequence[object]", value))
 

@@ -356,16 +356,27 @@ def with_offsets(execute: Execute, as_text: str, stamps: Sequence[str]) -> list[
 
 def dates_as_texts(execute: Execute, name: str, columns: Iterable[str]) -> dict[str, list[str]]:
     """Return the columns of texts that are all dates, as 25/12/2024 10:30, with SQL that reads them, in each order."""
-    first = execute(f"SELECT * FROM {sql_name(name)} LIMIT {_FIRST}")  # noqa: S608 - quoted
-    found = dict[str, list[str]]()
-    for column, values in zip(columns, zip(*first, strict=True), strict=False):
-        if not any(isinstance(each, str) and _DATE.match(each) for each in values):
-            continue
-        ways = [f"strptime({column}, {sql_text(day + time)})" for day in _DAYS for time in _TIMES]
-        counts = ", ".join(f"count(try_{way})" for way in ways)
-        total, *numbers = execute(f"SELECT count({column}), {counts} FROM {sql_name(name)}")[0]  # noqa: S608 - its name
-        found[column] = [way for way, number in zip(ways, numbers, strict=True) if number == total]
-    return {column: ways for column, ways in found.items() if ways}
+    table, found = sql_name(name), dict[str, list[str]]()
+    first = f"(SELECT * FROM {table} LIMIT {_FIRST})"  # noqa: S608 - quoted
+    for column, values in zip(columns, zip(*execute(f"FROM {first}"), strict=True), strict=False):
+        given = [each for each in values if each is not None]
+        if given and all(isinstance(each, str) and _DATE.match(each) for each in given):
+            forms = [day + time for day in _DAYS for time in _TIMES]
+            for source in (first, table):  # few forms are left when all rows are read
+                forms = fitting_forms(execute, source, column, forms)
+            found |= {column: [f"strptime({column}, {sql_text(form)})" for form in forms]} if forms else {}
+    return found
+
+
+def fitting_forms(execute: Execute, source: str, column: str, forms: Sequence[str]) -> list[str]:
+    """Return the formats of dates that all texts of a column have; 1.2.10 may as well be a version."""
+    tests = list[str]()
+    for form in forms:
+        year = f"year(try_strptime({sql_name(column)}, {sql_text(form)}))"
+        tests.append(f"{year} > 99" + (f" AND {year} % 100 > 12" if form.endswith(".%y") else ""))
+    counts = ", ".join(f"count(*) FILTER ({test})" for test in tests)
+    found = execute(f"SELECT count({sql_name(column)}), {counts} FROM {source}")[0] if forms else [0]  # noqa: S608
+    return [form for form, number in zip(forms, found[1:], strict=True) if number == found[0]]
 
 
 def comment_ways(execute: Execute, name: str, column: str, what: str, ways: Sequence[str]) -> None:
