@@ -184,8 +184,8 @@ class Library:
 
         Args:
             *places: paths of files and folders, git repositories, URLs, or sources.
-            prune: delete chunks of sources below these places that no longer exist; if a place itself is not there, as
-                a folder of a drive that is not mounted, those below it stay.
+            prune: delete chunks of sources below these places that no longer exist; if a place itself is not there,
+                those below it stay. An empty folder is there, also where a drive is not mounted.
             listeners: called for each event of this call.
 
         Raises:
