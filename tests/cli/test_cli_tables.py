@@ -202,8 +202,10 @@ def test_doubtful_values_are_listed_the_least_certain_first_with_alternatives():
         {"value": "2024-05-01", **place, "confidence": 0.6, "alternatives": [other]},
         {"value": "4711", **place, "confidence": 0.4},
         {"value": "Ada", **place, "confidence": 0.97},
+        {"value": ["2024-02-06"], **place, "alternatives": [other]},
     ]
-    record = {"source": "a.txt", "fields": dict(zip(("due", "number", "name"), entries, strict=True)), "refused": {}}
+    names = ("due", "number", "name", "paid")
+    record = {"source": "a.txt", "fields": dict(zip(names, entries, strict=True)), "refused": {}}
     out = io.StringIO()
     console = Console(file=out, width=100)
     console.print(records_view([record], list(record["fields"]), console))
@@ -211,6 +213,7 @@ def test_doubtful_values_are_listed_the_least_certain_first_with_alternatives():
     assert "line 1, 97% sure" in text
     assert text.index("40% sure  a.txt, number: 4711") < text.index("60% sure  a.txt, due: 2024-05-01; or 2024-06-02")
     assert "sure  a.txt, name" not in text
+    assert "ambiguous  a.txt, paid: 2024-02-06; or 2024-06-02" in text
 
 
 def test_a_least_confidence_needs_a_model_that_tells_probabilities(invoice: Command):

@@ -117,6 +117,14 @@ def test_the_other_day_of_a_date_is_an_alternative(tells: bool, least: float, da
     assert {each["quote"] for each in shown[:1]} == {"05/06/2024"}
 
 
+def test_the_other_days_of_a_list_of_dates_are_alternatives() -> None:
+    case = Case(Document(content="Paid 05/06/2024 and 31 May 2024."), parse_fields("paid: list of date"))
+    case.check({"paid": ["2024-06-05", "2024-05-31"]})
+    entry = case.result()["fields"]["paid"]
+    assert entry["value"] == ["2024-06-05", "2024-05-31"]
+    assert [(each["value"], each["quote"]) for each in entry["alternatives"]] == [("2024-05-06", "05/06/2024")]
+
+
 def test_without_probabilities_there_is_no_confidence_and_nothing_is_left_out() -> None:
     case = Case(Document(content=TEXT), FIELDS, min_confidence=1)
     case.check(ANSWER)

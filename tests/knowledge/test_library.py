@@ -140,6 +140,20 @@ def test_what_has_gone_stays_until_it_is_pruned(store: VectorStore, folder: Path
     assert served(store) == ["A note."]
 
 
+def test_each_name_is_compared_with_all_places_at_once(
+    store: VectorStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(50):
+        (tmp_path / f"{number}.txt").write_text(f"Ada has {number} machines.")
+    Library(store).ingest(tmp_path)
+    calls, absolute = list[str](), os.path.abspath
+    monkeypatch.setattr(os.path, "abspath", lambda path: calls.append(path) or absolute(path))
+    files = [tmp_path / f"{number}.txt" for number in range(40)]
+    report = Library(store).ingest(*files)
+    assert (len(report.unchanged), report.gone) == (40, [])
+    assert len(calls) < 10 * 50  # not once for each pair
+
+
 @pytest.mark.parametrize("place", ["", "old", "old/bob.txt"])
 def test_below_a_place_that_is_not_there_nothing_is_pruned(store: VectorStore, folder: Path, place: str) -> None:
     library = Library(store)

@@ -68,14 +68,20 @@ def confidence_text(entry: Mapping[str, Any], before: str = "") -> str:
 
 
 def _doubts(records: Sequence[Record]) -> list[Text]:
-    """Return the doubtful values that were given, the least certain first."""
+    """Return the doubtful values that were given, the least certain first, and then the ambiguous ones."""
     found = [
-        (entry["confidence"], f"{label}, {one_line(name)}: {one_line(value_text(entry['value']))}{_others(entry)}")
+        (
+            entry.get("confidence", 1.0),
+            f"{label}, {one_line(name)}: {one_line(value_text(entry['value']))}{_others(entry)}",
+        )
         for record, label in zip(records, _labels(records), strict=True)
         for name, entry in record["fields"].items()
-        if entry["value"] is not None and entry.get("confidence", 1.0) < DOUBTFUL
+        if entry["value"] is not None and (entry.get("confidence", 1.0) < DOUBTFUL or entry.get("alternatives"))
     ]
-    lines = [Text.assemble((f"{given:.0%} sure  ", "yellow"), line) for given, line in sorted(found)]
+    lines = [
+        Text.assemble((f"{given:.0%} sure  " if given < DOUBTFUL else "ambiguous  ", "yellow"), line)
+        for given, line in sorted(found)
+    ]
     if len(lines) > _MOST_REASONS + 1:
         lines[_MOST_REASONS:] = [Text(f"and {len(lines) - _MOST_REASONS} more doubtful values", style="dim")]
     return lines

@@ -205,8 +205,9 @@ class Case:
         Evidence on pages (PDF, images) also has its `boxes`: page, left, top, right and bottom, in points from its
         upper left corner; and `ocr_confidence`, from 0 to 1, if it was read by OCR. If the model tells how likely its
         tokens were, a value has its `confidence`, the probability that it is right, and a doubtful one has
-        `alternatives`, other values of the document, each with its place. So has a date whose day and month may be
-        the other way round. A value below the least confidence is refused, and is the first of the alternatives.
+        `alternatives`, other values of the document, each with its place. So has a date, or a list of dates, whose
+        day and month may be the other way round. A value below the least confidence is refused, and is the first of the
+        alternatives.
         """
         fields: dict[str, Any] = {}
         refused: dict[str, str] = {}
@@ -255,10 +256,10 @@ class Case:
         return {"confidence": given, "alternatives": shown}
 
     def _readings(self, finding: Finding) -> list[dict[str, Any]]:
-        """Return an entry for each other value that the quote of a value may mean."""
-        if not isinstance(finding, Evidence):
-            return []
-        return [self._entry(replace(finding, value=other, others=())) for other in finding.others]
+        """Return an entry for each other value that the quote of a value, or of one in a list, may mean."""
+        single = finding.items if isinstance(finding, ListEvidence) else [finding]
+        found = [each for each in single if isinstance(each, Evidence)]
+        return [self._entry(replace(each, value=other, others=())) for each in found for other in each.others]
 
     def spans(self) -> dict[str, list[tuple[int, int]]]:
         """Return where the evidence of each field stands in the text: its start and its end."""

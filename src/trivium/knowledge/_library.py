@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -183,8 +184,8 @@ class Library:
 
         Args:
             *places: paths of files and folders, git repositories, URLs, or sources.
-            prune: delete chunks of sources below these places that no longer exist; if a place itself is not there, as
-                a folder of a drive that is not mounted, those below it stay.
+            prune: delete chunks of sources below these places that no longer exist; if a place itself is not there,
+                those below it stay. An empty folder is there, also where a drive is not mounted.
             listeners: called for each event of this call.
 
         Raises:
@@ -215,7 +216,7 @@ class Library:
         Returns:
             The number of deleted chunks; 0 if the store has none from there. `sources()` has the names.
         """
-        is_from = _below(place)
+        is_from = _below([place])
         names = [record.source for record in await self.store.sources_async() if is_from(_absolute(record.source))]
         return await self.store.delete_async({"source": {"$in": [*dict.fromkeys([*names, _name(place)])]}})
 
@@ -409,14 +410,9 @@ class _Ingest:
         missing = {name for name, error in self._report.failed.items() if isinstance(error, DocumentNotFoundError)}
         there = set(sources) - missing
         unknown = [*(each.name for each in self._report.skipped), *(name for name in missing if self._is_lost(name))]
-        below, left_out = [_below(place) for place in places], [_below(name) for name in unknown]
-        return [
-            name
-            for name in self._known
-            if name not in there
-            and any(test(_absolute(name)) for test in below)
-            and not any(test(_absolute(name)) for test in left_out)
-        ]
+        is_below, is_left_out = _below(places), _below(unknown)
+        absent = [(name, _absolute(name)) for name in self._known if name not in there]
+        return [name for name, path in absent if is_below(path) and not is_left_out(path)]
 
     def _is_lost(self, name: str) -> bool:
         """Tell that what is missing is no file that was deleted: it was a folder, or its folder is not there either."""
@@ -449,14 +445,18 @@ def _name(place: Place) -> str:
     return place.name if isinstance(place, Source) else os.fsencode(place).decode("utf-8", "replace")
 
 
-def _below(place: Place) -> Callable[[str], bool]:
-    """Return a test of absolute source names: True for the place itself and for all below it."""
-    repository, revision = ("", "") if isinstance(place, Source) else as_git(_name(place))
-    if repository:
-        prefix = _absolute(f"{repository_name(repository, revision)}:")
-        return lambda name: name.startswith(prefix)
-    path = _absolute(_name(place))
-    return lambda name: name == path or name.startswith(path.rstrip(os.sep) + os.sep)
+def _below(places: Iterable[Place]) -> Callable[[str], bool]:
+    """Return a test of absolute source names: True for the places themselves and for all below one."""
+    paths, starts, ends = set[str](), set[str](), re.compile(rf"[:{re.escape(os.sep)}]")
+    for place in places:
+        repository, revision = ("", "") if isinstance(place, Source) else as_git(_name(place))
+        if repository:
+            starts.add(_absolute(f"{repository_name(repository, revision)}:"))
+        else:
+            path = _absolute(_name(place))
+            paths.add(path)
+            starts.add(path.rstrip(os.sep) + os.sep)
+    return lambda name: name in paths or any(name[: end.end()] in starts for end in ends.finditer(name))
 
 
 def _absolute(name: str) -> str:

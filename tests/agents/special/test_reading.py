@@ -116,6 +116,20 @@ def test_what_holds_a_statement(statement: str, held: str):
         ("1,2,3", "1, 2 and 3"),
         ("5,- EUR", "5.00 EUR"),
         ("$5 for the TOP 5", "5 for the top 5"),
+        ("950 pounds", "£950"),
+        ("95,000 yen", "¥95,000"),
+        ("Fr. 1'450.-", "CHF 1450"),
+        ("1450 francs", "1'450 Franken"),
+        ("20 bucks", "$20"),
+        ("20 pour cent", "20 %"),
+        ("20 v.H.", "20 %"),
+        ("on page 5 120 EUR", "120 EUR"),
+        ("+1-555-123-4567", "+1 555 123 4567"),
+        ("+1 (555) 123-4567", "+1 555-123-4567"),
+        ("on pages 10, 11 and 12", "on pages 10,11,12"),
+        ("on pages 10 and 11", "on pages 10/11"),
+        ("less a discount of -10%", "less a discount of 10%"),
+        ("if sales fell -3%", "if sales fell 3%"),
     ],
 )
 def test_numbers_and_dates_are_the_same_however_they_are_written(written: str, said: str):
@@ -151,12 +165,31 @@ def test_numbers_and_dates_are_the_same_however_they_are_written(written: str, s
         ("2 000 EUR", "2 EUR"),
         ("2.000 EUR", "2 EUR"),
         ("2:30", "14:30"),
+        ("12 350 EUR", "350 EUR"),
+        ("950 pounds", "950 EUR"),
+        ("+1 555 123 4567", "+1 555 123 4568"),
+        ("on pages 10 and 12", "on pages 10/11"),
+        ("if it falls to -5 °C", "if it falls to 5 °C"),
+        ("if sales fell 3%", "if sales fell -3%"),
     ],
 )
 def test_other_numbers_and_dates_are_not_the_same(written: str, said: str):
     assert not reading("What about the deposit?", f"It is due {written}.\n").supporting_spans(
         f"The deposit is due {said}."
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Pens 12 350 EUR\nInk 3 450 EUR\n", "Pens cost 350 EUR."),
+        ("1 200.00 EUR rent\n2 300.00 EUR heating\n", "Heating costs 300 EUR."),
+        ("Termination is ruled by § 5.2 of the contract.\n", "Termination: section 5.2."),
+        ("The annual fee is CHF 1'200.50.\n", "The fee: 1,200.50 Swiss francs."),
+    ],
+)
+def test_a_statement_is_supported_by_its_number_in_a_row_or_with_a_mark(text: str, said: str):
+    assert reading("How much, and where is it ruled?", text).supporting_spans(said)
 
 
 class Written(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
+from itertools import starmap
 from math import exp
 from typing import Final, NamedTuple
 
@@ -16,9 +17,10 @@ from trivium.llms.lowlevel import WrappedModel, deltas_of
 from trivium.schema import Usage
 
 _MARK: Final = re.compile(r"[ \t]*(?<!\w)\[\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\]")  # but not a[0]
+_MARKS: Final = rf"(?:[ \t]+(?:sentence|passage|source|line)s?)?{_MARK.pattern}(?:(?:,| and| or){_MARK.pattern})*\)?"
 _NAMED: Final = re.compile(  # the phrase that names a source by its mark; without the mark it says nothing
-    rf"(?:(?:^|,?[ \t]+\(?)(?:according to|as (?:stated|described|mentioned|shown) in|based on|see)"
-    rf"(?:[ \t]+(?:sentence|passage|source|line)s?)?{_MARK.pattern}(?:(?:,| and| or){_MARK.pattern})*\)?"
+    rf"(?:(?:^|,?[ \t]+\(?)(?:(?:according to|as (?:stated|described|mentioned|shown) in|based on){_MARKS}"
+    rf"|see{_MARKS}(?![ \t]*\w|,[ \t]*\[))"  # but not "see [1] for the rent"
     rf"|^{_MARK.pattern} (?:says|states|mentions|shows)(?: that)?),?(?P<space>[ \t]*)",
     re.IGNORECASE,
 )
@@ -41,6 +43,8 @@ _MONTH: Final = re.compile(
 )
 _LONGEST: Final = 4000  # characters without the end of a statement, which are then checked as one
 _ENDING: Final = re.compile(r"[.!?:。！？]?[\"'”’)*_`]*(?:[ \t]*\|)?$")  # of a sentence or a row
+_RULE: Final = re.compile(r"\|[ \t:|]*-[ \t:|-]*(?:\n|\Z)")  # the line below the header of a table
+_RULE_BEGUN: Final = re.compile(r"(?:\|[ \t:|-]*)?")
 _FENCE: Final = "```"
 _CALL: Final = re.compile(r"[{<]")
 _REFUSAL: Final = re.compile(
@@ -90,7 +94,7 @@ class AnswerCheck:
         self._rest = ""  # of the written text: the part that is no complete statement yet
         self._space = ""  # behind the last statement: it is shown when another follows
         self._withheld: list[str] = []
-        self._is_code = self._is_row = False  # the last line is in a block of code, or a row of a table
+        self._is_code = False  # the last line is in a block of code
         self._items, self._sign = 0, ""  # of a numbered list: the items, and the number before the next statement
         self._numbers: dict[Span, int] = {}  # the number of the citation for each span
 
@@ -100,7 +104,7 @@ class AnswerCheck:
         self._rest += piece
         if self._is_call is not None and _CALL.search(self.written):
             return ""
-        return self._show("".join(map(self._check, self._statements())))
+        return self._show("".join(starmap(self._check, self._statements())))
 
     def end(self) -> str:
         """End the answer; return the rest of the text to show."""
@@ -109,7 +113,7 @@ class AnswerCheck:
         if not any(map(str.isalnum, _MARK.sub("", self.written))):  # numbers alone: their sentences are the answer
             named = {each: self._reading.sentence(each) for each in _numbers(self.written)}
             self._rest = " ".join(f"{text} [{number}]" for number, text in named.items() if text)
-        shown = "".join(map(self._check, [*self._statements(is_last=True), self._rest]))
+        shown = "".join(starmap(self._check, [*self._statements(is_last=True), (self._rest, False)]))
         self._rest = ""
         if not self._numbers and self._no_answer:
             self._withheld.clear()
@@ -174,16 +178,20 @@ class AnswerCheck:
         self.shown += text
         return text
 
-    def _statements(self, is_last: bool = False) -> Iterator[str]:
-        """Take the complete statements from the rest, each with the space behind it."""
+    def _statements(self, is_last: bool = False) -> Iterator[tuple[str, bool]]:
+        """Take the complete statements from the rest, each with the space behind it, and whether it heads a table."""
         while self._rest and (end := _end(f"{self._rest}\n" if is_last else self._rest)):
-            statement, self._rest = self._rest[:end], self._rest[end:]
-            yield statement
+            statement, rest = self._rest[:end], self._rest[end:]
+            is_row = statement.lstrip().startswith("|")
+            if is_row and not is_last and _RULE_BEGUN.fullmatch(rest):
+                return  # the next line tells whether it is a header
+            self._rest = rest
+            yield statement, is_row and _RULE.match(rest) is not None
         if len(self._rest) > _LONGEST:
             statement, self._rest = self._rest, ""
-            yield statement
+            yield statement, False
 
-    def _check(self, part: str) -> str:
+    def _check(self, part: str, is_header: bool) -> str:
         """Return the text to show after one more statement; it is withheld until any is supported."""
         text = part.rstrip()
         space = part[len(text) :]
@@ -195,8 +203,6 @@ class AnswerCheck:
         if text.strip() == f"{self._items + 1}.":
             self._items, self._sign = self._items + 1, part
             return ""
-        was_row, self._is_row = self._is_row, text.lstrip().startswith("|")
-        is_header = self._is_row and not (was_row and self._space.count("\n") < 2)
         checked = text if is_fence or self._is_code else self.mark(text, is_header)
         if checked:
             self._withheld.append(self._space + self._sign + checked)

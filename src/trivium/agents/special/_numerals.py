@@ -26,9 +26,10 @@ _SAME: Final[Mapping[str, str]] = {
     for word, spellings in {
         "pct": "% percent percentage prozent",
         "eur": "€ euro euros",
-        "usd": "$ dollar dollars",
-        "gbp": "£",
-        "jpy": "¥",
+        "usd": "$ dollar dollars buck bucks",
+        "gbp": "£ pound pounds",
+        "jpy": "¥ yen",
+        "chf": "fr sfr franc francs franken",
         "tsd": "thousand thousands tausend",
         "mio": "million millions millionen mln",
         "mrd": "billion billions bn milliarde milliarden",
@@ -37,7 +38,8 @@ _SAME: Final[Mapping[str, str]] = {
     for spelling in spellings.split()
 }
 _SIGN: Final = re.compile(r"[$%€£¥](?![^\W\d]|[({])")  # but not $HOME and %s
-_UNITS: Final = frozenset({"pct", "eur", "usd", "gbp", "jpy"})
+_PERCENT: Final = re.compile(r"\b(?:per|pour) cent\b|\bv\. ?H\.")
+_UNITS: Final = frozenset({"pct", "eur", "usd", "gbp", "jpy", "chf"})
 _POWERS: Final[Mapping[str, int]] = {"tsd": 3, "mio": 6, "mrd": 9}
 _SHORT: Final[Mapping[str, str]] = {"k": "tsd", "m": "mio", "b": "mrd"}
 _DIGIT: Final = re.compile(r"\d")
@@ -46,13 +48,24 @@ _RUN: Final = re.compile(
     r"|(?<![\w.])\.\d+|\d+(?:[.,'’:/]\d+)*"
 )
 _THIN_SPACE: Final = re.compile(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))")
+_PHONE: Final = re.compile(r"\+\d{1,3}(?!(?: \d{3})+(?![ -]?\d))(?:[ .()/-]{1,2}\d{1,5}){2,}")  # but not +1 200 300
+_LABEL: Final = re.compile(  # of a number that another one follows: page 5 120 EUR
+    r"\b(?:pages?|pp?|pos|position|items?|nos?|nr|number|section|line|row|room|table|figure|seite|zeile|zimmer)\.? \Z",
+    re.IGNORECASE,
+)
+_DECREASE: Final = re.compile(  # of what is told without its minus: a loss of 5 EUR
+    r"\b(?:discount|rebate|loss|lost|fell|fall|drop|declin|decreas|reduc|deduct|less\b|rabatt|skonto|verlust"
+    r"|abzug|abschlag|fiel|sank|sink|gesunken|rückgang|remise|perte|baisse)",
+    re.IGNORECASE,
+)
+_LEVEL: Final = re.compile(r"\b(?:to|from|auf|von|at|bei) \Z")  # it fell to 5
 _TWO: Final = re.compile(r"[1-9]\d{0,2}(?: [1-9]\d\d)+")  # numbers or one
 _GROUPED: Final = re.compile(r"([1-9]\d{0,2}(?:([.,'’ ])\d{3})(?:\2\d{3})*)(?:(?!\2)[.,](\d+))?")
 _DECIMAL: Final = re.compile(r"(\d*)[.,](\d+)")
 _CENTS: Final = re.compile(r"[.,]\d\d")
 _BEFORE: Final = re.compile(
     r"(?P<minus>(?<![\w)\]%./*-])[-−–]|\b(?:minus|negative)\s)?"
-    r"(?:(?<![^\W_])(?P<unit>[^\W\d_]{3,6})\s{0,2}(?P<inner>(?<=\s)[-−])?)?\Z"
+    r"(?:(?<![^\W_])(?P<unit>[^\W\d_]{3,6}|[Ff]r)(?:(?<=[Ff]r)\.)?\s{0,2}(?P<inner>(?<=\s)[-−])?)?\Z"
 )
 _WINDOW: Final = 16  # characters before a number that may belong to it
 _BEHIND: Final = re.compile(
@@ -83,15 +96,17 @@ def numerals(text: str) -> tuple[str, tuple[Numeral, ...]]:
 
     >>> rest, found = numerals("-1.200,50 € since May 3rd")
     >>> rest, [sorted(each.words) for each in found]
-    ('-  eur  since    ', [['-1200.5'], ['00005'], ['3']])
+    ('-  eur  since    ', [['-1200.5', '-1200.5.'], ['00005'], ['3']])
     """
-    text = unicodedata.normalize("NFKC", _THIN_SPACE.sub("'", text)).replace("US$", "$").replace("per cent", "percent")
+    text = unicodedata.normalize("NFKC", _THIN_SPACE.sub("'", text)).replace("US$", "$")
+    text = _PERCENT.sub("percent", text)
     if not _DIGIT.search(text):
         return _SIGN.sub(_sign, text), ()
+    text = _PHONE.sub(lambda found: "+" + re.sub(r"\D+", "-", found[0][1:]), text)
     text = _SIGN.sub(_sign, _with_numeric_dates(text))
-    rest, found, end = "", list[Numeral](), 0
+    rest, found, end, decreases = "", list[Numeral](), 0, bool(_DECREASE.search(text))
     for run in _RUN.finditer(text):
-        found.append(_numeral(text, run, end))
+        found.append(_numeral(text, run, end, decreases))
         rest += text[end : run.start()] + " "
         end = run.end()
     return rest + text[end:], tuple(found)
@@ -120,8 +135,15 @@ def _month(written: str) -> str:
     return f"{number:05}"
 
 
-def _numeral(text: str, run: re.Match[str], start: int) -> Numeral:
-    """Return a number with what stands beside it; what is before `start` belongs to the number before it."""
+def _numeral(text: str, run: re.Match[str], start: int, decreases: bool) -> Numeral:
+    """Return a number with what stands beside it; what is before `start` belongs to the number before it.
+
+    Args:
+        text: the text.
+        run: the number in it.
+        start: the end of the number before it.
+        decreases: the text tells of a decrease.
+    """
     before = _BEFORE.search(text, max(start, run.start() - _WINDOW), run.start())
     behind = _BEHIND.match(text, run.end())
     assert before is not None  # both may match nothing
@@ -141,11 +163,32 @@ def _numeral(text: str, run: re.Match[str], start: int) -> Numeral:
     meanings = [frozenset({each, *unit}) for each in full]
     if scale:  # in a table, the million of a number stands in the header
         meanings += [frozenset({sign + each, scale, *unit}) for each in values for sign in signs]
-    if not is_one and "," in run[0]:  # 1,2,3
-        meanings.append(frozenset(parts))
+    if decreases and signs == [""] and is_one and not _LEVEL.search(text, start, run.start()):
+        meanings += [
+            frozenset({f"-{word}" if word in {*full, *values} else word for word in each}) for each in meanings
+        ]
+    meanings += _as_list(run[0])
     if is_one and unit:
-        parts = []
-    return Numeral(tuple(meanings), frozenset({*full, *parts, *filter(None, [scale])}))
+        parts = _as_row(text, run)
+    marked = [f"{each}." for each in full if "." in each]  # a number with a mark counts as two words
+    return Numeral(tuple(meanings), frozenset({*full, *parts, *marked, *filter(None, [scale])}))
+
+
+def _as_list(written: str) -> list[frozenset[str]]:
+    """Return the numbers of a list such as 10,11,12 or 10/11 as one meaning."""
+    numbers = re.findall(r"\d+", written)
+    is_list = "," in written and not _readings(written)[0][0].replace(".", "").isdigit()
+    is_pair = "/" in written and len(numbers) == 2 and int(numbers[1]) == int(numbers[0]) + 1
+    return [frozenset(numbers)] if is_list or is_pair else []
+
+
+def _as_row(text: str, run: re.Match[str]) -> list[str]:
+    """Return the numbers of what may be no single one: "12 350 EUR" behind "page", or in a row without full stop."""
+    before = text[max(0, run.start() - _WINDOW) : run.start()]
+    is_row = not text.rstrip().endswith((".", "!", "?")) and not before.rstrip().endswith((":", "="))
+    if " " not in run[0] or not (is_row or _LABEL.search(before)):
+        return []
+    return [value for part in run[0].split() for value in _readings(part)[0]]
 
 
 def _unit(word: str | None) -> str:

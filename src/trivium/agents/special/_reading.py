@@ -92,6 +92,8 @@ class Reading:
             if at > 1 and self.sentences[at - 2].touches(self.sentences[at - 1]):
                 self._spans.append(((at - 1, at), words | self._words[at - 2]))
         self._around = {id(each): words_of(f"{each.metadata.heading}\n{each.content}") for each in self.chunks}
+        self._units = {key: frozenset(filter(str.isalpha, each | self._question)) for key, each in self._around.items()}
+        """The words around a span, which may tell the unit of its numbers, as the header of a table does."""
         self._counts = Counter(word for words in self._words for word in words)
         self._all = frozenset(self._counts).union(*self._around.values())
 
@@ -170,8 +172,10 @@ class Reading:
         numbers = [each for each in stated if not each.is_in(self._question)]
         meant = frozenset[str]().union(*(each.words for each in stated))
         for span, held in self._spans:
-            if numbers and not all(each.is_in(held | self._units_around(span)) for each in numbers):
-                continue
+            if numbers:
+                known = held | self._units[self._chunk_of(span)]
+                if not all(each.is_in(known) for each in numbers):
+                    continue
             other = meant - held  # what a number of the span might have meant too
             if self._share((words | self._question) - other, held) >= _OF_BOTH:
                 around = self._share(words | self._question, self._around_span(span))
@@ -184,11 +188,10 @@ class Reading:
         return frozenset[str]().union(*self._words[span[0] - 1 : span[1]])
 
     def _around_span(self, span: Span) -> frozenset[str]:
-        return self._around[id(self.sentences[span[0] - 1].chunk)]
+        return self._around[self._chunk_of(span)]
 
-    def _units_around(self, span: Span) -> frozenset[str]:
-        """Return the words around a span, which may tell the unit of its numbers, as the header of a table does."""
-        return frozenset(filter(str.isalpha, self._around_span(span) | self._question))
+    def _chunk_of(self, span: Span) -> int:
+        return id(self.sentences[span[0] - 1].chunk)
 
     def citation(self, span: Span, number: int) -> Citation:
         """Return the citation of a span."""

@@ -30,6 +30,9 @@ _TYPES: Final[Mapping[str, tuple[type, str]]] = {  # a bool is an int, and a dat
     "TIMESTAMP_TZ": (datetime, "times of a time zone"),
     "DATE": (date, "dates"),
 }
+_KEPT: Final = frozenset({  # the types of values, and of properties that keep them: of a time with a zone, its UTC
+    ("INT64", "DOUBLE"), ("DATE", "TIMESTAMP"), ("TIMESTAMP_TZ", "TIMESTAMP"), *((kind, "STRING") for kind in _TYPES),
+})  # fmt: skip
 
 
 class LadybugGraph(GraphStore):
@@ -84,8 +87,8 @@ class LadybugGraph(GraphStore):
         Args:
             label: label of the nodes; its table is created if there is none.
             rows: the properties of each: text, numbers, truth values, dates and times, whose zone becomes UTC. None
-                clears a property, and a property that is left out stays. The first rows tell the type of each: whole
-                numbers if all of theirs are.
+                clears a property, and a property that is left out stays. The first rows tell the type of each (whole
+                numbers if all of theirs are); later values are kept in it if they lose nothing.
             key: the property that names a node.
 
         Raises:
@@ -96,11 +99,11 @@ class LadybugGraph(GraphStore):
         node = escaped(label)
         with self._writing() as run:
             run(f"CREATE NODE TABLE IF NOT EXISTS {node} ({escaped(key)} {kinds[key]}, PRIMARY KEY ({escaped(key)}))")
-            there = self._widen(run, label, kinds)
+            there = self._widen(run, label, kinds, rows)
             for row in rows:
-                sets, values = _sets("n", row, there - {key})
-                named = f"{escaped(key)}: {_expression('$key', row[key])}"
-                run(f"MERGE (n:{node} {{{named}}}){sets}", {"key": _given(row[key]), **values})
+                sets, values = _sets("n", row, there, {key})
+                named = f"{escaped(key)}: {_expression('$key', there[key])}"
+                run(f"MERGE (n:{node} {{{named}}}){sets}", {"key": _given(row[key], there[key]), **values})
 
     def add_edges(self, kind: str, rows: Sequence[Mapping[str, object]], source: End, target: End) -> None:
         """Add or update edges between existing nodes; each row names its ends as `source` and `target`.
@@ -124,9 +127,10 @@ class LadybugGraph(GraphStore):
         with self._writing() as run:
             run(f"CREATE REL TABLE IF NOT EXISTS {edge} (FROM {from_label} TO {to_label})")
             self._connect(run, kind, source[0], target[0])
-            there = self._widen(run, kind, {name: of for name, of in kinds.items() if name not in {"source", "target"}})
+            ends = {"source", "target"}
+            there = self._widen(run, kind, {name: of for name, of in kinds.items() if name not in ends}, rows)
             for row in rows:
-                sets, values = _sets("e", row, there - {"source", "target"})
+                sets, values = _sets("e", row, there, ends)
                 given = {"source": row["source"], "target": row["target"], **values}
                 if not run(f"MATCH {a}, {b} MERGE (a)-[e:{edge}]->(b){sets} RETURN 1", given):
                     raise unknown_end(row, source, target)
@@ -203,15 +207,19 @@ class LadybugGraph(GraphStore):
     def _properties(self, run: Callable[..., Any], table: str) -> dict[str, str]:
         return {str(row[1]): str(row[2]) for row in run(f"CALL table_info({_text(table)}) RETURN *")}
 
-    def _widen(self, run: Callable[..., object], table: str, kinds: Mapping[str, str]) -> Set[str]:
-        """Add the properties that a table lacks, and return the names of all."""
+    def _widen(
+        self, run: Callable[..., object], table: str, kinds: Mapping[str, str], rows: Sequence[Mapping[str, object]]
+    ) -> Mapping[str, str]:
+        """Add the properties that a table lacks, and return the types of all."""
         there = self._properties(run, table)
         for name, kind in kinds.items():
             if name not in there:
                 run(f"ALTER TABLE {escaped(table)} ADD {escaped(name)} {kind}")
-            elif kind != there[name] and (kind, there[name]) != ("INT64", "DOUBLE"):
-                raise _mixed(f"{table}.{name} in the graph", there[name], kind)
-        return there.keys() | kinds.keys()
+            elif kind != there[name] and (kind, there[name]) not in _KEPT:
+                values = (row.get(name) for row in rows)
+                if (kind, there[name]) != ("DOUBLE", "INT64") or not all(map(_is_whole, values)):
+                    raise _mixed(f"{table}.{name} in the graph", there[name], kind)
+        return {**kinds, **there}
 
     def _connect(self, run: Callable[..., Any], table: str, source: str, target: str) -> None:
         pairs = {(row[0], row[1]) for row in run(f"CALL show_connection({_text(table)}) RETURN *")}
@@ -245,6 +253,11 @@ def _kind(name: str, value: object) -> str:
     return "TIMESTAMP_TZ" if is_zoned else kind
 
 
+def _is_whole(value: object) -> bool:
+    """Tell that a number, or None, fits a property of whole numbers."""
+    return not isinstance(value, float) or (value.is_integer() and abs(value) < 2**63)
+
+
 def _mixed(name: str, before: str, kind: str) -> ConfigurationError:
     had, given = (_TYPES[each][1] if each in _TYPES else each for each in (before, kind))
     advice = "make values of one type, or use another name"
@@ -253,23 +266,29 @@ def _mixed(name: str, before: str, kind: str) -> ConfigurationError:
     return ConfigurationError(f"{name} has {had}, and {given} were given: {advice}")
 
 
-def _sets(variable: str, row: Mapping[str, object], names: Set[str]) -> tuple[str, dict[str, Any]]:
-    named = [name for name in row if name in names]
+def _sets(
+    variable: str, row: Mapping[str, object], kinds: Mapping[str, str], without: Set[str]
+) -> tuple[str, dict[str, Any]]:
+    named = [name for name in row if name in kinds and name not in without]
     if not named:
         return "", {}
     parts = ", ".join(
-        f"{variable}.{escaped(name)} = {_expression(f'$v{n}', row[name])}" for n, name in enumerate(named)
+        f"{variable}.{escaped(name)} = {_expression(f'$v{n}', kinds[name])}" for n, name in enumerate(named)
     )
-    return f" SET {parts}", {f"v{number}": _given(row[name]) for number, name in enumerate(named)}
+    return f" SET {parts}", {f"v{number}": _given(row[name], kinds[name]) for number, name in enumerate(named)}
 
 
-def _expression(parameter: str, value: object) -> str:
-    """Write the expression of a given value: the engine takes each time for one without a zone."""
-    return f"CAST({parameter} AS TIMESTAMP_TZ)" if isinstance(value, datetime) and value.tzinfo else parameter
+def _expression(parameter: str, kind: str) -> str:
+    """Write the expression of a value for a property: the engine takes each time for one without a zone."""
+    return f"CAST({parameter} AS TIMESTAMP_TZ)" if kind == "TIMESTAMP_TZ" else parameter
 
 
-def _given(value: object) -> object:
-    """Return a value as the engine is given it: a time by its UTC."""
+def _given(value: object, kind: str) -> object:
+    """Return a value as the engine is given it for a property of a type: a time by its UTC, a whole number as such."""
+    if value is not None and kind == "STRING":
+        return str(value)
+    if isinstance(value, float) and kind == "INT64":
+        return int(value)
     return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
 
 
