@@ -147,7 +147,12 @@ def test_each_name_is_compared_with_all_places_at_once(
         (tmp_path / f"{number}.txt").write_text(f"Ada has {number} machines.")
     Library(store).ingest(tmp_path)
     calls, absolute = list[str](), os.path.abspath
-    monkeypatch.setattr(os.path, "abspath", lambda path: calls.append(path) or absolute(path))
+
+    def counted(path: str) -> str:
+        calls.append(path)
+        return absolute(path)
+
+    monkeypatch.setattr(os.path, "abspath", counted)
     files = [tmp_path / f"{number}.txt" for number in range(40)]
     report = Library(store).ingest(*files)
     assert (len(report.unchanged), report.gone) == (40, [])
