@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 import pytest
@@ -19,7 +20,7 @@ from trivium.agents import ReAct, Sequential, StreamingAgent
 from trivium.exceptions import AnswerFormatError, MalformedAnswerError, ToolDefinitionError
 from trivium.hooks import Hook
 from trivium.llms import Finish
-from trivium.llms.wire._closed_schema import closed_schema
+from trivium.llms.wire._closed_schema import OPENAI_FORMATS, closed_schema
 from trivium.testing import ScriptedModel, call_tool
 
 
@@ -52,7 +53,10 @@ class Tree(BaseModel):
 Letter = Annotated[Refund | Question, Field(discriminator="kind")]
 
 
-@pytest.mark.parametrize("wire", [dict, closed_schema, strict_schema], ids=["plain", "closed", "strict"])
+CLOSED = partial(closed_schema, formats=OPENAI_FORMATS)
+
+
+@pytest.mark.parametrize("wire", [dict, CLOSED, strict_schema], ids=["plain", "closed", "strict"])
 @pytest.mark.parametrize(
     "kind",
     [list[City], City | None, Refund | Question, Letter, dict[str, City], list[Letter], Tree, list[Tree]],

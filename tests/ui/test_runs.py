@@ -242,7 +242,7 @@ def test_an_owner_who_does_not_inspect_sees_no_inside(context: BrowserContext):
         made = run(server, "my order", "", "failed")
         page = context.new_page()
         page.goto(f"{server.url}/#token={TOKEN}")
-        expect(page.get_by_text("ada")).to_be_visible()
+        expect(page.get_by_text("ada", exact=True)).to_be_visible()
         expect(page.get_by_role("row")).to_have_count(2)
         assert page.get_by_role("checkbox").count() == 0
         page.get_by_role("link", name="shop").click()

@@ -173,12 +173,16 @@ class Tool:
         if isinstance(function, Tool):
             return function
         made: Tool | None = mark_of(function, _TOOL)
+        if made is not None and made.call is function:
+            return made
+        if isinstance(function, types.FunctionType) and made is None:
+            function.__trivium_tool__ = made = new_tool(function, options_of(function))  # type: ignore[attr-defined]
+            return made
         if made is None:
             made = new_tool(function, mark_of(function, TOOL_OPTIONS) or {})
-            holder = mark_of(function, "__func__") or function
+            holder = mark_of(function, "__func__")
             if isinstance(holder, types.FunctionType):  # a bound method's tool must not keep its object alive there
-                kept = made if holder is function else replace(made, call=holder)
-                holder.__trivium_tool__ = kept  # type: ignore[attr-defined] - a mark on the function
+                holder.__trivium_tool__ = replace(made, call=holder).replace(**options_of(holder))  # type: ignore[attr-defined]
         # The tool stays with the plain function; a bound method, or a wrapper with its marks, is what is called.
         tool = made if made.call is function else replace(made, call=function)
         return tool if mark_of(function, TOOL_OPTIONS) else tool.replace(**options_of(function))
