@@ -211,7 +211,7 @@ def test_a_forked_child_uses_the_store_as_its_parent_does(store: VectorStore, ki
             check_one_state(store)
             publish_state(store, 3)
             store.close()
-            os._exit(0 if check_one_state(store) == 3 else 3)
+            os._exit(0 if check_one_state(store) in (3, 4) else 3)  # the parent may have been first, or second
         finally:
             os._exit(4)
     publish_state(store, 4)
