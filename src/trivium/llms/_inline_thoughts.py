@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from trivium.llms._protocol import Delta, Finish, Reasoning
-from trivium.llms.wire._answers import MessageReader, ParsedObject
-from trivium.schema import Usage
+from trivium.llms.wire._answers import ChangedReader, MessageReader
 
 _BEGIN: Final = "<think>"
 _END: Final = "</think>"
 
 
-class InlineThoughtsReader:
+class InlineThoughtsReader(ChangedReader):
     """Reads `<think>…</think>` at the beginning of an answer as reasoning: JSON does not begin so.
 
     Args:
@@ -21,33 +20,12 @@ class InlineThoughtsReader:
     """
 
     def __init__(self, message: MessageReader) -> None:
-        self._message = message
+        super().__init__(message)
         self._held = ""  # text that may be a part of a mark
         self._thinks = self._is_over = False
 
-    @property
-    def usage(self) -> Usage | None:
-        """The usage that the server has reported so far."""
-        return self._message.usage
-
-    @property
-    def over(self) -> bool:
-        """True once the server has sent the format's end of the answer."""
-        return self._message.over
-
-    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
-        """Yield the deltas of one event's object."""
-        return self._with_thoughts(self._message.read(chunk))
-
-    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
-        """Yield the deltas of a complete answer."""
-        return self._with_thoughts(self._message.whole(answer))
-
-    def end(self, done: bool) -> Iterator[Delta]:
-        """Yield the rest of the text, usage and finish reason."""
-        return self._with_thoughts(self._message.end(done))
-
-    def _with_thoughts(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
+    def changed(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
+        """Yield the deltas with the thoughts as reasoning."""
         for delta in deltas:
             if isinstance(delta, str) and not self._is_over:
                 yield from self._divided(self._held + delta)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from trivium.llms._protocol import Delta, Finish, Request
 from trivium.llms.local._constraints import Constraint, Envelope, chat_messages, constraint
-from trivium.llms.wire._answers import MessageReader, ParsedObject
-from trivium.schema import Usage
+from trivium.llms.wire._answers import ChangedReader, MessageReader
 
 
 def without_tools(request: Request) -> tuple[Request, Constraint]:
@@ -22,7 +21,7 @@ def without_tools(request: Request) -> tuple[Request, Constraint]:
     return request._replace(messages=messages, tools=(), tool_choice="auto", output_schema=schema), form
 
 
-class SchemaCallReader:
+class SchemaCallReader(ChangedReader):
     """Reads the calls in the text of an answer.
 
     Args:
@@ -31,32 +30,11 @@ class SchemaCallReader:
     """
 
     def __init__(self, message: MessageReader, form: Constraint) -> None:
-        self._message = message
+        super().__init__(message)
         self._envelope = Envelope(form, form.tool)
 
-    @property
-    def usage(self) -> Usage | None:
-        """The usage that the server has reported so far."""
-        return self._message.usage
-
-    @property
-    def over(self) -> bool:
-        """True once the server has sent the format's end of the answer."""
-        return self._message.over
-
-    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
-        """Yield the deltas of one event's object."""
-        return self._with_calls(self._message.read(chunk))
-
-    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
-        """Yield the deltas of a complete answer."""
-        return self._with_calls(self._message.whole(answer))
-
-    def end(self, done: bool) -> Iterator[Delta]:
-        """Yield the rest of the text, usage and finish reason."""
-        return self._with_calls(self._message.end(done))
-
-    def _with_calls(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
+    def changed(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
+        """Yield the deltas with the calls that stand in the text."""
         for delta in deltas:
             if isinstance(delta, str):
                 yield from self._envelope.feed(delta)

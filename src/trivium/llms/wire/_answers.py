@@ -52,6 +52,43 @@ class MessageReader(Protocol):
         ...
 
 
+class ChangedReader:
+    """Reads an answer by another reader, whose deltas a subclass changes: it writes `changed`.
+
+    Args:
+        message: the reader of the answer.
+    """
+
+    def __init__(self, message: MessageReader) -> None:
+        self._message = message
+
+    def changed(self, deltas: Iterator[Delta]) -> Iterator[Delta]:
+        """Yield the deltas as they are given out."""
+        raise NotImplementedError(f"{type(self).__name__} has no changed")
+
+    @property
+    def usage(self) -> Usage | None:
+        """The usage that the server has reported so far."""
+        return self._message.usage
+
+    @property
+    def over(self) -> bool:
+        """True once the server has sent the format's end of the answer."""
+        return self._message.over
+
+    def read(self, chunk: ParsedObject) -> Iterator[Delta]:
+        """Yield the deltas of one event's object."""
+        return self.changed(self._message.read(chunk))
+
+    def whole(self, answer: ParsedObject) -> Iterator[Delta]:
+        """Yield the deltas of a complete answer."""
+        return self.changed(self._message.whole(answer))
+
+    def end(self, done: bool) -> Iterator[Delta]:
+        """Yield the rest of the text, usage and finish reason."""
+        return self.changed(self._message.end(done))
+
+
 class AnswerReader:
     """Turns the body of a response, piece by piece, into deltas; its first byte tells a stream from a complete answer.
 

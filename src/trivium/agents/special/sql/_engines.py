@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from trivium.agents.special.sql._sqlite import connect_read_only
@@ -139,9 +141,17 @@ def keep_values(connection: Any) -> None:
 
     These are dates and times beyond Python's, as `infinity`, and all intervals: Python would take a month for 30 days.
     """
+    for kind, loader in _loaders():
+        connection.adapters.register_loader(kind, loader)
+
+
+@cache
+def _loaders() -> Sequence[tuple[str, type[Any]]]:
+    """Return the loaders of `keep_values`, by the types of the database."""
     from psycopg import DataError
     from psycopg.types import datetime, string
 
+    made: list[tuple[str, type[Any]]] = [("interval", string.TextLoader)]
     for loader, kind in (
         (datetime.DateLoader, "date"),
         (datetime.TimestampLoader, "timestamp"),
@@ -156,8 +166,8 @@ def keep_values(connection: Any) -> None:
             except DataError:
                 return bytes(data).decode()
 
-        connection.adapters.register_loader(kind, type(loader.__name__, (loader,), {"load": load}))
-    connection.adapters.register_loader("interval", string.TextLoader)
+        made.append((kind, type(loader.__name__, (loader,), {"load": load})))
+    return made
 
 
 def missing_driver(error: ImportError) -> MissingExtraError:
