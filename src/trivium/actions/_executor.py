@@ -255,13 +255,15 @@ class ActionExecutor(Module):
             if is_counted := budget is not None:
                 budget.take_tool_call(len(calls))
             groups = group_calls(calls, self.tools, alone)
+        answered = partial(_answer_until, answer, ended, is_counted)
         for number, group in enumerate(groups, 1):
-            works = [partial(_answer_until, answer, ended, call, is_counted) for call in group]
-            found = await gather(*works) if len(works) > 1 else [await works[0]()]
-            if paused := [each for each in found if isinstance(each, RunPausedError)]:
-                rest = [call for each in groups[number:] for call in each if self._may_ask(call)]
-                await ask_ahead(paused[0], [partial(answer, call, is_counted=is_counted) for call in rest])
-            answers += [each for each in found if isinstance(each, Message)]
+            works = () if len(group) == 1 else [partial(answered, call) for call in group]
+            found = await gather(*works) if works else [await answered(group[0])]
+            for each in found:
+                if isinstance(each, RunPausedError):
+                    rest = [call for group in groups[number:] for call in group if self._may_ask(call)]
+                    await ask_ahead(each, [partial(answer, call, is_counted=is_counted) for call in rest])
+                answers.append(each)
         if ended:
             has_any_run = len(ended) < len(calls) or isinstance(ended[0], ToolFailedError)
             ended[0].messages = tuple(answers) if has_any_run else ()
@@ -292,8 +294,7 @@ class ActionExecutor(Module):
         if isinstance(returned, ActionReturn) and returned.valid is _UNKNOWN:
             said = f"there is no tool '{call.name}'; there are {', '.join((*self.tools, *others)) or 'none'}"
             content = f"error: {said}" if others else f"{content} ({said})"
-        tool = self.tools.get(call.name)
-        limit = MAX_RESULT if tool is None else tool.max_result
+        limit = MAX_RESULT if (tool := self.tools.get(call.name)) is None else tool.max_result
         if limit is not None and len(content) > limit:
             how = how_to_read_on(content) if READ_MORE in self.tools else ASK_LESS
             content = cut_text(content, limit, how)
@@ -348,7 +349,7 @@ class AsyncActionExecutor(AsyncModule, ActionExecutor):
 
 
 async def _answer_until(
-    answer: Answer, ended: list[LimitExceededError | ToolFailedError], call: ToolCall, is_counted: bool
+    answer: Answer, ended: list[LimitExceededError | ToolFailedError], is_counted: bool, call: ToolCall
 ) -> Message | RunPausedError:
     """Answer a call; once an error has ended the run, answer with that error: no call stays without an answer.
 

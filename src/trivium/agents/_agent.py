@@ -238,8 +238,7 @@ class Agent(AgentNames, Generic[T_co]):
         return answer if not self.answer_format or answer.tool_calls else self.answer_format.with_value(answer, text)
 
     def _history(self, message: tuple[Message, ...], session_id: Hashable) -> History:
-        memory = self._memory.get(session_id) if self._memory else Memory.of(message)
-        memory = Memory() if memory is None else memory
+        memory = (self._memory.get(session_id) if self._memory else Memory.of(message)) or Memory()
         return self._aggregator.aggregate(memory, self.name, self.answer_parser, self.instruction())
 
     def extra_repr(self) -> str:

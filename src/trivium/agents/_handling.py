@@ -103,7 +103,7 @@ def is_held(call: ToolCall | ToolMessage, message: Message) -> bool:
 def ends_call(result: Message) -> bool:
     """Return whether a result of the agent's own call is its answer: it steers a task, or is for somebody."""
     tools = result.tool_messages if "attachments" in result.__pydantic_extra__ else ()
-    return result.receiver is not None or any(each.request in ORCHESTRATION for each in tools)
+    return result.receiver is not None or (bool(tools) and any(each.request in ORCHESTRATION for each in tools))
 
 
 async def handle_tool(

@@ -183,7 +183,8 @@ class _Answer:
 
     def complete_calls(self, request: Request) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of the history has: providers refuse duplicates."""
-        before, found = call_ids(request.messages), list[ToolCall]()
+        before = call_ids(request.messages)
+        found: list[ToolCall] = []
         for index, call in sorted(self._calls.items()):
             call_id = call.id or f"call_{index}"
             if call_id in before:

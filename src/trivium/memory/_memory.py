@@ -16,6 +16,9 @@ from trivium.schema.lowlevel import factory_of
 Filter = Callable[[int, Message], bool]
 Loadable = dict[str, Any] | Message
 
+_ONE: Final = (str, Message, Mapping)
+_HOW: Final = "give Message(content=…, sender='user'), or the agent's name as sender"
+
 
 def _refuse(messages: Messages, *_: object, **__: object) -> NoReturn:
     raise TypeError("the messages of a memory change only by its methods: add, erase, edit, load, reset")
@@ -130,11 +133,8 @@ class Memory:
 
     def add(self, messages: Message | str | Iterable[Message | str] | None) -> None:
         """Append one message or several; plain text becomes a user's message. Others are left out, with a warning."""
-        if isinstance(messages, list):  # what the core adds is one
-            many: Iterable[Any] = messages
-        else:
-            is_several = isinstance(messages, Iterable) and not isinstance(messages, str | Message | Mapping)
-            many = cast("Any", messages if is_several else [messages])
+        is_one = messages.__class__ is not list and (isinstance(messages, _ONE) or not isinstance(messages, Iterable))
+        many = cast("Iterable[Any]", [messages] if is_one else messages)
         kept, node = self.messages, current_node()
         start, read = len(kept), sources_above(node)
         for each in many:
@@ -145,14 +145,12 @@ class Memory:
                 if read and "sources" not in extra:  # it is made within a run, and may repeat all that was read there
                     extra["sources"] = read
                 if "sources" in extra:
-                    self.sources |= message.sources
+                    self.sources |= extra["sources"]
                 if "files" in extra:
                     self.sources |= message.documents
             elif message is not None:
-                text = (
-                    f"a memory keeps messages and texts, not {type(message).__name__}, which is left out: give Message("
-                )
-                warnings.warn(f"{text}content=…, sender='user'), or the agent's name as sender", stacklevel=3)
+                kind = type(message).__name__
+                warnings.warn(f"a memory keeps messages and texts, not {kind}, which is left out: {_HOW}", stacklevel=3)
         if node is not None and scope_of(node).listeners:
             for message in kept[start:]:
                 emit(node, MessageEvent, message)

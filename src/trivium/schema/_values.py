@@ -134,7 +134,7 @@ class ActionReturn:
     def format_result(self) -> str:
         """Render the result as text: text items as they are, others as `[type](content)`, one a line."""
         shown = [(item["type"], item["content"]) for item in self.result or ()]
-        return "\n".join(str(content) if kind == "text" else f"[{kind}]({content})" for kind, content in shown)
+        return "\n".join([str(content) if kind == "text" else f"[{kind}]({content})" for kind, content in shown])
 
 
 _returned = attrgetter(*ActionReturn.__match_args__)
