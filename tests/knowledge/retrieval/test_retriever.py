@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from knowledge.retrieval._stores import Subjects, contents, store_of
 from trivium import Module
 from trivium.commander import CallNode, Event, StartedEvent
 from trivium.exceptions import ConfigurationError, FilterError, LimitExceededError
-from trivium.knowledge import Chunk, Hit, Retriever, SQLiteStore, SQLiteStoreConfig
+from trivium.knowledge import Chunk, Hit, Library, Retriever, SQLiteStore, SQLiteStoreConfig
 from trivium.knowledge.retrieval import DenseSearch, LexicalSearch, Neighbours, QueryRewriter, Reranker, terms
 from trivium.knowledge.stores import Where
 from trivium.testing import ScriptedModel
@@ -33,6 +34,29 @@ def test_hybrid_finds_by_meaning_and_by_words() -> None:
         assert contents(retriever.retrieve("What does the flat cost?", k=1)) == [TEXTS[0]]  # not one word in common
         assert contents(retriever.retrieve("section 14", k=1)) == [TEXTS[4]]  # no meaning that the model knows
         assert TEXTS[2] in contents(retriever.retrieve("os.path.realpath", k=2))
+
+
+def test_copies_of_a_file_do_not_take_the_places_of_other_passages(tmp_path: Path) -> None:
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "lease.md").write_text("# Rent\n\nThe rent is 950 EUR.\n")
+    (tmp_path / "b" / "annex.md").write_text("# Rent\n\nThe rent is 990 EUR.\n")
+    with store_of() as store:
+        Library(store).ingest(tmp_path)
+        found = Retriever(store).retrieve("How high is the rent?", k=2)
+        assert sorted(Path(hit.chunk.metadata.source).name for hit in found) == ["annex.md", "lease.md"]
+        only = {"source": {"$prefix": str(tmp_path / "c")}}
+        assert [hit.chunk.metadata.source for hit in Retriever(store).retrieve("rent", where=only)] == [
+            str(tmp_path / "c" / "lease.md")
+        ]
+
+
+def test_what_is_no_copy_is_found_although_it_says_the_same() -> None:
+    same = [Chunk.of("The rent is 950 EUR.", source=name, fingerprint=name) for name in ("a.md", "b.md")]
+    same += [Chunk.of("The rent is 950 EUR.", source=name) for name in ("c.md", "d.md")]
+    with store_of() as store:
+        store.add_documents(same)
+        assert len(Retriever(store, around=0).retrieve("rent", k=4)) == 4
 
 
 def test_each_search_can_be_the_only_one() -> None:

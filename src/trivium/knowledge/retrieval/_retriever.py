@@ -40,7 +40,8 @@ class Retriever:
     number of threads and sessions.
 
     Chunks are short, because one vector says little about a long text; passages are longer, because an answer needs its
-    context. Passages that touch are merged, so that a passage may hold many chunks.
+    context. Passages that touch are merged, so that a passage may hold many chunks. Of files with the same content, one
+    is found.
 
     Args:
         store: the store of the chunks.
@@ -116,7 +117,7 @@ class Retriever:
         count = max(self._candidates, k * self._spare)
         works = [partial(_run, search, each, count, where) for each in questions for search in self._searches]
         rankings = await gather(*works)
-        hits: list[Hit] = await _run(self._fuse, rankings) if len(rankings) > 1 else rankings[0]
+        hits: list[Hit] = without_copies(await _run(self._fuse, rankings) if len(rankings) > 1 else rankings[0])
         wanted = taken = k * self._spare
         passages: list[Hit] = await _run(self._passages, question, hits[:taken])
         while len(passages) < wanted and taken < len(hits):  # passages that touch were merged: take more chunks
@@ -126,6 +127,22 @@ class Retriever:
         for refine in self._then:
             passages = list(await _run(refine, question, passages))
         return passages[:k]
+
+
+def without_copies(hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out chunks of copies of a file: they would take the places of other passages.
+
+    Args:
+        hits: best first; only the chunks of ingested sources tell the content of their file.
+    """
+    first: dict[tuple[str, int, str], str] = {}
+    found: list[Hit] = []
+    for hit in hits:
+        at = hit.chunk.metadata
+        content = at.fingerprint.partition(".")[0]
+        if not content or first.setdefault((content, at.position, hit.chunk.content), at.source) == at.source:
+            found.append(hit)
+    return found
 
 
 @driver_neutral
