@@ -28,8 +28,8 @@ HINTS: Final = {
     429: "; wait, or send fewer requests at once",
 }
 NO_KEY: Final = (
-    "; no API key was sent: set TRIVIUM_API_KEY, or give the model one (OPENAI_API_KEY and its like are sent to their own "
-    "provider only)"
+    "; no API key was sent: set TRIVIUM_API_KEY, or give the model one (OPENAI_API_KEY and its like are sent to their "
+    "own provider only)"
 )
 NO_MONEY: Final = (
     "insufficient_quota",
