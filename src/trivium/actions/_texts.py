@@ -36,7 +36,7 @@ def as_text(value: Any) -> str:
 
 
 def _to_text(value: Any) -> str:
-    if isinstance(value, bytes | bytearray):
+    if value.__class__ in (bytes, bytearray):
         with suppress(UnicodeDecodeError):
             return value.decode()
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
