@@ -1,4 +1,4 @@
-"""A support agent: three tools, a typed reply, streaming, retries and limits; sync and async."""
+"""A support agent: three tools, a typed reply, streaming, retries and limits; sync and async; OPENAI_API_KEY is set."""
 
 import asyncio
 import sys

@@ -164,7 +164,15 @@ def no_json(a: Adder) -> None: ...
 def unreadable(a: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
-@pytest.mark.parametrize("function", [positional, starred, keywords, no_json, unreadable, len])  # pyright: ignore[reportUnknownArgumentType]
+class Shelf:
+    def take(self, book: str) -> str:
+        return book
+
+
+REFUSED = [positional, starred, keywords, no_json, unreadable, len, Shelf.take]  # pyright: ignore[reportUnknownVariableType]
+
+
+@pytest.mark.parametrize("function", REFUSED)  # pyright: ignore[reportUnknownArgumentType]
 def test_what_cannot_be_a_tool_is_refused_by_name(function: Any):
     with pytest.raises(ToolDefinitionError, match=function.__name__) as error:
         Tool.of(function)

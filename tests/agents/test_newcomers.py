@@ -307,3 +307,13 @@ def test_settings_in_a_class_body_that_count(kind: type[Agent]):
     assert RemembersAlone().memory is not RemembersAlone().memory
     assert Mine(memory=True).memory is not None
     assert kind().memory is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [("hé".encode(), "hé"), (bytearray(b"hi"), "hi"), (b"\xff", "b'\\xff'"), (3, "3"), ({"a": "é"}, '{"a": "é"}')],
+)
+def test_whatever_an_agent_is_called_with_is_read_by_its_model_as_text(given: Any, read: str):
+    model = ScriptedModel(["ok"])
+    Agent(model)(given)
+    assert model.requests[0].messages[-1]["content"] == read

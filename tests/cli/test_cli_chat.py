@@ -101,7 +101,7 @@ def test_tools_that_come_with_trivium(trivium: Command, name: str):
     [
         ("nothing", "there is no tool 'nothing': give arxiv, python, web, or your own tool as module:function"),
         ("tools:nothing", "tools has no 'nothing'; there are add, parse"),
-        ("tools:NUMBER", "tools:NUMBER is a int; give a function, a Tool or an action"),
+        ("tools:NUMBER", "tools:NUMBER is of the class int; give a function, a Tool or an action"),
         ("tools:Other", "tools:Other is a class; give a function, a Tool or an action"),
         ("tools:Broken", "tools:Broken() failed: RuntimeError: no hands (tools.py, line 17, in __init__)"),
         ("nowhere:add", "there is no module 'nowhere' in this folder, and none is installed"),

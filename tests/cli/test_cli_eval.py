@@ -121,7 +121,7 @@ def test_the_exit_status_says_whether_it_is_good_enough(evaluated: Command) -> N
 WRONG = {
     "instruction of sayer changed. Give the new one an": ("cases:dataset", "agents:good", "--experiment", "monday"),
     "cases:exact() failed: TypeError": ("cases:exact", "agents:good"),
-    "agents:sayer is a Agent; name a Dataset": ("agents:sayer", "agents:good"),
+    "agents:sayer is of the class Agent; name a Dataset": ("agents:sayer", "agents:good"),
     "no runs of the experiment 'never'": ("cases:dataset", "--experiment", "never"),
     "no scorer 'other'": ("cases:dataset", "--experiment", "monday", "--against", "monday", "--scorer", "other"),
     "no scorer 'exakt'": (

@@ -28,7 +28,7 @@ def test_no_server_there_stops_the_run_at_once(trivium: Command):
     assert "check that the server runs, that --base-url is right" in ended.error
 
 
-HOPELESS = {401: "check the API key", 403: "check the API key", 404: "check --base-url and the name of the model"}
+HOPELESS = {401: "no API key was sent", 403: "no API key was sent", 404: "check --base-url and the name of the model"}
 
 
 @pytest.mark.parametrize("status", HOPELESS)

@@ -205,7 +205,7 @@ def test_a_journal_is_found_in_the_folder_of_its_user(failed: Command):
         (["approve", "order-17", "--refuse", "Too dear."], 2, "say on which call you decide"),
         (["show", "order-18"], 1, "has no run 'order-18'"),
         (["show", "order-17", "--journal", "other.db"], 2, "there is no journal other.db: name it by --journal"),
-        (["show", "order-17", "--journal", "agents:buyer"], 2, "and no Journal"),
+        (["show", "order-17", "--journal", "agents:buyer"], 2, "agents:buyer is of the class function; name a Journal"),
         (["resume", "order-17", "agents:nothing"], 2, "agents has no 'nothing'"),
         (["fork", "order-17", "--at", "buyer/tool:buy"], 1, "trivium show"),
         (["fork", "order-17", "--edit", "x"], 2, "--at"),

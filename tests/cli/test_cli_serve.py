@@ -172,7 +172,7 @@ def test_a_file_of_users_that_cannot_be_used_is_reported(
         (["nope:writer"], "there is no module 'nope' in this folder, and none is installed"),
         (["nope.deep:writer"], "there is no module 'nope' in this folder, and none is installed"),
         (["agents:reader"], "agents has no 'reader'; there are writer"),
-        (["agents:number"], "agents:number is a int; name an agent, or a function that makes one"),
+        (["agents:number"], "agents:number is of the class int; name an agent, or a function that makes one"),
         (["agents:fail"], "agents:fail() failed: OSError: no such disk (agents.py, line 13, in fail)"),
         (
             ["lame:x"],

@@ -346,6 +346,18 @@ async def test_a_certificate_is_verified_by_those_of_the_environment(monkeypatch
             await body_of(direct(), get(server.url.replace("localhost", "127.0.0.1")))
 
 
+@pytest.mark.parametrize(("content", "why"), [(None, "cannot be read"), ("no", "holds no certificate")])
+async def test_a_file_of_certificates_that_cannot_be_used_is_named(
+    content: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "company.pem"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with pytest.raises(ConfigurationError, match=rf"SSL_CERT_FILE names .*company\.pem, which {why}"):
+        await body_of(direct(), get("https://127.0.0.1:1/"))
+
+
 # ---- many
 async def test_a_thousand_requests_at_once_are_answered() -> None:
     async with RawServer(answering(OK)) as server:

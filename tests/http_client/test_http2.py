@@ -275,7 +275,8 @@ def test_connections_end_with_their_loop(recwarn: pytest.WarningsRecorder) -> No
 
 
 def test_without_the_extra_an_error_tells_it() -> None:
-    program = "import sys; sys.modules['h2'] = None\nimport trivium.http\ntrivium.http.HTTP2Client"
+    program = "import sys; sys.modules['h2'] = None\nfrom trivium.http import *\nprint('listed')\nHTTP2Client()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "listed\n"
     assert "MissingExtraError" in done.stderr
     assert "pip install -e '.[http2]'" in done.stderr

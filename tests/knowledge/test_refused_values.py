@@ -38,6 +38,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "retrieve": (lambda: Retriever(made()).retrieve(3), "retrieve takes text as question"),  # type: ignore[arg-type]
     "remember": (lambda: LongTermMemory(made(), "ada").remember(3), "remember takes text"),  # type: ignore[arg-type]
     "recall": (lambda: LongTermMemory(made(), "ada").recall(3), "recall takes text as query"),  # type: ignore[arg-type]
+    "store": (lambda: SQLiteStore("q.db"), r"give SQLiteStoreConfig\(storage_path="),  # type: ignore[arg-type]
     "split": (lambda: Parser().split([3]), "Document.from_string"),  # type: ignore[list-item]
     "split of none": (lambda: Parser().split(None), "split takes a list as docs"),  # type: ignore[arg-type]
     "parser": (lambda: Parser({"chunk_size": 3}), "takes a ParsingConfig|takes ParsingConfig"),  # type: ignore[arg-type]

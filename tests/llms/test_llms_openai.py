@@ -302,7 +302,7 @@ def test_tries_again_before_the_first_delta(chat: ChatServer, scripts: list[Scri
 @pytest.mark.parametrize(
     ("scripts", "text"),
     [
-        ([refused("401 No", "wrong key")], "answered 401: wrong key; check the API key"),
+        ([refused("401 No", "wrong key")], "answered 401: wrong key; no API key was sent: set TRIVIUM_API_KEY"),
         ([refused("404 No", "no such model")], "no such model; check base_url"),
         ([refused("400 No", "bad schema")], "answered 400: bad schema"),
         ([refused("429 Slow", retry_after="36000")], "429"),
@@ -318,7 +318,7 @@ def test_reports_a_refusal(chat: ChatServer, scripts: list[Script], text: str) -
     with pytest.raises(ProviderStatusError, match=text) as caught:
         answer(chat, *scripts)
     assert str(caught.value.status) in str(caught.value)
-    assert re.search(r"; (check|wait|send|change|try)\b", str(caught.value))
+    assert re.search(r"; (check|wait|send|change|try|no API key was sent: set)\b", str(caught.value))
     assert chat.scripts == []
     assert len(chat.received) == len(scripts)
 
@@ -368,15 +368,17 @@ def test_sends_the_key_and_never_shows_it(chat: ChatServer, monkeypatch: pytest.
     monkeypatch.setenv("TRIVIUM_API_KEY", "sk-secret")
     model = OpenAIModel("m", base_url=chat.url)
     chat.scripts = [refused("401 No", "bad key sk-secret")]
-    with pytest.raises(ProviderStatusError, match=r"bad key \*\*\*") as caught:
+    with pytest.raises(ProviderStatusError, match=r"bad key \*\*\*; check the API key") as caught:
         asyncio.run(collect(model))
     assert chat.received[0].headers["authorization"] == "Bearer sk-secret"
     assert "sk-secret" not in f"{caught.value}{caught.value.raw}{model!r}{vars(caught.value)}"
 
 
 def test_the_public_key_goes_to_the_public_server_only(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
-        asyncio.run(collect(OpenAIModel("m")))
+    for key in ("", " "):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
+            asyncio.run(collect(OpenAIModel("m")))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-public")
     answer(chat, GOOD)
     assert "authorization" not in chat.received[0].headers

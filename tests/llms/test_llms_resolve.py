@@ -72,7 +72,12 @@ def test_other_text_is_refused_with_the_known_forms(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "meant"),
-    [("openai/gpt-4o", "openai:gpt-4o"), ("opena:gpt-4o", "openai:gpt-4o"), ("gpt-5-nano", "openai:gpt-5-nano")],
+    [
+        ("openai/gpt-4o", "openai:gpt-4o"),
+        ("opena:gpt-4o", "openai:gpt-4o"),
+        ("opneai:gpt-4o", "openai:gpt-4o"),
+        ("gpt-5-nano", "openai:gpt-5-nano"),
+    ],
 )
 def test_a_name_that_is_nearly_one_is_told_what_was_meant(text: str, meant: str) -> None:
     with pytest.raises(ConfigurationError, match=f"did you mean '{meant}'"):

@@ -29,6 +29,7 @@ from trivium.exceptions import (
     MCPError,
     MCPProtocolError,
     MCPTimeoutError,
+    MissingExtraError,
     ToolArgumentsError,
 )
 from trivium.mcp import MCPPrompt, MCPResource, MCPServer
@@ -43,6 +44,14 @@ def text_of(server: MCPServer, name: str, /, **arguments: Any) -> str:
     returned = server(arguments, name)
     assert returned.errmsg is None, returned.errmsg
     return returned.format_result()
+
+
+# ---- without the package
+def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    for use in (lambda: MCPServer("http://127.0.0.1:1/mcp").tools(), MCPServer("/nowhere/server").open):
+        with pytest.raises(MissingExtraError, match=r"mcp is not installed.*\[mcp\]"):
+            use()
 
 
 # ---- what it offers

@@ -45,7 +45,7 @@ MAY_KNOW_THREADS: Mapping[str, frozenset[str]] = {
     # the HTTP client's connections, which asyncio calls when bytes arrive
     "trivium/http/_c*.py": frozenset({"asyncio"}),
     "trivium/http/_exchange.py": frozenset({"asyncio"}),
-    "trivium/http/_http2.py": frozenset({"asyncio"}),
+    "trivium/http/_http2*.py": frozenset({"asyncio"}),
     # the tasks of a server that outlive a request, or end with it
     "trivium/serving/_tasks.py": frozenset({"asyncio"}),
     # the loop of a worker's runs, which is not that of DBOS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
@@ -23,7 +24,7 @@ def sendable_json(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Render a tool's result as a model reads it: text as it is, else JSON if possible, with sorted sets.
+    """Render a tool's result as a model reads it: text as it is, even in bytes, else JSON where possible, sets sorted.
 
     What UTF-8 cannot encode is a question mark in it.
     """
@@ -35,6 +36,9 @@ def as_text(value: Any) -> str:
 
 
 def _to_text(value: Any) -> str:
+    if value.__class__ in (bytes, bytearray):
+        with suppress(UnicodeDecodeError):
+            return value.decode()
     if hasattr(value, "model_dump_json") and not isinstance(value, type):
         try:
             text = value.model_dump_json()

@@ -187,8 +187,8 @@ def find_tool(name: str) -> Any:
     is_class = isinstance(found, type)
     if isinstance(found, Tool | BaseAction) or (not is_class and callable(cast("Any", found))):
         return found
-    kind = "class" if is_class else type(found).__name__
-    raise ConfigurationError(f"{name} is a {kind}; give a function, a Tool or an action")
+    kind = "is a class" if is_class else f"is of the class {type(found).__name__}"
+    raise ConfigurationError(f"{name} {kind}; give a function, a Tool or an action")
 
 
 def make_interpreter() -> object:

@@ -18,7 +18,13 @@ from typing import Literal, NamedTuple
 
 from trivium import __version__
 from trivium.cli._requirements import extras, requirements
-from trivium.exceptions import MissingExtraError, NoModelError, SandboxUnavailableError, TriviumError
+from trivium.exceptions import (
+    ConfigurationError,
+    MissingExtraError,
+    NoModelError,
+    SandboxUnavailableError,
+    TriviumError,
+)
 
 PURPOSES = {
     "cli": "the `trivium` command, screens and progress bars",
@@ -202,17 +208,26 @@ def _keys() -> Iterator[Finding]:
 
 
 def _surroundings() -> Iterator[Finding]:
-    paths = ssl.get_default_verify_paths()
-    if any(path and Path(path).exists() for path in (paths.cafile, paths.capath)):
-        yield Finding("system", "certificates", "ok", paths.cafile or paths.capath or "")
-    else:
-        fix = "apt-get install ca-certificates"
-        yield Finding("system", "certificates", "absent", "no HTTPS server can be trusted", fix)
+    yield _certificates()
     yield _sandbox()
     for program, (purpose, package) in _PROGRAMS.items():
         found = shutil.which(program)
         fix = "" if found else f"apt-get install {package}"
         yield Finding("system", program, "ok" if found else "absent", found or purpose, fix)
+
+
+def _certificates() -> Finding:
+    from trivium.http.lowlevel import system_certificates
+
+    try:
+        system_certificates()
+    except ConfigurationError as error:
+        return Finding("system", "certificates", "broken", str(error))
+    paths = ssl.get_default_verify_paths()
+    if place := paths.cafile or paths.capath:
+        return Finding("system", "certificates", "ok", place)
+    fix = "apt-get install ca-certificates"
+    return Finding("system", "certificates", "absent", "no HTTPS server can be trusted", fix)
 
 
 def _sandbox() -> Finding:

@@ -108,7 +108,7 @@ def _dataset_at(reference: str) -> Dataset:
         raise failed(f"{reference}()", error) from error
     if not isinstance(made, Dataset):
         raise ConfigurationError(
-            f"{reference} is a {type(made).__name__}; name a Dataset, or a function that makes one"
+            f"{reference} is of the class {type(made).__name__}; name a Dataset, or a function that makes one"
         )
     return cast("Dataset", made)
 

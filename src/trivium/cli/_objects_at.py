@@ -74,7 +74,7 @@ def import_agent(reference: str) -> Module:
             raise failed(f"{reference}()", error) from error
     if not isinstance(found, Module):
         raise ConfigurationError(
-            f"{reference} is a {type(found).__name__}; name an agent, or a function that makes one"
+            f"{reference} is of the class {type(found).__name__}; name an agent, or a function that makes one"
         )
     return found
 

@@ -56,7 +56,7 @@ def open_journal(place: str) -> Journal:
         found: object = import_object(place, "journal", "agents:journal", (Journal,))
         if isinstance(found, Journal):
             return found
-        raise ConfigurationError(f"{one_line(place)} is a {type(found).__name__}, and no Journal")
+        raise ConfigurationError(f"{one_line(place)} is of the class {type(found).__name__}; name a Journal")
     raise ConfigurationError(f"there is no journal {one_line(place)}: name it by --journal, or TRIVIUM_JOURNAL")
 
 

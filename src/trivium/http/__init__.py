@@ -17,7 +17,7 @@ from trivium.http._messages import (
 from trivium.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from trivium.http._http2 import HTTP2Client
+    from trivium.http._http2_client import HTTP2Client
 
 __all__ = [
     "BodyError",
@@ -38,4 +38,4 @@ __all__ = [
     "replaces_network",
 ]
 
-lazy_names(__name__, {"HTTP2Client": "_http2"}, __all__)  # it needs an extra
+lazy_names(__name__, {"HTTP2Client": "_http2_client"}, __all__)  # few programs use it

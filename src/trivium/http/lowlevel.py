@@ -1,6 +1,7 @@
 """Internals of the HTTP client, for trivium's other packages and for authors of extensions."""
 
+from trivium.http._certificates import system_certificates
 from trivium.http._proxies import login_of, proxy_for
 from trivium.http._urls import URL
 
-__all__ = ["URL", "login_of", "proxy_for"]
+__all__ = ["URL", "login_of", "proxy_for", "system_certificates"]

@@ -70,7 +70,8 @@ def resolve(model: ModelProtocol | str | None = None, base_url: str | None = Non
 def _meant(model: str, store: ModelStore) -> str:
     """Return the name that was probably meant: of a misspelt provider, or of the one that makes such models."""
     provider, _, name = model.partition(":" if ":" in model else "/")
-    if name and (near := difflib.get_close_matches(provider.lower(), PROFILES, n=1, cutoff=0.85)):
+    # Two letters that are swapped in six, as in opneai, make 0.83.
+    if name and (near := difflib.get_close_matches(provider.lower(), PROFILES, n=1, cutoff=0.8)):
         return f"{near[0]}:{name}"
     makers = {profile.default.partition("-")[0]: profile.name for profile in PROFILES.values() if profile.default}
     maker = makers.get(model.partition("-")[0])

@@ -107,8 +107,12 @@ class Link:
 
         Raises:
             MCPError: the connection broke, or the server refused, or took too long.
+            MissingExtraError: the extra `mcp` is not installed.
         """
-        from mcp import MCPError as Refusal
+        try:
+            from mcp import MCPError as Refusal
+        except ImportError:
+            raise MissingExtraError("mcp", "mcp") from None
 
         for is_last in (False, True):
             connection = await self._connected()
@@ -287,10 +291,8 @@ class _Connection:
         self._ready.set()
 
     async def _live(self, timer: Any) -> None:
-        try:
-            from mcp import Client, Implementation
-        except ImportError:
-            raise MissingExtraError("mcp", "mcp") from None
+        from mcp import Client, Implementation
+
         trivium = Implementation(name="trivium", version="")
         async with AsyncExitStack() as stack:
             transport = _Opened(self.link.way, self.leave)

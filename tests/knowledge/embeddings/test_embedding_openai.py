@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from trivium.exceptions import (
     ConfigurationError,
     LimitExceededError,
     MalformedAnswerError,
+    MissingExtraError,
     ModelError,
     ProviderAuthenticationError,
     ProviderBusyError,
@@ -276,3 +278,13 @@ def test_a_missing_key_is_reported_before_anything_is_sent(monkeypatch: pytest.M
         monkeypatch.delenv(name, raising=False)
     with pytest.raises((ConfigurationError, ModelError), match="OPENAI_API_KEY"):
         embedding_model("openai:text-embedding-3-small").embed(["a"])
+
+
+def test_without_numpy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    for use in (
+        lambda: embedding_model("ollama:nomic").embed(["a"]),
+        lambda: embedding_model("ollama:nomic").dimensions,
+    ):
+        with pytest.raises(MissingExtraError, match=r"numpy is not installed.*\[knowledge\]"):
+            use()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, for_each, invoke, sync_method
 from trivium.commander.lowlevel import change_scope, emit, scope_of
 from trivium.events import JSONObject
-from trivium.exceptions import ArgumentTypeError, ConfigurationError, EmbeddingError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, EmbeddingError, MissingExtraError
 from trivium.journal.lowlevel import recorded_read
 
 if TYPE_CHECKING:
@@ -110,8 +111,11 @@ class EmbeddingModel:
             ArgumentTypeError: `texts` is not a list of texts.
             ConfigurationError: `purpose` is another value.
             EmbeddingError: the model returned invalid vectors.
+            MissingExtraError: numpy is not installed.
             ModelError: the model failed.
         """
+        if find_spec("numpy") is None:  # a model at a server comes without it
+            raise MissingExtraError("numpy", "knowledge")
         import numpy
 
         if purpose not in get_args(Purpose):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar, cast
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from trivium.commander import invoke
-from trivium.exceptions import ConfigurationError, EmbeddingMismatchError, IncompleteSourceError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, EmbeddingMismatchError, IncompleteSourceError
 from trivium.knowledge.embeddings import EmbeddingModel, EmbeddingModelsConfig, Vectors
 from trivium.knowledge.stores._filters import Filter, parse_filter
 from trivium.parsing import Chunk
@@ -106,6 +106,10 @@ class StoreKind(ABC):
     config: VectorStoreConfig
 
     def __init__(self, config: VectorStoreConfig) -> None:
+        if not isinstance(config, VectorStoreConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind, given = type(self).__name__, type(config).__name__
+            text = f"{kind} takes a config, not {given}: give {kind}Config(storage_path=…)"
+            raise ArgumentTypeError(text, "config")
         self.config = config
         self._opening, self._opened = Lock(), ""
         self._embedding: EmbeddingModel | None = None

@@ -27,6 +27,10 @@ HINTS: Final = {
     413: "; send less: a shorter document, or fewer fields",
     429: "; wait, or send fewer requests at once",
 }
+NO_KEY: Final = (
+    "; no API key was sent: set TRIVIUM_API_KEY, or give the model one (OPENAI_API_KEY and its like are sent to their "
+    "own provider only)"
+)
 NO_MONEY: Final = (
     "insufficient_quota",
     "billing_hard_limit_reached",
@@ -75,7 +79,7 @@ _OVERFLOWS: Final = re.compile(
 
 
 def refusal(
-    url: str, setting: str, status: int, reason: str, headers: Mapping[str, str], raw: str
+    url: str, setting: str, status: int, reason: str, headers: Mapping[str, str], raw: str, has_key: bool = True
 ) -> ProviderStatusError:
     """Return the error of a refusal, of the class that tells what may help.
 
@@ -86,6 +90,7 @@ def refusal(
         reason: its reason phrase.
         headers: headers of the response.
         raw: body of the response.
+        has_key: a key was sent with the request.
     """
     try:
         message = error_text(json.loads(raw))
@@ -99,6 +104,8 @@ def refusal(
         advice = "send less, or give a strategy: OverflowModel"
         return ContextOverflowError(f"{text}; {advice}", raw, status, *found, request_id)
     kind, hint = _kind(status, raw), _hint(status, raw).format(setting=setting)
+    if kind is ProviderAuthenticationError and not has_key:
+        hint = NO_KEY
     seconds = seconds_to_wait(headers, raw) if kind is ProviderBusyError else 0.0
     if seconds:
         hint = f"; wait {seconds:,.1f} s, as it asks, or try another model"

@@ -187,7 +187,7 @@ class Transport:
         try:
             async with exchange(request, self._client.send, secrets) as response:
                 if response.status != 200:
-                    raise await self._refusal(response)
+                    raise await self._refusal(response, headers)
                 async for piece in response.pieces:
                     for delta in reader.feed(piece):
                         begun = True
@@ -226,7 +226,7 @@ class Transport:
                 return ""
             raise
 
-    async def _refusal(self, response: HTTPResponse) -> ProviderStatusError:
+    async def _refusal(self, response: HTTPResponse, sent: Mapping[str, str]) -> ProviderStatusError:
         """Return the error of a refusal, also if its body does not arrive."""
         body = bytearray()
         with contextlib.suppress(HTTPError, OSError):
@@ -235,7 +235,9 @@ class Transport:
                 if len(body) > MAX_ERROR_BYTES:
                     break
         raw = body.decode("utf-8", "replace")
-        return refusal(self.shown_url, self._setting, response.status, response.reason, response.headers, raw)
+        has_key = any(name == "authorization" or name.endswith("-key") for name in sent)
+        url, status, reason = self.shown_url, response.status, response.reason
+        return refusal(url, self._setting, status, reason, response.headers, raw, has_key)
 
     def _redact(self, error: ProviderError, key: str, headers: Mapping[str, str]) -> None:
         """Redact the secrets in an error, since some servers send them back."""

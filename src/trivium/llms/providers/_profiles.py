@@ -39,7 +39,7 @@ class Profile(NamedTuple):
 
     def environment_key(self) -> str:
         """Return the provider's key from its environment variables, or ""."""
-        found = (os.environ.get(name) for name in (self.key, self.other_key) if name)
+        found = (os.environ.get(name, "").strip() for name in (self.key, self.other_key) if name)
         return next(filter(None, found), "")
 
     def key_for(self, url: str, given: str | None = None, argument: str = "api_key") -> str:
@@ -56,7 +56,7 @@ class Profile(NamedTuple):
         Raises:
             ConfigurationError: the provider needs a key, and there is none.
         """
-        key = given or os.environ.get("TRIVIUM_API_KEY") or ""
+        key = given or os.environ.get("TRIVIUM_API_KEY", "").strip()
         if key or not self.key or not self.is_home(url):
             return key
         if key := self.environment_key():
