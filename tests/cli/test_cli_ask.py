@@ -309,6 +309,20 @@ def test_a_file_that_cannot_be_read_is_reported_and_left_out(trivium: Command):
     assert "nothing there can be read" in alone.err
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("old.doc", "old: nothing there can be read; 1 skipped (.doc): save these documents as PDF, DOCX or text"),
+        ("blank.txt", "old: nothing there can be read\n"),
+    ],
+)
+def test_a_folder_without_text_is_reported_with_what_was_skipped(trivium: Command, name: str, said: str):
+    (trivium.folder / "old").mkdir()
+    (trivium.folder / "old" / name).write_text(" ")
+    ended = ask(trivium, "old", "What?")
+    assert (ended.status, said in ended.err) == (1, True)
+
+
 def test_ctrl_c_stops_it(trivium: Command):
     (trivium.folder / "lease.txt").write_text(LEASE)
     with ChatAnswers(lambda body: ["The rent is", HOLD]) as server:

@@ -112,6 +112,18 @@ def test_what_changed_takes_the_place_of_what_was(store: VectorStore, folder: Pa
     assert served(store) == ["The rent is 1000 EUR.", "Bob pays nothing."]
 
 
+@pytest.mark.parametrize("blank", [b"", b" \n\n"])
+def test_what_was_emptied_is_a_source_without_chunks(store: VectorStore, folder: Path, blank: bytes) -> None:
+    library = Library(store)
+    library.ingest(folder)
+    (folder / "ada.md").write_bytes(blank)
+    (folder / "old" / "__init__.py").touch()
+    report = library.ingest(folder)
+    assert (report.updated, report.added) == ([f"{folder}/ada.md"], [f"{folder}/old/__init__.py"])
+    assert (report.failed, served(store)) == ({}, ["Bob pays nothing.\n".strip()])
+    assert len(library.ingest(folder).unchanged) == 3
+
+
 def test_another_size_of_chunks_is_a_change(store: VectorStore) -> None:
     note = Note("note", "One sentence here. Another one there.")
     Library(store).ingest(note)
@@ -387,3 +399,9 @@ def test_a_report_tells_why_the_first_sources_failed(store: VectorStore, at_home
     assert reason == "  zzz.txt: there is no such file; check the path"
     many = Library(store).ingest(*(f"{number}.txt" for number in range(9)))
     assert str(many).endswith("\n  … and 4 more")
+
+
+def test_a_report_tells_what_files_were_skipped(store: VectorStore, folder: Path) -> None:
+    for name in ("a.rtf", "b.doc", "c.DOC", ".git", ".env"):
+        (folder / name).touch()
+    assert str(Library(store).ingest(folder)).startswith("2 added, 3 skipped (.doc, .rtf); 3 chunks in ")

@@ -219,9 +219,10 @@ def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bo
     if not is_own and places.paths:
         names = [*report.added, *report.updated, *report.unchanged, *report.failed, *([str(STDIN)] * places.stdin)]
         agent.config.filter = {"source": {"$in": names}}
-    if not agent.sources():
+    if not any(record.chunks for record in agent.sources()):
         where = ", ".join(map(display_name, places.paths)) or "the store"
-        raise DocumentNotFoundError(f"{where}: nothing there can be read", where)
+        left_out = f"; {report.left_out}: save these documents as PDF, DOCX or text" if report.left_out else ""
+        raise DocumentNotFoundError(f"{where}: nothing there can be read{left_out}", where)
 
 
 def display_name(source: str) -> str:

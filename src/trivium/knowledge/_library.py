@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
@@ -41,7 +43,7 @@ Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed
 
 _BATCH = 512  # chunks that are embedded and staged together
 _TRIES = 3  # for a source that changes while it is read, or that another process ingests at the same time
-_SHOWN = 5  # failed sources in the text of a report
+_SHOWN = 5  # failed sources, and suffixes of skipped files, in the text of a report
 _FAULTS = (DocumentError, FetchError, MissingExtraError)  # of one source: the others go on
 
 
@@ -109,8 +111,17 @@ class IngestReport:
     def __str__(self) -> str:
         """Summarise the numbers, and the first errors."""
         counts = {**{name: len(sources) for name, sources in self.by_outcome().items()}, "failed": len(self.failed)}
-        summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
+        parts = [*(f"{count} {name}" for name, count in counts.items() if count), *filter(None, [self.left_out])]
+        summary = ", ".join(parts) or "nothing"
         return "\n  ".join([f"{summary}; {self.chunks} chunks in {self.seconds:.1f} s", *self._reasons()])
+
+    @property
+    def left_out(self) -> str:
+        """The number of skipped files with a suffix, and these suffixes: "3 skipped (.doc, .rtf)"; "" without any."""
+        paths = [PurePath(each.name) for each in self.skipped if each.error is None]
+        suffixes = Counter(path.suffix.lower() for path in paths if path.suffix)
+        kinds = ", ".join(sorted(suffixes)[:_SHOWN]) + (", …" if len(suffixes) > _SHOWN else "")
+        return f"{suffixes.total():,} skipped ({kinds})" if suffixes else ""
 
     def by_outcome(self) -> dict[str, list[str]]:
         """The lists of sources that did not fail, by outcome."""

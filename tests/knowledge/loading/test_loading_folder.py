@@ -80,7 +80,7 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
 def test_one_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
     make(tmp_path, ["a.txt", "c.txt"])
     (tmp_path / "b.txt").write_bytes(bytes(range(256)))
-    (tmp_path / "d.txt").write_bytes(b"")
+    (tmp_path / "d.html").write_bytes(b"<script>1</script>")
     results: list[str] = []
     blamed: list[str] = []
     for source in [*find_sources(tmp_path), *find_sources(tmp_path / "gone.txt")]:
@@ -89,7 +89,7 @@ def test_one_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -
         except (UnreadableDocumentError, EmptyDocumentError, DocumentNotFoundError) as error:
             blamed.append(Path(error.source).name)
             results.append(type(error).__name__)
-    assert blamed == ["b.txt", "d.txt", "gone.txt"]
+    assert blamed == ["b.txt", "d.html", "gone.txt"]
     assert results == [
         "This is a.txt.\n", "UnreadableDocumentError", "This is c.txt.\n",
         "EmptyDocumentError", "DocumentNotFoundError",
