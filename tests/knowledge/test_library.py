@@ -6,14 +6,17 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from _http_server import LoopbackServer
+from trivium.actions.web import Fetcher
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError, DocumentNotFoundError, RunKilledError, UnreadableDocumentError
-from trivium.knowledge import Chunk, IngestReport, Library, Source, VectorStore, VectorStoreConfig
+from trivium.knowledge import Chunk, IngestReport, Library, Source, VectorStore, VectorStoreConfig, find_sources
 from trivium.knowledge._library import IngestEvent
 from trivium.schema import DocMetaData, Document
 
@@ -150,6 +153,47 @@ def test_what_has_gone_stays_until_it_is_pruned(store: VectorStore, folder: Path
     report = library.ingest(folder / "ada.md", prune=True)
     assert (report.dropped, report.failed) == ([f"{folder}/ada.md"], {})
     assert served(store) == ["A note."]
+
+
+@pytest.mark.parametrize("rule", ["bob.txt", "old/"])
+def test_what_a_gitignore_file_now_excludes_is_gone(store: VectorStore, folder: Path, rule: str) -> None:
+    library = Library(store)
+    library.ingest(folder)
+    (folder / ".gitignore").write_text(f"{rule}\n")
+    assert library.ingest(folder).gone == [f"{folder}/old/bob.txt"]
+    assert library.ingest(folder, prune=True).dropped == [f"{folder}/old/bob.txt"]
+
+
+@pytest.mark.parametrize(("status", "is_gone"), [(404, True), (410, True), (403, False), (500, False), (0, False)])
+def test_a_page_is_gone_only_if_its_server_says_so(store: VectorStore, status: int, is_gone: bool) -> None:
+    class Pages(LoopbackServer):
+        status = 200
+
+        def respond(self, handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(self.status)
+            handler.send_header("content-length", "7")
+            handler.end_headers()
+            handler.wfile.write(b"A page.")
+
+    def report() -> IngestReport:
+        fetcher = Fetcher(allowed_hosts=[pages.host], timeout=10)
+        return Library(store).ingest(*find_sources(name, fetcher=fetcher), prune=True)
+
+    with Pages() as pages:
+        name = f"{pages.url}/page"
+        assert report().added == [name]
+        pages.status = status
+        found = report() if status else None
+    found = found or report()  # the server is down
+    assert (found.dropped, list(found.failed)) == (([name], []) if is_gone else ([], [name]))
+
+
+@pytest.mark.parametrize("name", ["store.db", "store"])
+def test_a_store_within_the_folder_is_no_source(folder: Path, name: str) -> None:
+    with store_of(storage_path=str(folder / name)) as store:
+        for _ in range(2):
+            report = Library(store).ingest(folder)
+            assert (len(report.added) + len(report.unchanged), report.failed) == (2, {})
 
 
 def test_each_name_is_compared_with_all_places_at_once(

@@ -216,6 +216,8 @@ def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bo
         text = as_error(error)
         name = display_name(source)
         write_line(f"error: {text.replace(source, name) if source in text else f'{name}: {text}'}")
+    for place in set(places.paths) & set(report.dropped):
+        write_line(f"error: {display_name(place)}: this page no longer exists")
     if not is_own and places.paths:
         names = [*report.added, *report.updated, *report.unchanged, *report.failed, *([str(STDIN)] * places.stdin)]
         agent.config.filter = {"source": {"$in": names}}

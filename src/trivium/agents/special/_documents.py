@@ -87,7 +87,7 @@ class DocumentAgent(ChatAgent[T_co]):
 
         Args:
             *places: paths and URLs; without any, the config's `doc_paths`.
-            prune: delete from the store what was read from below these places and no longer exists.
+            prune: delete from the store what was read from below these places and is no longer found.
             listeners: called with an `IngestEvent` for each source.
 
         Returns:

@@ -67,7 +67,7 @@ class Source(ABC):
 
 
 class Skipped(NamedTuple):
-    """A file or folder that was left out: its name and a short reason, and the error of a folder that is unreadable."""
+    """A file or folder that was left out: its name and a short reason, and the error of one that cannot be read."""
 
     name: str
     reason: str
