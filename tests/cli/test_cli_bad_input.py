@@ -16,7 +16,7 @@ from ._command import FIELDS, Command
 from ._server import ModelServer
 
 FILES = {
-    "missing.txt": "there is no such file; check the path",
+    "missing.txt": "there is no such file or folder; check the path",
     "empty.txt": "there is no text in it",
     "blank.txt": "there is no text in it",
     "binary.dat": "this is binary data; give a text, Markdown, HTML",

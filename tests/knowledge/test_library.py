@@ -440,7 +440,7 @@ def test_a_report_tells_why_the_first_sources_failed(store: VectorStore, at_home
     report = Library(store).ingest("zzz.txt", "letters")
     counts, reason = str(report).splitlines()
     assert counts.startswith("2 added, 1 failed; 3 chunks in ")
-    assert reason == "  zzz.txt: there is no such file; check the path"
+    assert reason == "  zzz.txt: there is no such file or folder; check the path"
     many = Library(store).ingest(*(f"{number}.txt" for number in range(9)))
     assert str(many).endswith("\n  … and 4 more")
 

@@ -35,8 +35,9 @@ def read_parts(
     """Read an open file like `read`, a long text in consecutive parts.
 
     A file that is empty or blank has no parts. Plain text, CSV, TSV and JSON Lines of more than 1 MiB come in parts of
-    about that size, without a limit. A part ends with a line; a longer line is cut. `metadata.first_offset` is the offset of a part in the complete text; its
-    lines are those of the file. Any other file is one document of at most `max_bytes`.
+    about that size, without a limit. A part ends with a line; a longer line is cut. `metadata.first_offset` is the
+    offset of a part in the complete text; its lines are those of the file. Any other file is one document of at most
+    `max_bytes`.
 
     Args:
         file: open for reading bytes; it need not be seekable.
