@@ -18,6 +18,7 @@ from trivium.llms.http._policy import STATUSES
 from trivium.llms.http._retry_after import seconds_to_wait
 from trivium.llms.wire._answers import error_text
 
+SHORTEN: Final = "send less, or give a strategy: OverflowModel"
 HINTS: Final = {
     401: "; check the API key",
     402: "; check the plan and the billing of the API key",
@@ -75,7 +76,7 @@ _OVERFLOWS: Final = re.compile(
 
 
 def refusal(
-    url: str, setting: str, status: int, reason: str, headers: Mapping[str, str], raw: str
+    url: str, setting: str, status: int, reason: str, headers: Mapping[str, str], raw: str, shorten: str = SHORTEN
 ) -> ProviderStatusError:
     """Return the error of a refusal, of the class that tells what may help.
 
@@ -86,6 +87,7 @@ def refusal(
         reason: its reason phrase.
         headers: headers of the response.
         raw: body of the response.
+        shorten: advice for what does not fit into the model.
     """
     try:
         message = error_text(json.loads(raw))
@@ -96,8 +98,7 @@ def refusal(
     if request_id and request_id not in text:
         text += f" (request {request_id})"
     if status in (400, 413, 422, 500) and (found := overflow(raw)) is not None:
-        advice = "send less, or give a strategy: OverflowModel"
-        return ContextOverflowError(f"{text}; {advice}", raw, status, *found, request_id)
+        return ContextOverflowError(f"{text}; {shorten}", raw, status, *found, request_id)
     kind, hint = _kind(status, raw), _hint(status, raw).format(setting=setting)
     seconds = seconds_to_wait(headers, raw) if kind is ProviderBusyError else 0.0
     if seconds:
