@@ -257,7 +257,7 @@ def test_a_store_of_another_embedding_is_reported_in_options(trivium: Command, m
     command = ("ask", "--model", "scripted:said.json", "--store", "own.db", "--embedding")
     assert here(trivium, *command, made, "lease.txt", "How much is the rent?").status == 0
     ended = here(trivium, *command, asked, "How much is the rent?")
-    received = f"own.db was made with --embedding {made}: give that, or name another file with --store"
+    received = f"own.db was made with --embedding {made}: give that, or name another store"
     assert (ended.status, ended.error) == (2, received)
 
 
