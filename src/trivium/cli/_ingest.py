@@ -34,7 +34,7 @@ def ingest_command(
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
 ) -> int:
     """Read FILES into STORE, for `trivium ask --store`."""
-    from trivium.cli._knowledge import choose_store, find_places, read_places  # the parser loads nothing
+    from trivium.cli._knowledge import choose_store, find_places, fill_store  # the parser loads nothing
     from trivium.exceptions import ConfigurationError
     from trivium.knowledge import Library, SQLiteStore
 
@@ -42,7 +42,7 @@ def ingest_command(
     if places.stdin:
         raise ConfigurationError("standard input has no name under which it could be read again: give files")
     with SQLiteStore(choose_store(places, embedding, store)) as opened:
-        report = read_places(Library(opened), places, max_megabytes << 20, max_seconds, prune=prune)
+        report = fill_store(Library(opened), places, max_megabytes << 20, max_seconds, prune=prune)
     if json:
         failed = {name: str(error) for name, error in report.failed.items()}
         skipped = {each.name: each.reason for each in report.skipped if each.error is None}

@@ -140,7 +140,7 @@ def ingest_places(
     chunks: int = 0,
     quiet: bool = False,
 ) -> None:
-    """Read documents into an agent's store; see `read_places`.
+    """Read documents into an agent's store; see `fill_store`.
 
     Args:
         agent: the agent.
@@ -156,7 +156,7 @@ def ingest_places(
         DocumentNotFoundError: the store is empty.
         ConfigurationError: the store was made with another embedding model.
     """
-    report = read_places(agent.library, places, max_bytes, seconds, prune=prune, chunks=chunks, quiet=quiet)
+    report = fill_store(agent.library, places, max_bytes, seconds, prune=prune, chunks=chunks, quiet=quiet)
     with _named_embedding(agent.library):
         if places.stdin:
             limits = read_limits(max_bytes, seconds)
@@ -164,7 +164,7 @@ def ingest_places(
         _check(agent, places, report, is_own)
 
 
-def read_places(
+def fill_store(
     library: Library,
     places: Places,
     max_bytes: int,
