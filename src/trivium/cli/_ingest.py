@@ -34,7 +34,7 @@ def ingest_command(
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
 ) -> int:
     """Read FILES into STORE, for `trivium ask --store`."""
-    from trivium.cli._knowledge import choose_store, find_places, fill_store  # the parser loads nothing
+    from trivium.cli._knowledge import choose_store, fill_store, find_places  # the parser loads nothing
     from trivium.exceptions import ConfigurationError
     from trivium.knowledge import Library, SQLiteStore
 
