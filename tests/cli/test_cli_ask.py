@@ -257,7 +257,7 @@ def test_a_store_of_another_embedding_is_reported_in_options(trivium: Command, m
     command = ("ask", "--model", "scripted:said.json", "--store", "own.db", "--embedding")
     assert here(trivium, *command, made, "lease.txt", "How much is the rent?").status == 0
     ended = here(trivium, *command, asked, "How much is the rent?")
-    received = f"own.db was made with --embedding {made}: give that, or name another file with --store"
+    received = f"own.db was made with --embedding {made}: give that, or name another store"
     assert (ended.status, ended.error) == (2, received)
 
 
@@ -307,6 +307,20 @@ def test_a_file_that_cannot_be_read_is_reported_and_left_out(trivium: Command):
     alone = ask(trivium, "letters/bad.txt", "What?")
     assert alone.status == 1
     assert "nothing there can be read" in alone.err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("old.doc", "old: nothing there can be read; 1 skipped (.doc): save these documents as PDF, DOCX or text"),
+        ("blank.txt", "old: nothing there can be read\n"),
+    ],
+)
+def test_a_folder_without_text_is_reported_with_what_was_skipped(trivium: Command, name: str, said: str):
+    (trivium.folder / "old").mkdir()
+    (trivium.folder / "old" / name).write_text(" ")
+    ended = ask(trivium, "old", "What?")
+    assert (ended.status, said in ended.err) == (1, True)
 
 
 def test_ctrl_c_stops_it(trivium: Command):

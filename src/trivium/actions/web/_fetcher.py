@@ -177,7 +177,7 @@ class Fetcher:
         elif url.userinfo:
             problem = "it holds a user name or a password"
         elif host[1] not in self._ports and host not in self._allowed:
-            problem = f"its port {host[1]} is not allowed"
+            problem = f"its port {host[1]} is not allowed, and its server is not in Fetcher(allowed_hosts=…)"
         problem = problem or host_problem(host[0])
         if problem:
             raise _refused(str(url), problem)
@@ -200,7 +200,7 @@ class Fetcher:
             raise FetchConnectionError(text, str(url))
         # The message omits the address: a model could map a network with it.
         if host not in self._allowed and not all(map(is_public, found)):
-            raise _refused(str(url), "its host is not on the public network")
+            raise _refused(str(url), "its host is not on the public network, nor in Fetcher(allowed_hosts=…)")
         return found[:MAX_ADDRESSES]
 
     # ---- one request
@@ -213,7 +213,7 @@ class Fetcher:
                 return await self._read_response(url, response, wrong)
         except HTTPError as problem:
             text = f"no answer from {printable(str(url))} ({printable(str(problem)) or type(problem).__name__})"
-            raise FetchConnectionError(f"{text}: open another page", str(url)) from problem
+            raise FetchConnectionError(f"{text}: open another page, or try again later", str(url)) from problem
 
     async def _send(self, url: URL, request: HTTPRequest) -> HTTPResponse:
         """Send the request to the first address that accepts a connection."""

@@ -87,7 +87,7 @@ class DocumentAgent(ChatAgent[T_co]):
 
         Args:
             *places: paths and URLs; without any, the config's `doc_paths`.
-            prune: delete from the store what was read from below these places and no longer exists.
+            prune: delete from the store what was read from below these places and is no longer found.
             listeners: called with an `IngestEvent` for each source.
 
         Returns:
@@ -161,7 +161,7 @@ class DocumentAgent(ChatAgent[T_co]):
         """
         try:
             report = await self.ingest_async()
-            known = {record.source for record in await self.store.sources_async()}
+            known = {record.source for record in await self.store.sources_async() if record.chunks}
             if not self.config.doc_paths and not known:
                 text = "doc_paths is empty, and there are no other documents"
                 raise DocumentNotFoundError(f"{text}: name files, folders or URLs there, or have the agent ingest some")

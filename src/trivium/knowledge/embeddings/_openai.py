@@ -22,6 +22,7 @@ from trivium.schema import Usage
 from trivium.schema.lowlevel import checked, positive
 
 _PATH: Final = "/embeddings"
+_SHORTEN: Final = "make smaller chunks: Library(store, size=…)"
 _DIMENSIONS: Final[Mapping[str, int]] = MappingProxyType(
     {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 )
@@ -98,7 +99,9 @@ class OpenAIEmbedding(EmbeddingModel):
         base = self.profile.address(base_url, model)
         headers = partial(key_headers, self.profile)
         keys = keys_for(self.profile, base, api_key)
-        self._transport = Transport(with_path(base, _PATH), keys, headers, timeout=timeout, retry=retry, client=client)
+        self._transport = Transport(
+            with_path(base, _PATH), keys, headers, shorten=_SHORTEN, timeout=timeout, retry=retry, client=client
+        )
         self.price = price or PublishedPrice(model, url=self._transport.shown_url)
 
     def __repr__(self) -> str:

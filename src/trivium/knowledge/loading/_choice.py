@@ -17,7 +17,7 @@ _BINARY = frozenset([
     ".onnx", ".otf", ".parquet", ".pdb", ".pickle", ".pkl", ".png", ".ppt", ".psd", ".pt", ".pth", ".pyc", ".pyd",
     ".pyo", ".rar", ".rpm", ".rtf", ".safetensors", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff",
     ".ttf", ".wasm", ".wav", ".webm", ".webp", ".whl", ".wmv", ".woff", ".woff2", ".xls", ".xlsb", ".xz", ".zip",
-    ".zst",
+    ".zst", *(f".{kind}-{part}" for kind in ("db", "sqlite", "sqlite3") for part in ("journal", "shm", "wal")),
 ])
 # fmt: on
 _VERSION_CONTROL = frozenset([".bzr", ".git", ".hg", ".jj", ".pijul", ".svn", "CVS", "_darcs"])

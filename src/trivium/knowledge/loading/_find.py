@@ -80,7 +80,7 @@ def find_sources(
         FileChoice(parse_patterns(include), parse_patterns(exclude)), max_bytes, limits, fetcher, on_skip or _nothing
     )
     for place in places:
-        if not isinstance(place, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
+        if not isinstance(place, str | os.PathLike) or not os.fspath(place):  # pyright: ignore[reportUnnecessaryIsInstance] - users pass anything
             raise ArgumentTypeError(f"{place!r} is not a place: give a path or a URL as text", "places")
         yield from _at(os.fspath(place), order)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from trivium.exceptions import DocumentError
 from trivium.knowledge.loading._choice import FileChoice, oddity
 from trivium.knowledge.loading._patterns import Pattern, covers, excludes, parse_patterns
 from trivium.knowledge.loading._source import Skipped
@@ -71,7 +71,7 @@ class _Walk:
             with os.scandir(place) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
         except OSError as error:
-            self._skip(place, error.strerror or type(error).__name__, opening_error(error, str(place)))
+            self._skip(place, error)
             return
         rules += _rules_in(place, (*self._above, *parts))
         folders: list[tuple[str, ...]] = []
@@ -88,7 +88,9 @@ class _Walk:
                 yield place / entry.name
         waiting += [(path, rules) for path in reversed(folders)]
 
-    def reason_to_skip(self, entry: os.DirEntry[str], path: tuple[str, ...], rules: tuple[Pattern, ...]) -> str:
+    def reason_to_skip(
+        self, entry: os.DirEntry[str], path: tuple[str, ...], rules: tuple[Pattern, ...]
+    ) -> str | OSError:
         """Return the reason to leave out a file or folder that is chosen; "" if there is none."""
         is_folder = entry.is_dir(follow_symlinks=False)
         if problem := oddity(entry.name, is_folder):
@@ -103,11 +105,16 @@ class _Walk:
                 return "it is a link to a folder"
         try:
             return "" if is_folder or entry.is_file() else "it is not a regular file"
-        except OSError as error:  # such as a link to itself
-            return error.strerror or type(error).__name__
+        except OSError as error:
+            return error if error.errno != errno.ELOOP else os.strerror(errno.ELOOP)  # a link to itself is no file
 
-    def _skip(self, path: Path, reason: str, error: DocumentError | None = None) -> None:
-        self._on_skip(Skipped(os.fsencode(path).decode("utf-8", "replace"), reason, error))
+    def _skip(self, path: Path, reason: str | OSError) -> None:
+        name = os.fsencode(path).decode("utf-8", "replace")
+        if isinstance(reason, OSError):
+            error = opening_error(reason, str(path))
+            self._on_skip(Skipped(name, reason.strerror or type(reason).__name__, error))
+        else:
+            self._on_skip(Skipped(name, reason))
 
 
 def _rules_in(place: Path, parts: tuple[str, ...]) -> tuple[Pattern, ...]:

@@ -57,9 +57,9 @@ class Source(ABC):
     def documents(self) -> Iterator[Document]:
         """Iterate over its text: one document, or the parts of a long one in order, each read on demand.
 
-        Plain text, CSV, TSV and JSON Lines come in parts of about 1 MiB, so that memory does not grow with the file.
-        A part ends with a line; a longer line is cut. `metadata.first_offset` is the offset of a part in the complete
-        text, in characters; a `Locator` of a part gives the lines of the file.
+        A file that is empty or blank has none. Plain text, CSV, TSV and JSON Lines come in parts of about 1 MiB, so
+        that memory does not grow with the file. A part ends with a line; a longer line is cut. `metadata.first_offset`
+        is the offset of a part in the complete text, in characters; a `Locator` of a part gives the lines of the file.
 
         Raises:
             DocumentError: the source cannot be read. The parts before are then not the complete text.
@@ -67,7 +67,7 @@ class Source(ABC):
 
 
 class Skipped(NamedTuple):
-    """A file or folder that was left out: its name and a short reason, and the error of a folder that is unreadable."""
+    """A file or folder that was left out: its name and a short reason, and the error of one that cannot be read."""
 
     name: str
     reason: str

@@ -18,6 +18,7 @@ from trivium.llms.http._policy import STATUSES
 from trivium.llms.http._retry_after import seconds_to_wait
 from trivium.llms.wire._answers import error_text
 
+SHORTEN: Final = "send less, or give a strategy: OverflowModel"
 HINTS: Final = {
     401: "; check the API key",
     402: "; check the plan and the billing of the API key",
@@ -79,7 +80,15 @@ _OVERFLOWS: Final = re.compile(
 
 
 def refusal(
-    url: str, setting: str, status: int, reason: str, headers: Mapping[str, str], raw: str, has_key: bool = True
+    url: str,
+    setting: str,
+    status: int,
+    reason: str,
+    headers: Mapping[str, str],
+    raw: str,
+    *,
+    has_key: bool = True,
+    shorten: str = SHORTEN,
 ) -> ProviderStatusError:
     """Return the error of a refusal, of the class that tells what may help.
 
@@ -91,6 +100,7 @@ def refusal(
         headers: headers of the response.
         raw: body of the response.
         has_key: a key was sent with the request.
+        shorten: advice for what does not fit into the model.
     """
     try:
         message = error_text(json.loads(raw))
@@ -101,8 +111,7 @@ def refusal(
     if request_id and request_id not in text:
         text += f" (request {request_id})"
     if status in (400, 413, 422, 500) and (found := overflow(raw)) is not None:
-        advice = "send less, or give a strategy: OverflowModel"
-        return ContextOverflowError(f"{text}; {advice}", raw, status, *found, request_id)
+        return ContextOverflowError(f"{text}; {shorten}", raw, status, *found, request_id)
     kind, hint = _kind(status, raw), _hint(status, raw).format(setting=setting)
     if kind is ProviderAuthenticationError and not has_key:
         hint = NO_KEY

@@ -34,7 +34,7 @@ from trivium.http.lowlevel import login_of
 from trivium.llms._protocol import Delta
 from trivium.llms.http._keys import Keys, bearer
 from trivium.llms.http._policy import RetryBudget, RetryPolicy, Tries, before_retry
-from trivium.llms.http._refusals import refusal
+from trivium.llms.http._refusals import SHORTEN, refusal
 from trivium.llms.http._secrets import redact, redact_url, secrets_of
 from trivium.llms.wire._written import WrittenMessages, sent_json
 from trivium.schema import Usage
@@ -82,6 +82,7 @@ class Transport:
         keys: the API keys.
         headers: function from a key to the headers of a request.
         setting: the user's name for the address, for error texts.
+        shorten: advice for what does not fit into the model, for error texts.
         timeout: seconds without a byte from the server after which the request fails.
         proxies: the proxy for each scheme; None: those of the environment.
         retry: the policy for failed requests; None: `RetryPolicy()`.
@@ -102,6 +103,7 @@ class Transport:
         headers: Callable[[str], Mapping[str, str]] = bearer,
         *,
         setting: str = "base_url",
+        shorten: str = SHORTEN,
         timeout: float = 120.0,
         proxies: Mapping[str, str] | None = None,
         retry: RetryPolicy | None = None,
@@ -116,7 +118,7 @@ class Transport:
         self.shown_url = urlunsplit(parts._replace(netloc=host, query="", fragment=""))
         self.known_url = redact_url(self._url)
         self._timeout = timeout
-        self._keys, self._headers, self._setting = keys, headers, setting
+        self._keys, self._headers, self._setting, self._shorten = keys, headers, setting, shorten
         self._hidden = {secret for each in (url, *(proxies or {}).values()) for secret in secrets_of(str(each))}
         self._retry = retry or RetryPolicy(first_delay=FIRST_DELAY)
         self._budget = RetryBudget(self._retry.budget)
@@ -236,8 +238,8 @@ class Transport:
                     break
         raw = body.decode("utf-8", "replace")
         has_key = any(name == "authorization" or name.endswith("-key") for name in sent)
-        url, status, reason = self.shown_url, response.status, response.reason
-        return refusal(url, self._setting, status, reason, response.headers, raw, has_key)
+        told = (response.status, response.reason, response.headers, raw)
+        return refusal(self.shown_url, self._setting, *told, has_key=has_key, shorten=self._shorten)
 
     def _redact(self, error: ProviderError, key: str, headers: Mapping[str, str]) -> None:
         """Redact the secrets in an error, since some servers send them back."""

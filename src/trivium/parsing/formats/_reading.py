@@ -126,10 +126,19 @@ def opening_error(error: OSError | ValueError, source: str) -> DocumentError:
         )
         return DocumentNotFoundError(f"{url[1]}/{name[url.end() :]}: {text}", source)
     if number in {errno.ENOENT, errno.ENOTDIR}:
-        return DocumentNotFoundError(f"{name}: there is no such file; check the path", source)
+        return DocumentNotFoundError(f"{name}: there is no such file or folder; {_path_advice(name)}", source)
     if number == errno.EISDIR:
         return UnreadableDocumentError(f"{name}: this is a folder; give a file, or each file in it", source)
     if number in {errno.EACCES, errno.EPERM}:
         rights = "u+rx" if os.path.isdir(source) else "u+r"
         return UnreadableDocumentError(f"{name}: permission denied; allow reading it (chmod {rights})", source)
     return UnreadableDocumentError(f"{name}: it cannot be opened ({os.strerror(number or 0)})", source)
+
+
+def _path_advice(name: str) -> str:
+    """Return what to do about a path where nothing is."""
+    if name.startswith("~"):
+        return "~ is no folder here: give Path(…).expanduser()"
+    if any(mark in name for mark in "*?["):
+        return "patterns are not expanded here: give the files, or find_sources(FOLDER, include=[PATTERN])"
+    return "check the path"

@@ -34,9 +34,10 @@ def read_parts(
 ) -> Iterator[Document]:
     """Read an open file like `read`, a long text in consecutive parts.
 
-    Plain text, CSV, TSV and JSON Lines of more than 1 MiB come in parts of about that size, without a limit. A part
-    ends with a line; a longer line is cut. `metadata.first_offset` is the offset of a part in the complete text; its
-    lines are those of the file. Any other file is one document of at most `max_bytes`.
+    A file that is empty or blank has no parts. Plain text, CSV, TSV and JSON Lines of more than 1 MiB come in parts of
+    about that size, without a limit. A part ends with a line; a longer line is cut. `metadata.first_offset` is the
+    offset of a part in the complete text; its lines are those of the file. Any other file is one document of at most
+    `max_bytes`.
 
     Args:
         file: open for reading bytes; it need not be seekable.
@@ -63,7 +64,8 @@ def read_parts(
         original = original._replace(data=head + _read(file, max_bytes + 1 - len(head), source))
         if len(original.data) > max_bytes:
             raise original.too_large("more")
-        yield read_original(original, limits)
+        if original.data.removeprefix(codecs.BOM_UTF8).strip():
+            yield read_original(original, limits)
 
 
 def _parts(file: IO[bytes], head: bytes, original: Original, kind: str) -> Iterator[Document]:
@@ -74,15 +76,11 @@ def _parts(file: IO[bytes], head: bytes, original: Original, kind: str) -> Itera
     else:
         parts = _lines(map(decode_escapes, texts) if kind == JSON_LINES else texts)
     offset = 0
-    is_empty = True
     for text, lines in parts:
         if text.strip():
-            is_empty = False
             metadata = DocMetaData(source=source, media_type=kind, source_lines=lines, first_offset=offset)
             yield Document(content=text, metadata=metadata)
         offset += len(text)
-    if is_empty:
-        raise original.empty()
 
 
 def _lines(texts: Iterable[str]) -> Iterator[tuple[str, LinePairs]]:

@@ -1,0 +1,107 @@
+"""`trivium ingest`: a store that a shell fills, without a model, and that `trivium ask` answers from."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from _http_server import LoopbackServer
+from trivium.actions.web import Fetcher
+from trivium.cli._knowledge import fill_store, find_places
+from trivium.knowledge import Library, SQLiteStore, SQLiteStoreConfig
+
+from ._command import Command, Ended
+
+
+@pytest.fixture
+def folder(trivium: Command) -> Path:
+    made = trivium.folder / "handbook"
+    made.mkdir()
+    (made / "lease.txt").write_text("The rent is 950 EUR.\n")
+    (made / "pets.md").write_text("# Pets\n\nDogs are welcome.\n")
+    (made / "old.doc").touch()
+    return made
+
+
+def ingest(trivium: Command, *arguments: str) -> Ended:
+    return trivium("ingest", "team.db", *arguments, "--embedding", "none")
+
+
+def test_a_store_is_filled_and_asked(trivium: Command, folder: Path):
+    ended = ingest(trivium, "handbook")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith("2 added, 1 skipped (.doc); 2 chunks in ")
+    assert ingest(trivium, "handbook").out.startswith("2 unchanged, ")
+    (trivium.folder / "said.json").write_text('["The rent is 950 EUR [1]."]')
+    question = ("What is the rent?", "--model", "scripted:said.json", "--embedding", "none")
+    assert trivium("ask", "--store", "team.db", *question).out.startswith("The rent is 950 EUR [1].")
+
+
+def test_what_is_gone_is_told_and_pruned(trivium: Command, folder: Path):
+    ingest(trivium, "handbook")
+    (folder / "pets.md").unlink()
+    ended = ingest(trivium, "handbook")
+    assert ended.error.startswith("note: the store still has handbook/pets.md, which is gone from the folder: --prune")
+    ended = ingest(trivium, "handbook", "--prune", "--json")
+    [data] = ended.records
+    assert (ended.err, data["dropped"], data["unchanged"]) == (
+        "",
+        [str(folder / "pets.md")],
+        [str(folder / "lease.txt")],
+    )
+    assert data["skipped"] == {str(folder / "old.doc"): "its suffix is that of a binary file"}
+
+
+def test_a_page_that_no_longer_exists_is_told_where_it_is_removed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    class Pages(LoopbackServer):
+        status = 200
+
+        def respond(self, handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(self.status)
+            handler.send_header("content-length", "7")
+            handler.end_headers()
+            handler.wfile.write(b"A page.")
+
+    with Pages() as pages, SQLiteStore(SQLiteStoreConfig(embedding=None)) as store:
+        monkeypatch.setattr("trivium.actions.web.Fetcher", partial(Fetcher, allowed_hosts=[pages.host]))
+        page = find_places([f"{pages.url}/page"])
+        assert fill_store(Library(store), page, 1 << 20, 15, prune=True).added == [*page.paths]
+        pages.status = 404
+        assert fill_store(Library(store), page, 1 << 20, 15, prune=True).dropped == [*page.paths]
+        assert capsys.readouterr().err == f"error: {pages.url}/page: this page no longer exists\n"
+
+
+def test_a_document_that_cannot_be_read_is_reported_and_the_others_are_kept(trivium: Command, folder: Path):
+    (folder / "bad.txt").write_bytes(os.urandom(3000))
+    ended = ingest(trivium, "handbook", "--json")
+    data = json.loads(ended.out)
+    assert (ended.status, len(data["added"]), list(data["failed"])) == (1, 2, [str(folder / "bad.txt")])
+    assert ended.error.startswith("handbook/bad.txt: this is binary data")
+
+
+@pytest.mark.parametrize(
+    ("place", "status", "said"),
+    [
+        ("nothing", 1, "nothing: there is no such file or folder; check the path"),
+        ("-", 2, "standard input has no name under which it could be read again: give files"),
+    ],
+)
+def test_a_place_that_cannot_be_read_is_one_line(trivium: Command, place: str, status: int, said: str):
+    ended = ingest(trivium, place)
+    assert (ended.status, ended.out, ended.error) == (status, "", said)
+    assert not (trivium.folder / "team.db").exists()
+
+
+def test_a_store_of_another_embedding_model_names_the_option(trivium: Command, folder: Path):
+    ingest(trivium, "handbook")
+    ended = trivium("ingest", "team.db", "handbook", "--embedding", "static")
+    assert (ended.status, ended.error) == (
+        2, "team.db was made with --embedding none: give that, or name another store"
+    )  # fmt: skip
