@@ -278,4 +278,4 @@ def test_without_the_extra_an_error_tells_it() -> None:
     program = "import sys; sys.modules['h2'] = None\nimport trivium.http\ntrivium.http.HTTP2Client"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "MissingExtraError" in done.stderr
-    assert "pip install -e '.[http2]'" in done.stderr
+    assert 'pip install -e ".[http2]"' in done.stderr
