@@ -7,8 +7,6 @@ import sys
 from ctypes import wintypes
 from typing import Final
 
-assert sys.platform == "win32"  # type checkers know `WinDLL` there only
-
 _SYNCHRONIZE: Final = 0x0010_0000
 _QUERY_LIMITED_INFORMATION: Final = 0x1000
 _ACCESS_DENIED: Final = 5
@@ -20,6 +18,7 @@ def start_of(pid: int) -> str:
 
     It is "?" for one that is alive and may not be asked, and "" for none.
     """
+    assert sys.platform == "win32"  # type checkers know `WinDLL` there only
     kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)
     time = ctypes.POINTER(wintypes.FILETIME)
     kernel32.OpenProcess.argtypes = (wintypes.DWORD, wintypes.BOOL, wintypes.DWORD)
