@@ -52,6 +52,19 @@ def test_what_fails_is_broken(trivium: Command):
     assert f"{len(BROKEN)} broken" in lines
 
 
+@pytest.mark.parametrize(("platform", "command"), [("linux", "export"), ("win32", "set")])
+def test_a_variable_is_set_as_the_shell_of_the_system_sets_it(
+    platform: str, command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "cache").touch()
+    monkeypatch.setenv("TRIVIUM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", f"{SECRET}\n")
+    monkeypatch.setattr(sys, "platform", platform)
+    fixes = {each.name: each.fix for each in examine()}
+    assert fixes["cache"] == f"{command} TRIVIUM_CACHE=FOLDER"
+    assert fixes["OPENAI_API_KEY"] == f"{command} OPENAI_API_KEY=KEY"
+
+
 def test_it_runs_where_the_command_line_is_not_installed():
     program = "import sys; sys.modules['typer'] = None; sys.argv = ['trivium', 'doctor', '--json']\n"
     program += "from trivium.cli import main; main()"

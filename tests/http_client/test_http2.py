@@ -279,4 +279,4 @@ def test_without_the_extra_an_error_tells_it() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "listed\n"
     assert "MissingExtraError" in done.stderr
-    assert "pip install -e '.[http2]'" in done.stderr
+    assert 'pip install -e ".[http2]"' in done.stderr

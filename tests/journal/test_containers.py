@@ -1,37 +1,51 @@
-"""Runs of an SQLite file that several containers share: none sees the processes of another one."""
+"""Runs of an SQLite file that several containers share: none sees the processes of another one.
+
+Also those of systems that do not tell of a process what Linux does, which are imitated.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import platform
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import Context
+from ctypes import wintypes
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
 
 from trivium.exceptions import RunAliveError, RunTakenOverError
-from trivium.journal import Journal, _owners, step
+from trivium.journal import Journal, _owners, _work_locks, step
 from trivium.journal._owners import Caller, Owner, own_process
 from trivium.journal._sqlite import SQLiteRunStore
 from trivium.journal._work_locks import WorkLocks
 
 TAKEN_OVER = 7
+STARTED = 134_000_000_000_000_000
+HIGH = 1 << 40
+"""Handles are above: they need all bits of a pointer."""
 
 
 class Container:
-    """A process at work on the run "a", whose id is that of no process here.
+    """A process at work on the run "a", whose id is that of no process here, or of another one.
 
     Args:
         path: the journal.
+        pid: the id.
+        host: the name of its machine.
+        start: when it started.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, pid: int = 5_000_000, host: str = "far", start: str = "5000000") -> None:
+        self._parts = pid, host, start
         self._begun, begun = os.pipe()
         going, self._go_on = os.pipe()
         self._pid = os.fork()
@@ -44,9 +58,10 @@ class Container:
     def _work(self, path: Path, begun: int, going: int) -> NoReturn:
         ended = 1
         try:
-            os.getpid = lambda: 5_000_000
-            platform.node = lambda: "far"
-            setattr(_owners, "_start_of", str)  # noqa: B010 - it is private
+            pid, host, start = self._parts
+            os.getpid = lambda: pid
+            platform.node = lambda: host
+            setattr(_owners, "_start_of", always(start))  # noqa: B010 - it is private
             with Journal(path).run("a"):
                 step("first", lambda: 1)
                 os.write(begun, b".")
@@ -70,6 +85,10 @@ class Container:
 
     def _wait(self) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+
+def always(start: str) -> Callable[[int], str]:
+    return lambda pid: start
 
 
 @contextmanager
@@ -116,6 +135,89 @@ def test_an_attempt_whose_run_was_deleted_writes_nothing_into_the_new_one_of_its
         assert (journal.info("a").epoch, journal.info("a").status) == (1, "done")
 
 
+def test_where_no_start_is_told_a_lock_tells_an_attempt_from_a_later_process_of_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "runs.db"
+    monkeypatch.setattr(_owners, "_start_of", always("?"))  # as on macOS, where each id here is that of a process
+    monkeypatch.setattr(_work_locks, "sys", SimpleNamespace(platform="darwin"))
+    container = Container(path, 1, platform.node(), "?")
+    with opened(path) as journal, opened(path) as other:
+        with journal.run("b"):
+            for each in (journal, other, journal):
+                assert {run.id: run.status for run in each.runs()} == {"a": "running", "b": "running"}
+            container.kill()
+            assert {run.id: run.status for run in other.runs()} == {"a": "killed", "b": "running"}
+        with other.run("a"):
+            assert [step("first", lambda: 3), step("second", lambda: 4)] == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("pid", "start", "is_alive"),
+    [
+        (8, STARTED, [True, True]),
+        (8, STARTED - 1, [False, False]),  # one that had the id before
+        (12, STARTED, [False, False]),  # it has ended
+        (16, STARTED, [False, False]),  # there is none
+        (4, STARTED, [False, True]),  # it may not be asked, so that another sign decides
+    ],
+)
+def test_windows_is_asked_when_a_process_started_and_no_signal_is_sent_which_would_be_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, pid: int, start: int, is_alive: list[bool]
+):
+    handles = set[int]()
+    monkeypatch.setattr(ctypes, "WinDLL", partial(kernel32, handles), raising=False)
+    monkeypatch.setattr(ctypes, "get_last_error", lambda: 5 if pid == 4 else 87, raising=False)
+    monkeypatch.setattr(os, "kill", partial(pytest.fail, "a signal was sent"))
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(os, "getpid", lambda: 8)
+    own = Owner.parse(own_process("store", Caller.here()))
+    assert own.start == str(STARTED)
+    assert [
+        own._replace(pid=pid, start=str(start)).is_alive(lambda sign=sign: sign) for sign in (False, True)
+    ] == is_alive
+    assert not handles
+
+
+def kernel32(handles: set[int], name: str, use_last_error: bool) -> SimpleNamespace:
+    """Return the library of Windows, as far as it tells of processes: 8 runs, 12 has ended, 4 may not be asked.
+
+    Args:
+        handles: gets those that are open.
+        name: the name of the library.
+        use_last_error: it must be asked for, so that `ctypes.get_last_error` tells the error.
+    """
+    assert (name, use_last_error) == ("kernel32", True)
+
+    def open_process(access: int, inherit: int, pid: int) -> int:
+        assert (access, inherit) == (0x101000, 0)
+        if pid not in (8, 12):
+            return 0
+        handles.add(HIGH + pid)
+        return HIGH + pid
+
+    def wait(handle: int, milliseconds: int) -> int:
+        assert (handle in handles, milliseconds) == (True, 0)
+        return 0 if handle == HIGH + 12 else 258
+
+    def times(handle: int, start: Any, *others: Any) -> int:
+        assert handle in handles
+        start.contents.dwHighDateTime, start.contents.dwLowDateTime = divmod(STARTED, 1 << 32)
+        return len({ctypes.addressof(each.contents) for each in (start, *others)}) == 4
+
+    def close(handle: int) -> int:
+        handles.remove(handle)
+        return 1
+
+    time = ctypes.POINTER(wintypes.FILETIME)
+    return SimpleNamespace(
+        OpenProcess=ctypes.CFUNCTYPE(wintypes.HANDLE, wintypes.DWORD, wintypes.BOOL, wintypes.DWORD)(open_process),
+        WaitForSingleObject=ctypes.CFUNCTYPE(wintypes.DWORD, wintypes.HANDLE, wintypes.DWORD)(wait),
+        GetProcessTimes=ctypes.CFUNCTYPE(wintypes.BOOL, wintypes.HANDLE, time, time, time, time)(times),
+        CloseHandle=ctypes.CFUNCTYPE(wintypes.BOOL, wintypes.HANDLE)(close),
+    )
+
+
 @pytest.mark.parametrize("is_running", [True, False])
 def test_a_process_of_an_older_version_in_the_same_container_is_known_by_its_id(
     monkeypatch: pytest.MonkeyPatch, is_running: bool
@@ -138,6 +240,7 @@ def test_a_lock_outlives_a_copy_of_its_file_which_has_the_mode_of_the_journal(tm
     assert [_is_held_elsewhere(path, each) for each in ("one", "two")] == [True, False]
     locks.take("two")
     locks.leave("one")
+    assert locks.is_held("two")
     assert [_is_held_elsewhere(path, each) for each in ("one", "two")] == [False, True]
     locks.leave("two")
     assert not _is_held_elsewhere(path, "two")

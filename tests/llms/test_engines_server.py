@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -247,6 +249,15 @@ def test_the_twin_waits_without_blocking_the_loop(folder: Path, port: int):
     assert (one, two) == (f"{PROMPT.upper()}  ", "X Y  ")
     assert "HI<|IM_END|>" in three
     assert {path for path, _ in asked(folder)} == {"/v1/completions"}
+
+
+def test_a_server_ends_on_windows_which_has_no_process_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(_lmdeploy_server, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(_lmdeploy_server, "signal", SimpleNamespace(SIGTERM=signal.SIGTERM))
+    monkeypatch.delattr(os, "killpg")
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    _lmdeploy_server._end(process, (tmp_path / "log").open("wb"))
+    assert process.returncode == -9
 
 
 def test_a_server_that_does_not_end_when_asked_is_ended_by_force(

@@ -14,6 +14,7 @@ import sys
 from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ from trivium.exceptions import (
     MissingExtraError,
     ToolArgumentsError,
 )
-from trivium.mcp import MCPPrompt, MCPResource, MCPServer
+from trivium.mcp import MCPPrompt, MCPResource, MCPServer, _stdio
 from trivium.module import Module
 from trivium.schema import ActionStatusCode
 from trivium.testing import ScriptedModel, call_tool
@@ -208,6 +209,32 @@ def test_a_request_has_its_time(tmp_path: Path, workshop: MCPServer, monkeypatch
     with pytest.raises(MCPTimeoutError, match="timeout="):
         run_sync(run_tool, tool, arguments)
     soon((tmp_path / "stopped").exists)
+
+
+def test_windows_has_no_process_groups_no_sigkill_and_no_loop_that_reads_any_file(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_stdio, "_END_SECONDS", 0.1)
+    monkeypatch.setattr(_stdio, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(_stdio, "signal", SimpleNamespace(SIGTERM=signal.SIGTERM))
+    monkeypatch.delattr(os, "killpg")
+    monkeypatch.delattr("asyncio.selector_events.BaseSelectorEventLoop.add_reader")
+    sleeper = [sys.executable, "-c", "import os, time; os.write(2, b'tired'); time.sleep(60)"]
+    before = child_pids()
+    with pytest.raises(MCPConnectionError, match=r"(?s)start_seconds.*tired"):
+        MCPServer(sleeper, start_seconds=1).open()
+    assert child_pids() <= before
+    with MCPServer([*SDK_SERVER, "stdio"], env={"SAYS": "ready to work"}) as server:
+        assert text_of(server, "echo", text="x") == "x"
+    assert server.log == "ready to work"
+
+
+def test_a_server_ends_also_if_a_process_that_it_started_goes_on_with_its_stderr(tmp_path: Path):
+    os.mkfifo(tmp_path / "end")
+    command = ["sh", "-c", 'setsid cat "$END" </dev/null >/dev/null & exec "$@"', "sh", *SDK_SERVER, "stdio"]
+    with MCPServer(command, env={"SAYS": "ready to work", "END": str(tmp_path / "end")}) as server:
+        connection, pid = server._link._open, int(text_of(server, "pid"))
+    (tmp_path / "end").write_bytes(b"")  # which ends the other one
+    assert connection is not None
+    assert (connection.why, server.log, is_alive(pid)) == ("", "ready to work", False)
 
 
 @pytest.mark.slow

@@ -49,9 +49,9 @@ def test_another_name_at_a_documented_path_is_an_error(path: str):
 def test_a_missing_package_is_an_import_error_that_says_how_to_get_it():
     error = LangroidImportError("pptx", "slides")
     assert isinstance(error, ImportError)
-    assert "pip install -e '.[slides]'" in str(error)  # in a checkout, as here
+    assert 'pip install -e ".[slides]"' in str(error)  # in a checkout, as here
     assert (error.package, error.extra, "pptx is not installed" in str(error)) == ("pptx", "slides", True)
-    assert "pip install -e '.[a,b]'" in str(LangroidImportError("x", ["a", "b"]))
+    assert 'pip install -e ".[a,b]"' in str(LangroidImportError("x", ["a", "b"]))
     assert str(LangroidImportError("x", "a", "No module named x.", 7)).startswith("No module named x: ")
     assert LangroidImportError("x", "a", "gone", 7).args[1:] == (7,)
     assert "pip install x" in str(LangroidImportError("x"))

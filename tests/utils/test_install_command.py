@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pytest
 
@@ -43,18 +43,18 @@ ENVIRONMENTS = {
         'uv pip install --python {bin}/python "trivium[sql]"', "uv pip install --python {bin}/python vllm", "uv"
     ),
     "a checkout": Environment(
-        "cd {here} && {bin}/python -m pip install -e '.[sql]'",
+        'cd {here} && {bin}/python -m pip install -e ".[sql]"',
         "cd {here} && {bin}/python -m pip install vllm",
         editable=True,
     ),
     "a checkout with uv": Environment(
-        "cd {here} && uv pip install -e '.[sql]' --python {bin}/python",
+        'cd {here} && uv pip install -e ".[sql]" --python {bin}/python',
         "cd {here} && uv pip install vllm --python {bin}/python",
         "uv",
         editable=True,
     ),
     "a checkout after make": Environment(
-        "cd {here} && .tools/bin/uv pip install -e '.[sql]' --python {bin}/python",
+        'cd {here} && .tools/bin/uv pip install -e ".[sql]" --python {bin}/python',
         "cd {here} && .tools/bin/uv pip install vllm --python {bin}/python",
         "uv",
         (".tools/bin/uv",),
@@ -87,6 +87,21 @@ def test_the_command_is_of_the_environment(name: str, tmp_path: Path, monkeypatc
     names = {"bin": environment / "bin", "here": tmp_path}
     assert MissingExtraError("sqlglot", "sql").command == wanted.extra.format(**names)
     assert MissingExtraError("vllm").command == wanted.package.format(**names)
+
+
+@pytest.mark.parametrize(
+    ("python", "shown"),
+    [(r"C:\Py\python.exe", r"C:\Py\python.exe"), (r"C:\Program Files\python.exe", r'"C:\Program Files\python.exe"')],
+)
+def test_on_windows_nothing_is_in_single_quotes(monkeypatch: pytest.MonkeyPatch, python: str, shown: str):
+    def not_found(name: str) -> NoReturn:
+        raise importlib.metadata.PackageNotFoundError
+
+    monkeypatch.setattr(importlib.metadata, "distribution", not_found)
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setenv("PATH", "")
+    assert MissingExtraError("sqlglot", "sql").command == f'{shown} -m pip install "trivium[sql]"'
 
 
 def test_the_text_ends_with_the_command():

@@ -113,7 +113,7 @@ Tools: python (in a sandbox), web, arxiv, or your own as module:function.
 --docs and --document are one option: answers come from the documents alone,
   with citations.
 Exit status: 0; 1 if it fails, or a turn on a pipe did; 2 for a wrong
-  option; 130 after Ctrl-C on a pipe."""
+  option; 130 after Ctrl-C on a pipe, or while a local model loads."""
 _TOOL = "python, web, arxiv or module:function; may be repeated."
 _HISTORY = "Keep the typed lines there; else they are forgotten at the end."
 

@@ -180,10 +180,10 @@ def _folders() -> Iterator[Finding]:
     folder = ModelStore().folder
     near = next(each for each in (folder, *folder.parents) if each.exists())
     if not near.is_dir():
-        yield Finding("folders", "cache", "broken", f"{near} is no folder", "export TRIVIUM_CACHE=FOLDER")
+        yield Finding("folders", "cache", "broken", f"{near} is no folder", f"{_set()} TRIVIUM_CACHE=FOLDER")
     elif not os.access(near, os.W_OK):
         detail = f"{near} can only be read: models that lie there are used, and none can be fetched"
-        yield Finding("folders", "cache", "absent", detail, "export TRIVIUM_CACHE=FOLDER")
+        yield Finding("folders", "cache", "absent", detail, f"{_set()} TRIVIUM_CACHE=FOLDER")
     else:
         detail = f"{folder}{'' if folder.exists() else ' (made when it is needed)'}"
         yield Finding("folders", "cache", "ok", detail)
@@ -200,11 +200,16 @@ def _keys() -> Iterator[Finding]:
     for name in names:
         value = os.environ.get(name)
         if value and value != value.strip():
-            yield Finding("keys", name, "broken", "begins or ends with a blank or a line break", f"export {name}=KEY")
+            yield Finding("keys", name, "broken", "begins or ends with a blank or a line break", f"{_set()} {name}=KEY")
         elif value:
             yield Finding("keys", name, "ok", "set")
     if not any(os.environ.get(name) for name in names):
         yield Finding("keys", "none", "absent", f"none of {', '.join(names)} is set; models on this machine need none")
+
+
+def _set() -> str:
+    """Return the command of the shell that sets a variable."""
+    return "set" if sys.platform == "win32" else "export"
 
 
 def _surroundings() -> Iterator[Finding]:

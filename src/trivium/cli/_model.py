@@ -50,7 +50,10 @@ def choose_model(name: str | None, base_url: str | None) -> ModelProtocol:
 
 @contextmanager
 def default_interrupt() -> Generator[None]:
-    """Let Ctrl-C end the process at once: Python would notice it only when the model is loaded."""
+    """Let Ctrl-C end the process at once, which a shell calls the status 130.
+
+    No code of Python could say more: the engine holds the interpreter until the model is loaded.
+    """
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     except ValueError:  # this is not the main thread

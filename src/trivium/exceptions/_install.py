@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def install_command(package: str | None, extra: str = "") -> str:
-    """Return the command, for a POSIX shell, that installs a package where trivium is installed.
+    """Return the command that installs a package where trivium is installed: for a POSIX shell, or `cmd` of Windows.
 
     Args:
         package: the name of the package.
@@ -23,7 +24,8 @@ def install_command(package: str | None, extra: str = "") -> str:
     # Loaded by errors only: `import trivium` has no use for them.
     import json
     from importlib.metadata import PackageNotFoundError, distribution
-    from urllib.parse import unquote, urlsplit
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
 
     wanted = f'"trivium[{extra}]"' if extra else package or ""
     try:
@@ -32,17 +34,17 @@ def install_command(package: str | None, extra: str = "") -> str:
         return f"{_pip()} install {wanted}"
     installer = (trivium.read_text("INSTALLER") or "pip").split()[0].lower()
     origin = json.loads(trivium.read_text("direct_url.json") or "{}")
-    place = unquote(urlsplit(str(origin.get("url", ""))).path)
+    place = url2pathname(urlsplit(str(origin.get("url", ""))).path)
     if origin.get("dir_info", {}).get("editable"):
         folder = Path(place)
-        return _in_checkout(folder, installer, f"-e '.[{extra}]'" if extra else wanted)
+        return _in_checkout(folder, installer, f'-e ".[{extra}]"' if extra else wanted)
     if installer == "poetry":
         return f"poetry add {_with_extras(trivium, extra, place) if extra else wanted}"
     if installer != "uv":
         return f"{_pip()} install {wanted}"
     if (Path(sys.prefix).parent / "uv.lock").is_file():
         return f"uv add {wanted}"
-    return f"uv pip install --python {shlex.quote(sys.executable)} {wanted}"
+    return f"uv pip install --python {_quoted(sys.executable)} {wanted}"
 
 
 def _with_extras(trivium: Distribution, extra: str, place: str) -> str:
@@ -57,7 +59,7 @@ def _with_extras(trivium: Distribution, extra: str, place: str) -> str:
         if (found := re.search(r"extra == .([\w-]+)", marker)) and "platform" not in marker:
             packages.setdefault(found[1], set()).update(re.findall(r"^[\w.-]+", name.lower().replace("_", "-")))
     extras = sorted({*extra.split(","), *(each for each, names in packages.items() if names <= here)})
-    return f'{shlex.quote(place)} --extras "{" ".join(extras)}"' if place else f'"trivium[{",".join(extras)}]"'
+    return f'{_quoted(place)} --extras "{" ".join(extras)}"' if place else f'"trivium[{",".join(extras)}]"'
 
 
 def _in_checkout(folder: Path, installer: str, wanted: str) -> str:
@@ -66,11 +68,15 @@ def _in_checkout(folder: Path, installer: str, wanted: str) -> str:
         own = ".tools/bin/uv"  # of `make dev`, whose environment has no pip
         pip = f"{own if (folder / own).is_file() else 'uv'} pip"
         if Path(sys.prefix).resolve() != folder.resolve() / ".venv":
-            wanted += f" --python {shlex.quote(sys.executable)}"
-    return f"cd {shlex.quote(str(folder))} && {pip} install {wanted}"
+            wanted += f" --python {_quoted(sys.executable)}"
+    return f"cd {_quoted(str(folder))} && {pip} install {wanted}"
 
 
 def _pip() -> str:
     found = shutil.which("pip")
     is_own = found is not None and Path(found).parent == Path(sys.executable).parent
-    return "pip" if is_own else f"{shlex.quote(sys.executable)} -m pip"
+    return "pip" if is_own else f"{_quoted(sys.executable)} -m pip"
+
+
+def _quoted(path: str) -> str:
+    return subprocess.list2cmdline([path]) if sys.platform == "win32" else shlex.quote(path)

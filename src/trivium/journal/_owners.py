@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,8 @@ from trivium.exceptions import RunAliveError, RunTakenOverError
 T = TypeVar("T")
 _FIRST_NAMESPACE: Final = "pid:[4026531836]"
 """The namespace of processes that are in no container, on each Linux."""
+_UNKNOWN: Final = "?"
+"""The start of a process that is alive, where the system does not tell it."""
 
 
 class Leases(Generic[T]):
@@ -79,14 +82,17 @@ class Owner(NamedTuple):
         """Return whether its process has not ended.
 
         Args:
-            is_at_work: finds that out of one on another machine, or in another container.
+            is_at_work: finds that out of one that is on another machine, in another container, or known by its id
+                only, which may be another's by now.
         """
         if not self.start:
             return False
         may_be_here = self.host in (_host(), platform.node())  # older records name no container, and have no lock
-        if may_be_here and _start_of(self.pid) == self.start:
+        start = _start_of(self.pid) if may_be_here else ""
+        if start == self.start != _UNKNOWN:
             return True
-        return self.host != _host() and is_at_work()
+        is_unclear = self.host != _host() or (start != "" and _UNKNOWN in (start, self.start))
+        return is_unclear and is_at_work()
 
     @property
     def place(self) -> str:
@@ -143,16 +149,20 @@ def _host() -> str:
 def _start_of(pid: int) -> str:
     """Return when a process of this machine started, which tells it from a later one of its id; "" for none.
 
-    Where the system has no `/proc`, it is "?" for every process that is alive.
+    It is "?" for one that may not be asked, and, where the system has no `/proc`, as macOS, for each that is alive.
     """
     if pid <= 0:
         return ""
     try:
+        if sys.platform == "win32":  # where `os.kill(pid, 0)` sends Ctrl-C
+            from trivium.journal._windows import start_of
+
+            return start_of(pid)
         if not Path("/proc/self/stat").exists():
             os.kill(pid, 0)
-            return "?"
+            return _UNKNOWN
         return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
     except PermissionError:
-        return "?"
+        return _UNKNOWN
     except (OSError, OverflowError):
         return ""

@@ -1,4 +1,7 @@
-"""Locks of the attempts at work on an SQLite file, which other containers see, and which end with their process."""
+"""Locks of the attempts at work on an SQLite file, which other containers see, and which end with their process.
+
+They also tell an attempt from a later process of its id, where the system does not say when a process started.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,8 @@ class WorkLocks:
                 self._is_warned = True
                 _logger.warning(
                     "%s cannot be locked (%s): the runs of this process are not known to be at work in other "
-                    "containers, where another process may take them over, or wait for them after they have ended",
+                    "containers, and on macOS in other processes, which may take them over, or wait for them after "
+                    "they have ended",
                     self._path,
                     error,
                 )
@@ -76,11 +80,13 @@ class WorkLocks:
                     os.unlink(self._path)
 
     def is_held(self, attempt: str) -> bool:
-        """Return whether another process holds the lock of an attempt, or may hold it."""
+        """Return whether a process holds the lock of an attempt, or may hold it."""
         if fcntl is None:
             return True
         try:
-            with _opened(self._path, os.O_RDONLY) as (file, _):
+            with _opened(self._path, os.O_RDONLY) as (file, held):
+                if attempt in held:  # this one does, whose lock would end below
+                    return True
                 _lock(file, fcntl.LOCK_SH | fcntl.LOCK_NB, attempt)
                 _lock(file, fcntl.LOCK_UN, attempt)
         except FileNotFoundError:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from anyio.abc import Process
 
 _FLUSH_SECONDS: Final = 1.0
+_LAST_WORDS_SECONDS: Final = 0.2
+"""Seconds to read what a server that has ended wrote to stderr: others that it started may still have that open."""
 _END_SECONDS: Final = 2.0
 """Seconds that a server has to end after its input was closed, and again after it was told to end."""
 
@@ -22,7 +25,7 @@ async def child_streams(
     command: Sequence[str],
     env: Mapping[str, str],
     cwd: Path | None,
-    log: TextIO,
+    log: Callable[[bytes], object],
     most: int,
     too_large: Callable[[], Exception],
 ) -> AsyncGenerator[tuple[Any, Any]]:
@@ -32,7 +35,7 @@ async def child_streams(
         command: the program with its arguments.
         env: its environment beside the usual few variables.
         cwd: its working directory.
-        log: takes what it writes to stderr.
+        log: is called with each piece that it writes to stderr.
         most: the most bytes of a message that it writes.
         too_large: makes the error of a message with more.
 
@@ -43,11 +46,12 @@ async def child_streams(
     from mcp.client.stdio import get_default_environment
 
     whole = {**get_default_environment(), **env}
-    process = await anyio.open_process(command, env=whole, stderr=log, cwd=cwd, start_new_session=True)
+    process = await anyio.open_process(command, env=whole, cwd=cwd, start_new_session=True)
     streams = _Streams(process, most, too_large)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(streams.read)
         tasks.start_soon(streams.write)
+        tasks.start_soon(streams.report, log)
         try:
             yield streams.written, streams.sent
         finally:
@@ -65,7 +69,7 @@ class _Streams:
         self._process, self._most, self._too_large = process, most, too_large
         self._written_to, self.written = anyio.create_memory_object_stream[Any](0)
         self.sent, self._sent_from = anyio.create_memory_object_stream[Any](0)
-        self._is_sent = anyio.Event()
+        self._is_sent, self._is_reported = anyio.Event(), anyio.Event()
 
     async def read(self) -> None:
         """Hand on each message that the process writes."""
@@ -109,6 +113,16 @@ class _Streams:
         finally:
             self._is_sent.set()
 
+    async def report(self, log: Callable[[bytes], object]) -> None:
+        """Hand on what the process writes to stderr."""
+        import anyio
+
+        assert self._process.stderr is not None
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
+            async for piece in self._process.stderr:
+                log(piece)
+        self._is_reported.set()
+
     async def stop(self) -> None:
         """Send what waits, and end the process."""
         import anyio
@@ -118,6 +132,9 @@ class _Streams:
         with anyio.move_on_after(_FLUSH_SECONDS):
             await self._is_sent.wait()
         await end_process(self._process)
+        with anyio.move_on_after(_LAST_WORDS_SECONDS):
+            await self._is_reported.wait()
+        await self._process.aclose()
         for stream in (self._written_to, self._sent_from):
             stream.close()
 
@@ -129,11 +146,10 @@ async def end_process(process: Process) -> None:
     assert process.stdin is not None
     with suppress(anyio.BrokenResourceError, OSError):
         await process.stdin.aclose()
-    for number in (None, signal.SIGTERM, signal.SIGKILL):
+    for number in (None, signal.SIGTERM, *(() if sys.platform == "win32" else (signal.SIGKILL,))):
         if number is not None:
             with suppress(ProcessLookupError):
-                process.kill() if os.name == "nt" else os.killpg(process.pid, number)
+                process.kill() if sys.platform == "win32" else os.killpg(process.pid, number)
         with anyio.move_on_after(_END_SECONDS):
             await process.wait()
             break
-    await process.aclose()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
-from trivium.commander.lowlevel import running_loop
 from trivium.exceptions import ConfigurationError, MCPTooLargeError
 from trivium.llms.http import is_secret, redact, redact_url, secrets_of
 
@@ -86,33 +84,13 @@ class Child(_Hiding):
         from trivium.mcp._stdio import child_streams
 
         self.kept.clear()
-        async with AsyncExitStack() as stack:
-            log = stack.enter_context(self._reading())
-            way = child_streams(self.command, self.env, self.cwd, log, self.most, self.note_too_large)
-            reader, writer = await stack.enter_async_context(way)
-            log.close()  # the process has its own
+        async with child_streams(self.command, self.env, self.cwd, self._keep, self.most, self.note_too_large) as way:
+            reader, writer = way
             yield _Watched(reader, ended), writer
 
-    @contextmanager
-    def _reading(self) -> Generator[TextIO]:
-        read, write = os.pipe()
-        os.set_blocking(read, False)
-        loop: Any = running_loop()
-        loop.add_reader(read, self._take, read, loop)
-        try:
-            with os.fdopen(write, "w") as log:
-                yield log
-        finally:
-            self._take(read, loop)  # its last words
-            loop.remove_reader(read)
-            os.close(read)
-
-    def _take(self, read: int, loop: Any) -> None:
-        with suppress(BlockingIOError):
-            while piece := os.read(read, 1 << 16):
-                self.kept += piece
-                del self.kept[:-_KEPT]
-            loop.remove_reader(read)  # all who wrote are gone
+    def _keep(self, piece: bytes) -> None:
+        self.kept += piece
+        del self.kept[:-_KEPT]
 
 
 class Address(_Hiding):

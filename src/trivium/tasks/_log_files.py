@@ -31,6 +31,8 @@ Write: TypeAlias = Callable[[str], object] | None
 def file_name(task: str) -> str:
     """Return a file name for a task: its own name where that is possible, else one that no other task has.
 
+    On a system that does not tell upper from lower case, the tasks `Writer` and `writer` have one file.
+
     Example:
         >>> file_name("sub-2"), file_name("../etc/passwd")
         ('sub-2', 'etc_passwd-3d4a40')

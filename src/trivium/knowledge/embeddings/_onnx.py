@@ -67,7 +67,8 @@ class OnnxEmbedding(EmbeddingModel):
             raise
         except Exception as error:  # onnxruntime has a class of its own for each cause
             raise EngineError(f"the embedding model {self.name} cannot be loaded ({error}): reinstall it") from error
-        os.register_at_fork(after_in_child=partial(_never_close, ref(session)))
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=partial(_never_close, ref(session)))
         return session
 
 

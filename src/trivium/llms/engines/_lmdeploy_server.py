@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import weakref
@@ -198,8 +199,8 @@ class LMDeployServer(HeldModel, LMDeployClient):
     def _last_words(self) -> str:
         if self._log.closed:
             return ": it was closed"
-        size = os.fstat(self._log.fileno()).st_size
-        words = os.pread(self._log.fileno(), LOG_CHARACTERS, max(0, size - LOG_CHARACTERS)).decode("utf-8", "replace")
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - LOG_CHARACTERS))
+        words = self._log.read().decode("utf-8", "replace")  # to the end, where the server writes on
         return f"; its last words:\n{words.strip()}" if words.strip() else ""
 
 
@@ -237,8 +238,8 @@ def _end(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
     log.close()
     if process.poll() is not None:
         return  # its number may be another's by now
-    for sign in (signal.SIGTERM, signal.SIGKILL):
+    for sign in (signal.SIGTERM, *(() if sys.platform == "win32" else (signal.SIGKILL,))):
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sign)
+            process.kill() if sys.platform == "win32" else os.killpg(process.pid, sign)
         with suppress(subprocess.TimeoutExpired):
             process.wait(END_SECONDS)
