@@ -211,7 +211,7 @@ class Dataset(Sequence[Case[I, E]]):
         return Dataset(cases, scorers, name=name)
 
 
-def text_of(value: object) -> str:
+def plain_text(value: object) -> str:
     """Return the text of an input, an expected answer or a message: of equal ones the same, whoever made them."""
     content = value.content if isinstance(value, Message) else value
     return content if isinstance(content, str) else json.dumps(json_or_text(content), ensure_ascii=False)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from trivium.commander import CallNode, Limits, Listener, current, driver_neutral, invoke, sync_function
 from trivium.commander.lowlevel import change_scope, check_option, check_options, is_cancelled
-from trivium.evals._dataset import Case, Dataset, E, I, Score, scorer_name, text_of
+from trivium.evals._dataset import Case, Dataset, E, I, Score, plain_text, scorer_name
 from trivium.evals._report import CaseResult, EvaluationReport
 from trivium.events import exception_line, is_of_signal_handler
 from trivium.exceptions import (
@@ -180,7 +180,7 @@ async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I
         run = await invoke(journal.view, result.run_id)
     except UnknownRunError:  # it was refused before it began, or is not there any more
         return replace(result, errors=result.errors or {"run": "there is no run of it"})
-    if run.input and text_of(run.input[0]) != text_of(result.case.input):
+    if run.input and plain_text(run.input[0]) != plain_text(result.case.input):
         said = "its answer is one to another input: give the case an id, or the experiment a name, of its own"
         return replace(result, errors={"run": said})
     if result.message is None and not result.errors:

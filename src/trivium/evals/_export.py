@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
-from trivium.evals._dataset import text_of, write_text
+from trivium.evals._dataset import plain_text, write_text
 from trivium.evals._report import CaseResult, Comparison, EvaluationReport
 from trivium.journal import RunNode
 from trivium.schema.lowlevel import read_json
@@ -97,12 +97,12 @@ def write_inspect_log(report: EvaluationReport, path: str | PathLike[str]) -> No
 
 def _sample(report: EvaluationReport, result: CaseResult) -> dict[str, Any]:
     run, case, usage = report.run(result), result.case, result.usage
-    root, asked = run.info.root, text_of(case.input)
-    said = {"role": "assistant", "content": text_of(result.message), "model": root}
+    root, asked = run.info.root, plain_text(case.input)
+    said = {"role": "assistant", "content": plain_text(result.message), "model": root}
     tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total}
     sample: dict[str, Any] = {
         "id": case.id, "epoch": result.repetition + 1, "uuid": result.run_id, "input": asked,
-        "target": text_of("" if case.expected is None else case.expected),
+        "target": plain_text("" if case.expected is None else case.expected),
         "messages": [{"role": "user", "content": asked}, *_messages(run.tree().walk())],
         "output": {"model": root, "choices": [{"message": said, "stop_reason": "stop"}]},
         "scores": {name: {"value": each.value, "explanation": each.reason} for name, each in result.scores.items()},
@@ -123,7 +123,7 @@ def _messages(nodes: Iterable[RunNode]) -> Iterator[dict[str, Any]]:
             made = [{"id": c["id"], "function": c["name"], "arguments": _arguments(c["arguments"])} for c in calls]
             yield {"role": "assistant", "content": reply["text"], "tool_calls": made}
         elif node.name.startswith("tool:"):
-            content = node.error or text_of(node.outcome)
+            content = node.error or plain_text(node.outcome)
             yield {"role": "tool", "function": node.name.removeprefix("tool:"), "content": content}
 
 
@@ -135,8 +135,8 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _row(report: EvaluationReport, result: CaseResult) -> str:
-    said = result.errors.get("run", "") if result.message is None else text_of(result.message)
-    cells = (result.run_id, text_of(result.case.input), text_of(result.case.expected), said)
+    said = result.errors.get("run", "") if result.message is None else plain_text(result.message)
+    cells = (result.run_id, plain_text(result.case.input), plain_text(result.case.expected), said)
     rows = "".join(f"<td><pre>{_text(each)}</pre></td>" for each in cells)
     for name in report.scorers:
         score, error = result.scores.get(name), result.errors.get(name, "")

@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Generic, NamedTuple, Self
 
-from trivium.evals._dataset import Case, Dataset, E_co, I_co, Score, scorer_name, text_of
+from trivium.evals._dataset import Case, Dataset, E_co, I_co, Score, plain_text, scorer_name
 from trivium.evals._statistics import bootstrap, paired_interval, paired_test, pass_at_k, pass_hat_k, wilson
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Divergence, Journal, RunView
@@ -249,8 +249,8 @@ def compare(first: EvaluationReport, second: EvaluationReport, scorer: str | Non
         raise ConfigurationError(f"name the scorer to compare by: {', '.join(first.scorers)}")
     name = first.scorers[0] if scorer is None else scorer
     one, other = first.values(name), second.values(name)
-    asked = {text_of(replace(each.case, metadata={})) for each in first.results}
-    same = {each.case.id for each in second.results if text_of(replace(each.case, metadata={})) in asked}
+    asked = {plain_text(replace(each.case, metadata={})) for each in first.results}
+    same = {each.case.id for each in second.results if plain_text(replace(each.case, metadata={})) in asked}
     pairs = {each: (fmean(one[each]), fmean(other[each])) for each in one if each in other and each in same}
     if not pairs:
         raise ConfigurationError(f"no equal case of {first.experiment} and {second.experiment} has a score of {name}")
