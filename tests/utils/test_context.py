@@ -182,11 +182,11 @@ TEXT: Any = "5"
 WRONG: list[tuple[Callable[[Any], object], str]] = [
     (lambda context: context.context_sending(max_sending_tokens=3), "no max_sending_tokens.*max_sending_token_num"),
     (lambda context: context.context_append(said("x"), tools="x"), "no tools.*bead, fixed, tools_by_types, tools_by"),
-    (lambda context: context.context_ratio(beads=["START"]), "no beads: did you mean bead"),
+    (lambda context: context.context_ratio(beads=["START"]), "no beads: give any of bead, "),
     (lambda context: Context(Chat(), max_sending_token_num=-1), "max_sending_token_num is a number above 0, not -1"),
     (lambda context: Context(Chat(), token_window=0), "token_window is a number above 0, not 0"),
     (lambda context: Context(OpenAIContextModel(lambda piece: TEXT)).context_append(said("x")), "token_counter .*'5'"),
-    (lambda context: Context(OpenAIContextModel(None, lambda pieces, total: TEXT), 9).context_append(said("x")), "modifier .*'5'"),
+    (lambda context: Context(OpenAIContextModel(None, lambda _, total: TEXT), 9).context_append(said("x")), "r .*'5'"),
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from trivium.exceptions import (
     ContextPieceTypeError,
     ContextTokenError,
 )
-from trivium.schema.lowlevel import check_name, checked, positive
+from trivium.schema.lowlevel import checked, positive
 
 if TYPE_CHECKING:
     from trivium.actions.kits import ToolKit
@@ -348,8 +348,8 @@ class Context(Generic[ContextPiece]):
 
     def _chosen(self, choice: SendingOptions) -> _Chosen[ContextPiece]:
         known = SendingOptions.__annotations__
-        for name in choice:
-            check_name(name, known, "a context takes no", f"Give any of {', '.join(known)}.")
+        if unknown := [name for name in choice if name not in known]:
+            raise ArgumentTypeError(f"a context takes no {unknown[0]}: give any of {', '.join(known)}", unknown[0])
         bead, fixed = choice.get("bead", "ALL"), choice.get("fixed", "ALL")
         for name, chosen in (("bead", bead), ("fixed", fixed)):
             if chosen != "ALL" and (isinstance(chosen, str) or not isinstance(chosen, Collection)):  # type: ignore[unnecessary] - users pass anything
