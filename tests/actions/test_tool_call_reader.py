@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -92,3 +93,17 @@ def test_what_may_be_a_call_waits_until_it_is_clear():
 def test_a_call_has_so_many_levels(levels: int, calls: int):
     text = '{"a": ' * levels + "1" + "}" * levels
     assert len(tool_calls_in('{"request": "x", ' + text[1:])) == calls
+
+
+@pytest.mark.parametrize("piece", ["abc", '\\"', "{", "a 'b' "], ids=repr)
+@pytest.mark.parametrize("begun", ['{"request": "note", "text": "', '{"request": "note", "text": 1'])
+def test_an_object_in_many_pieces_takes_time_in_proportion_to_its_length(begun: str, piece: str):
+    def seconds(number: int) -> float:
+        reader, began = ToolCallReader(), time.process_time()
+        for each in [begun, *[piece if begun.endswith('"') else " "] * number]:
+            assert reader.feed(each) == []
+        (call,) = reader.feed('"}' if begun.endswith('"') else "}")
+        assert isinstance(call, ToolCall)
+        return time.process_time() - began
+
+    assert seconds(16_000) < 12 * seconds(4_000)

@@ -101,7 +101,7 @@ def test_the_exit_status_says_whether_it_is_good_enough(evaluated: Command) -> N
     ended = evaluated(*monday, "--fail-under", "0.1", "--against", "tuesday")
     assert ended.status == 1
     assert "monday/n00/0 run: there is no run of it" in ended.out
-    assert "not compared, since only one has a score: n00" in ended.out
+    assert "not compared, since only one has a score, or it changed: n00" in ended.out
     (told,) = evaluated(*monday, "--against", "tuesday", "--json").records
     assert told["comparison"]["unpaired"] == ["n00"]
     assert [(each["case"], each["errors"]) for each in told["runs"] if each["errors"]] == [
@@ -119,7 +119,7 @@ def test_the_exit_status_says_whether_it_is_good_enough(evaluated: Command) -> N
 
 
 WRONG = {
-    "instruction of sayer changed. Give the new one an": ("cases:dataset", "agents:good", "--experiment", "monday"),
+    "instruction of sayer changed. Give this one an": ("cases:dataset", "agents:good", "--experiment", "monday"),
     "cases:exact() failed: TypeError": ("cases:exact", "agents:good"),
     "agents:sayer is of the class Agent; name a Dataset": ("agents:sayer", "agents:good"),
     "no runs of the experiment 'never'": ("cases:dataset", "--experiment", "never"),

@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from trivium import Agent, ChatAgent, Limits, Message, Module, RunRecord, Task
 from trivium.actions import Tool
@@ -22,15 +25,22 @@ from trivium.exceptions import (
     ConfigurationError,
     LimitExceededError,
     ProviderConnectionError,
-    RunInputError,
     UnknownRunError,
 )
 from trivium.journal import Journal, RunView
+from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 
 from ._agents import CASES, calculator, exact
 
 FEW = CASES[:4]
+
+
+class Question(BaseModel):
+    """An input with a type."""
+
+    number: int
+    day: date
 
 
 def values(report: EvaluationReport, scorer: str = "exact") -> list[float | None]:
@@ -151,11 +161,43 @@ def test_an_agent_that_was_changed_is_another_experiment(journal: Journal) -> No
     noted: list[str] = []
     with pytest.raises(AgentChangedError, match=r"'first'.*instruction of calculator changed.*experiment of its own"):
         evaluate(calculator(noted, system="You square well."), dataset, "first", journal)
-    with pytest.raises(RunInputError):
-        evaluate(calculator(noted), Dataset([Case("n000", "Square 7.", "49")], [exact]), "first", journal)
+    renamed = Agent(ScriptedModel(["49"]), name="adder")
+    with pytest.raises(AgentChangedError, match=r"'first'.*name of calculator changed"):
+        evaluate(renamed, dataset, "first", journal)
     assert noted == []
     assert {run.status for run in journal.runs()} == {"done"}
     assert values(rescore(dataset, "first", journal)) == [1.0] * 40
+
+
+@pytest.mark.parametrize("is_typed", [False, True])
+def test_a_case_with_another_input_than_its_run_is_an_error_and_not_scored(
+    journal: Journal, tmp_path: Path, is_typed: bool
+) -> None:
+    def cases(*numbers: int) -> Dataset[Any, str]:
+        inputs = (Question(number=each, day=date(2026, 1, each)) if is_typed else f"{each}?" for each in numbers)
+        return Dataset([Case(f"n{at}", each, "1") for at, each in enumerate(inputs)], [exact], name="numbers")
+
+    reading = Journal(tmp_path / "runs.db", types=(Question,))
+    model = ScriptedModel(lambda request: "1")
+    evaluate(Agent(model, name="one"), cases(1, 2, 3), "first", journal)
+    for report in (
+        evaluate(Agent(model, name="one"), cases(1, 7, 3, 4), "first", journal),
+        rescore(cases(1, 7, 3, 4), "first", journal),
+        rescore(cases(1, 7, 3, 4), "first", reading),
+    ):
+        assert values(report) == [1, None, 1, 1]
+        (error,) = report.errors
+        assert (error.run_id, error.errors.keys(), error.usage) == ("first/n1/0", {"run"}, Usage())
+        assert "its answer is one to another input" in error.errors["run"]
+    reading.close()
+    assert len(model.requests) == 4
+
+
+def test_a_case_that_gives_the_agent_nothing_is_an_error_of_its_own(journal: Journal) -> None:
+    dataset = Dataset([*FEW[:1], Case("empty", None, "0"), *FEW[1:]], [exact])
+    report = evaluate(Agent(ScriptedModel(["0"]), name="one"), dataset, "first", journal)
+    assert values(report) == [1, None, 0, 0, 0]
+    assert "first/empty/0: run: ArgumentTypeError: one has nothing to answer" in str(report)
 
 
 def test_a_run_that_fails_is_an_error_and_is_tried_again(journal: Journal) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from trivium.evals import (
     write_html,
     write_inspect_log,
 )
-from trivium.exceptions import ConfigurationError, OutputError, UnknownRunError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, OutputError, UnknownRunError
 from trivium.journal import Journal, RunView
 from trivium.llms import Request
 from trivium.schema import Usage
@@ -60,10 +61,22 @@ def test_only_cases_with_a_score_in_both_are_compared(journal: Journal) -> None:
     first, second = both(journal)
     part = EvaluationReport("part", "cases", ("exact",), second.results[1:], journal)
     assert (compare(first, part).unpaired, len(compare(first, part).pairs)) == (("n000",), 11)
-    with pytest.raises(ConfigurationError, match="no case with a score of exact"):
+    with pytest.raises(ConfigurationError, match="no equal case of before and none has a score of exact"):
         compare(first, EvaluationReport("none", "cases", ("exact",), (), journal))
     with pytest.raises(ConfigurationError, match="there is no scorer 'other'"):
         compare(first, second, "other")
+    with pytest.raises(ArgumentTypeError, match="before and after have in common no case n999"):
+        compare(first, second).diff("n999")
+
+
+@pytest.mark.parametrize("changed", [{"input": "Square 99."}, {"expected": "99"}], ids=["input", "expected"])
+def test_a_case_that_was_changed_is_not_compared(journal: Journal, changed: dict[str, str]) -> None:
+    first = evaluate(calculator([]), Dataset(SOME, [exact]), "before", journal)
+    cases = [replace(SOME[0], **changed), *(replace(each, metadata={"tag": "new"}) for each in SOME[1:])]
+    second = evaluate(calculator([]), Dataset(cases, [exact]), "after", journal)
+    comparison = compare(first, second)
+    assert (comparison.unpaired, len(comparison.pairs)) == (("n000",), 11)
+    assert "not compared, since only one has a score, or it changed: n000" in str(comparison)
 
 
 class Grader:

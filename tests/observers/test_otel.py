@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,12 +15,14 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, DEFAULT_ON, ParentBased, Sampler, TraceIdRatioBased
 from opentelemetry.trace import SpanKind, StatusCode, get_current_span
 
-from trivium import Agent, ChatAgent, ChatAgentConfig, Task
+from trivium import Agent, ChatAgent, ChatAgentConfig, RunRecord, Task
 from trivium.actions import tool
 from trivium.commander import StartedEvent
 from trivium.exceptions import (
+    DeadlineExceededError,
     MissingExtraError,
     ProviderConnectionError,
     ProviderError,
@@ -36,9 +39,9 @@ from trivium.testing import FaultyTransport, ScriptedModel, Status, call_tool
 class Spans:
     """A provider whose spans stay in memory."""
 
-    def __init__(self, ids: RunIds | None) -> None:
+    def __init__(self, ids: RunIds | None, sampler: Sampler = DEFAULT_ON) -> None:
         self.ids, self.memory = ids, InMemorySpanExporter()
-        self.provider = TracerProvider(id_generator=ids)  # type: ignore[arg-type] - it has the methods
+        self.provider = TracerProvider(sampler, id_generator=ids)  # type: ignore[arg-type] - it has the methods
         self.provider.add_span_processor(SimpleSpanProcessor(self.memory))
 
     def listener(self, **options: Any) -> OpenTelemetryListener:
@@ -205,15 +208,50 @@ def test_a_fork_has_a_link_to_the_node_where_it_left_the_other_run(tmp_path: Pat
     assert (link.context.trace_id, link.context.span_id) == (looked.context.trace_id, looked.context.span_id)
 
 
-def test_a_callers_span_is_a_link_and_runs_of_their_own_are_traces_of_their_own(spans: Spans):
-    tracer = spans.provider.get_tracer("mine")
-    listener = spans.listener()
-    with tracer.start_as_current_span("request") as outer:
-        for _ in range(2):
-            Agent(ScriptedModel(["hi"]), name="greeter")("Hello.", listeners=[listener])
+def test_a_run_is_below_the_span_of_its_caller_and_without_one_a_trace_of_its_own(spans: Spans):
+    agent = Agent(ScriptedModel(["hi"]), name="greeter")
+    with spans.provider.get_tracer("mine").start_as_current_span("request") as outer:
+        agent("Hello.", listeners=[spans.listener(), spans.listener()])
+    called = [each for each in spans if each.name == "invoke_agent greeter"]
+    assert [(each.parent, each.links) for each in called] == [(outer.get_span_context(), ())] * 2
+    agent("Hello.", listeners=[spans.listener()])
+    alone = spans.named("invoke_agent greeter")
+    assert (alone.parent, trace_of(alone) == outer.get_span_context().trace_id) == (None, False)
+
+
+def test_a_durable_run_is_a_trace_of_its_own_with_a_link_to_its_caller(spans: Spans, tmp_path: Path):
+    journal = Journal(tmp_path / "runs.db")
+    with spans.provider.get_tracer("mine").start_as_current_span("request") as outer:
+        for run in ("a", "b"):
+            Agent(ScriptedModel(["hi"]), name="greeter")(
+                "Hello.", run_id=run, journal=journal, listeners=[spans.listener()]
+            )
     roots = [each for each in spans if each.name == "invoke_agent greeter"]
     assert len({trace_of(each) for each in [*roots, outer]}) == 3  # type: ignore[list-item]
-    assert all(each.links[0].context == outer.get_span_context() for each in roots)
+    assert all([link.context for link in each.links] == [outer.get_span_context()] for each in roots)
+
+
+@pytest.mark.parametrize("is_durable", [False, True])
+@pytest.mark.parametrize("has_ids", [False, True])
+@pytest.mark.parametrize("is_called", [False, True])
+@pytest.mark.parametrize("sampler", [TraceIdRatioBased(0), ParentBased(TraceIdRatioBased(0)), ALWAYS_OFF, DEFAULT_ON])
+def test_the_sampler_of_the_provider_decides(
+    tmp_path: Path, sampler: Sampler, is_called: bool, has_ids: bool, is_durable: bool
+):
+    spans = Spans(RunIds() if has_ids else None, sampler)
+    options: dict[str, Any] = {"journal": Journal(tmp_path / "runs.db"), "run_id": "a"} if is_durable else {}
+    with spans.provider.get_tracer("mine").start_as_current_span("request") if is_called else nullcontext():
+        Agent(ScriptedModel(["hi"]))("Hello.", listeners=[spans.listener()], **options)
+    assert len(list(spans)) == (2 + is_called if sampler is DEFAULT_ON else 0)
+
+
+def test_what_was_stopped_with_a_node_above_has_the_error_of_the_stop(spans: Spans):
+    record = RunRecord()
+    agent = Agent(ScriptedModel(lambda request: time.sleep(0.2) or "late"), name="slow")
+    with pytest.raises(DeadlineExceededError):
+        agent("Go.", timeout=0.05, listeners=[spans.listener(), record])
+    assert [(each.attributes or {})["error.type"] for each in spans] == ["DeadlineExceededError"] * 2
+    assert all((each.error or "").startswith("DeadlineExceededError: slow#0 ex") for each in record.roots[0].walk())
 
 
 def test_tasks_are_agents_too_and_nothing_stays_open(spans: Spans):

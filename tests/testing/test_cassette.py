@@ -67,7 +67,8 @@ def test_a_public_model_needs_no_key_in_a_replay(file: Path):
         assert OpenAIModel("gpt-4o-mini").chat("hi") == "hello"
     with pytest.raises(ConfigurationError, match="needs an API key"):
         OpenAIModel("gpt-4o-mini").chat("hi")
-    with cassette(file.with_name("other.json"), record="all"), pytest.raises(ConfigurationError, match="API key"):
+    other = cassette(file.with_name("other.json"), record="all", allow_unused=True)
+    with other, pytest.raises(ConfigurationError, match="API key"):
         OpenAIModel("gpt-4o-mini").chat("hi")
 
 
@@ -272,6 +273,26 @@ def test_the_four_ways_to_record(file: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TRIVIUM_RECORD", "sometimes")
     with pytest.raises(ConfigurationError, match="once, none, all, new"):
         Cassette(file)
+
+
+def test_a_block_whose_requests_come_from_threads_outside_the_context_is_an_error(file: Path):
+    def asked_by_a_thread(**options: Any) -> None:
+        with cassette(file, **options), ThreadPoolExecutor() as pool:
+            assert pool.submit(ask, server.url).result() == "you said hi"
+
+    with ScriptedServer(echoed) as server:
+        with pytest.raises(CassetteMismatchError, match=r"no request was made.*copy_context\(\).run.*allow_unused"):
+            asked_by_a_thread()
+        assert not file.exists()
+        asked_by_a_thread(allow_unused=True)
+        with pytest.raises(CassetteMismatchError, match="no request was made"):
+            asked_by_a_thread(record="none")
+        with cassette(file, record="all"):
+            ask(server.url)
+        with pytest.raises(
+            CassetteMismatchError, match=r"1 of 1 recorded requests were not made.*copy_context\(\).run"
+        ):
+            asked_by_a_thread(record="none")
 
 
 def test_a_recording_that_failed_is_not_written(file: Path):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from trivium import Agent
+from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
 from trivium.language_models import MockLM, MockLMConfig
 from trivium.testing import RecordedModel, ScriptedModel, call_tool
@@ -58,3 +59,32 @@ def test_a_model_of_ones_own_keeps_a_request_as_it_was_sent():
     Agent(Own(ANSWERS), tools=[add])("How much?")
     assert [len(as_sent.messages) for _, as_sent in kept] == [1, 3, 5]
     assert [as_sent.tools for _, as_sent in kept] == [request.tools for request, _ in kept]
+
+
+@pytest.mark.parametrize(
+    ("answers", "questions", "said"),
+    [(["a", "b"], 1, "2 answers, and was asked 1 times: some are left"), (["a"], 2, "asked 2 times: the last was rep")],
+)
+def test_a_script_that_is_too_long_or_too_short_can_be_noticed(answers: list[str], questions: int, said: str):
+    model = ScriptedModel(answers)
+    for _ in range(questions):
+        Agent(model)("How much?")
+    with pytest.raises(AssertionError, match=said):
+        model.assert_all_used()
+
+
+def test_a_script_whose_answers_are_all_used_passes_and_a_function_has_none_to_count():
+    model = ScriptedModel(ANSWERS)
+    Agent(model, tools=[add])("How much?")
+    model.assert_all_used()
+    with pytest.raises(ConfigurationError, match="look at `requests`"):
+        ScriptedModel(lambda request: "a").assert_all_used()
+
+
+def test_an_async_function_is_no_script():
+    async def answer(request: Any) -> str:
+        return "late"
+
+    given: Any = answer
+    with pytest.raises(ConfigurationError, match=r"a plain `def`.*async def stream"):
+        ScriptedModel(given)

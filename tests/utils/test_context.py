@@ -178,6 +178,26 @@ def test_the_window_is_the_limit_where_no_other_is_set():
         context.context_sending(max_sending_token_num=0)
 
 
+TEXT: Any = "5"
+WRONG: list[tuple[Callable[[Any], object], str]] = [
+    (lambda context: context.context_sending(max_sending_tokens=3), "no max_sending_tokens.*max_sending_token_num"),
+    (lambda context: context.context_append(said("x"), tools="x"), "no tools.*bead, fixed, tools_by_types, tools_by"),
+    (lambda context: context.context_ratio(beads=["START"]), "no beads: give any of bead, "),
+    (lambda context: Context(Chat(), max_sending_token_num=-1), "max_sending_token_num is a number above 0, not -1"),
+    (lambda context: Context(Chat(), token_window=0), "token_window is a number above 0, not 0"),
+    (lambda context: Context(OpenAIContextModel(lambda piece: TEXT)).context_append(said("x")), "token_counter .*'5'"),
+    (lambda context: Context(OpenAIContextModel(None, lambda _, total: TEXT), 9).context_append(said("x")), "r .*'5'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("act", "said_of_it"), WRONG)
+def test_a_misspelt_choice_and_a_wrong_number_are_refused(act: Callable[[Any], object], said_of_it: str):
+    context = context_of("a")
+    with pytest.raises(ConfigurationError, match=said_of_it):
+        act(context)
+    assert texts(context.context) == "a"
+
+
 def test_what_is_no_piece_is_refused_and_changes_nothing():
     context = context_of("a", START="S")
     wrong: Any = {"role": "user"}

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from trivium import Agent, Tool
 from trivium.exceptions import (
+    ArgumentTypeError,
     ConfigurationError,
     ToolArgumentsError,
     ToolDefinitionError,
     UnknownToolError,
 )
+from trivium.llms import Finish, ReasoningState
 from trivium.schema import Usage
 from trivium.testing import ScriptedModel, call_tool
 from trivium.utils.tool import ToolError, ToolKit, ToolMetadata, ToolsManager, tool, tool_kit, tool_parameter
@@ -308,8 +310,15 @@ def test_text_and_calls_are_parted_wherever_the_text_is_cut(cuts: list[int], ord
     assert read(pieces, order) == ("Off it goes.  And now {x}", CALLS)
 
 
-def test_what_is_no_text_is_passed_over():
-    assert read(["a", Usage(1, 2), '{"request": "b"}']) == ("a", [{**CALLS[0], "name": "b"}])
+def test_what_else_a_model_streams_is_passed_over():
+    others = [Usage(1, 2), ReasoningState("gemini", "m", ()), Finish("stop")]
+    assert read(["a", *others, '{"request": "b"}']) == ("a", [{**CALLS[0], "name": "b"}])
+
+
+@pytest.mark.parametrize("item", [5, None, b"x", {"choices": [{"delta": {"content": "x"}}]}], ids=repr)
+def test_what_is_no_text_is_refused(item: object):
+    with pytest.raises(ArgumentTypeError, match=f"{type(item).__name__} is no text"):
+        read(["a", item])
 
 
 def test_text_comes_while_the_model_still_writes():

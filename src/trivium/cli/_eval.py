@@ -187,7 +187,7 @@ def _show(report: EvaluationReport, comparison: Comparison | None) -> None:
             flips.add_row(_text(each.case_id), f"{each.first:g}", f"{each.second:g}")
         screen.print(flips)
         if comparison.unpaired:
-            screen.print(_text(f"not compared, since only one has a score: {', '.join(comparison.unpaired)}"))
+            screen.print(_text(str(comparison).splitlines()[-1]))
     errors = [(each.run_id, name, text) for each in report.errors for name, text in each.errors.items()]
     for run_id, name, text in errors[:_MOST_ROWS]:
         screen.print(Text.assemble((one_line(run_id), "bold"), f" {one_line(name)}: ", (one_line(text), "red")))

@@ -5,11 +5,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
+from numbers import Real
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_args
 
 from trivium.contexts._context_models import ContextModelBase, ContextPiece
-from trivium.exceptions import BeadNotFoundError, ConfigurationError, ContextPieceTypeError, ContextTokenError
-from trivium.schema.lowlevel import checked
+from trivium.exceptions import (
+    ArgumentTypeError,
+    BeadNotFoundError,
+    ConfigurationError,
+    ContextPieceTypeError,
+    ContextTokenError,
+)
+from trivium.schema.lowlevel import checked, positive
 
 if TYPE_CHECKING:
     from trivium.actions.kits import ToolKit
@@ -85,6 +92,9 @@ class Context(Generic[ContextPiece]):
         max_sending_token_num: the tokens that may be sent; default `token_window`, and None sends everything.
         tools_manager: its tools are counted, and described in a bead if the model has no interface for tools.
 
+    Raises:
+        ConfigurationError: a number of tokens is not above 0.
+
     Example:
         >>> from trivium.contexts import OpenAIContextModel
         >>> context = Context(OpenAIContextModel(lambda piece: len(piece["content"])), max_sending_token_num=12)
@@ -105,6 +115,8 @@ class Context(Generic[ContextPiece]):
         max_sending_token_num: int | None = None,
         tools_manager: ToolsManager | None = None,
     ) -> None:
+        limits = {"token_window": token_window, "max_sending_token_num": max_sending_token_num}
+        positive(**{name: limit for name, limit in limits.items() if limit is not None})
         self.context_model = context_model
         self.token_window, self.max_sending_token_num = token_window, max_sending_token_num
         self.tools_manager = tools_manager
@@ -152,6 +164,7 @@ class Context(Generic[ContextPiece]):
 
         Raises:
             ContextPieceTypeError: a value is not a piece; nothing was added.
+            ArgumentTypeError: a choice has another name, or a counter returned no number; nothing was added.
         """
         pieces, chosen = self._counted(piece_list, self._context), self._chosen(choice)
         start = len(self._context)
@@ -181,6 +194,7 @@ class Context(Generic[ContextPiece]):
 
         Raises:
             ContextTokenError: the beads and the latest piece, or the latest tool call with its results, do not fit.
+            ArgumentTypeError: a choice has another name.
         """
         chosen, pieces = self._chosen(choice), self._context
         limit = float("inf") if chosen.limit is None else chosen.limit
@@ -312,7 +326,8 @@ class Context(Generic[ContextPiece]):
 
     def _count(self, laid: list[_Piece[ContextPiece]]) -> int:
         total = sum(piece.tokens for piece in laid)
-        return self.context_model.token_counter_modifier([piece.value for piece in laid], total)
+        modified = self.context_model.token_counter_modifier([piece.value for piece in laid], total)
+        return _number(modified, "token_counter_modifier")
 
     def _counted(
         self, values: Iterable[ContextPiece], after: Sequence[_Piece[ContextPiece]] = ()
@@ -323,7 +338,8 @@ class Context(Generic[ContextPiece]):
             self.validate_piece_type(value)
         for value in values:
             at, answered = len(pieces), model.answered_call(value)
-            pieces.append(_Piece(value, model.token_counter(value), tuple(model.calls_in(value)), answered))
+            tokens = _number(model.token_counter(value), "token_counter")
+            pieces.append(_Piece(value, tokens, tuple(model.calls_in(value)), answered))
             if answered is not None:  # its call is not here: it stays with the piece before it
                 call = next((k for k in range(at - 1, -1, -1) if answered in pieces[k].calls), at - 1)
                 for k in range(max(call, 0) + 1, at + 1):
@@ -331,6 +347,9 @@ class Context(Generic[ContextPiece]):
         return pieces
 
     def _chosen(self, choice: SendingOptions) -> _Chosen[ContextPiece]:
+        known = SendingOptions.__annotations__
+        if unknown := [name for name in choice if name not in known]:
+            raise ArgumentTypeError(f"a context takes no {unknown[0]}: give any of {', '.join(known)}", unknown[0])
         bead, fixed = choice.get("bead", "ALL"), choice.get("fixed", "ALL")
         for name, chosen in (("bead", bead), ("fixed", fixed)):
             if chosen != "ALL" and (isinstance(chosen, str) or not isinstance(chosen, Collection)):  # type: ignore[unnecessary] - users pass anything
@@ -380,6 +399,12 @@ class Context(Generic[ContextPiece]):
             "FIXED": {position: pieces for (_, position), pieces in shown.items() if position is not None},
             "END": shown["END", None],
         }
+
+
+def _number(tokens: int, counter: str) -> int:
+    if not isinstance(tokens, Real):  # type: ignore[unnecessary] - users write the counters
+        raise ArgumentTypeError(f"the {counter} of a context returns a number of tokens, not {tokens!r}", counter)
+    return tokens
 
 
 def _key(which: Which, fixed: Position | None) -> tuple[Which, Position | None]:

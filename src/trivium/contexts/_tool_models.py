@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from trivium.actions import Tool
 from trivium.contexts._context_models import approximate_tokens
-from trivium.exceptions import ToolDefinitionError
+from trivium.exceptions import ArgumentTypeError, ToolDefinitionError
+from trivium.llms import Delta
 from trivium.llms.wire import chat_tool
 from trivium.prompts import PromptTemplate
 from trivium.schema import ToolCall
@@ -132,11 +133,11 @@ class CustomToolModel:
         before, and then the error.
 
         Args:
-            source: the text in pieces; other items, such as a model's usage, are ignored.
+            source: the text in pieces; the other items of a model's stream, such as its usage, are ignored.
 
         Returns:
             A function from "to_user" or "tool_call" to an async generator; tool calls are JSON texts with
-            `tool_call_index`, `tool_call_id`, `name` and `arguments`.
+            `tool_call_index`, `tool_call_id`, `name` and `arguments`. They raise `ArgumentTypeError` at anything else.
         """
         return await split_among_readers(source, _TextSplitter())
 
@@ -165,6 +166,9 @@ class _TextSplitter:
         """Return the pieces that an item adds."""
         if isinstance(item, str):
             yield from self._sorted(self._reader.feed(item))
+        elif not isinstance(item, get_args(Delta)):
+            kind = type(item).__name__
+            raise ArgumentTypeError(f"the source is the text of an answer in pieces, and {kind} is no text", "source")
 
     def end(self) -> Iterator[Piece]:
         """Return the pieces that are left at the end."""

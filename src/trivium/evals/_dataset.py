@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, OutputError
 from trivium.journal import Journal, RunView
+from trivium.journal.lowlevel import json_or_text
 from trivium.schema import Message, Usage
 from trivium.schema.lowlevel import check_name
 
@@ -101,12 +102,10 @@ class Dataset(Sequence[Case[I, E]]):
         self.cases, self.scorers, self.name = tuple(cases), tuple(scorers), name
         if not self.cases:
             raise ConfigurationError(f"the dataset {name!r} has no cases: an evaluation of it would say nothing")
-        for each in self.cases:
-            if not isinstance(each, Case):  # type: ignore[unnecessary] - users pass anything
-                raise ArgumentTypeError(f"a dataset takes Case(id, input, …), not {type(each).__name__}", "cases")
-        for each in self.scorers:
-            if not callable(each):
-                raise ArgumentTypeError(f"a scorer is a function of (case, message, run), not {each!r}", "scorers")
+        if wrong := [each for each in self.cases if not isinstance(each, Case)]:  # type: ignore[unnecessary] - users pass anything
+            raise ArgumentTypeError(f"a dataset takes Case(id, input, …), not {type(wrong[0]).__name__}", "cases")
+        if wrong := [each for each in self.scorers if not callable(each)]:
+            raise ArgumentTypeError(f"a scorer is a function of (case, message, run), not {wrong[0]!r}", "scorers")
         _check_distinct([each.id for each in self.cases], "cases", "id", "a text")
         _check_distinct(self.scorer_names, "scorers", "name", "one, as a function made by `def` has")
 
@@ -206,11 +205,16 @@ class Dataset(Sequence[Case[I, E]]):
             run = journal.view(run_id)
             if len(messages := run.input or []) != 1:
                 raise ConfigurationError(f"the run {run_id!r} did not begin with one message, so it makes no case")
-            message = messages[0]
-            is_text = isinstance(message.content, str) and message == Message(content=message.content)
-            given = cast("str", message.content) if is_text else message
+            text = messages[0].content
+            given = text if isinstance(text, str) and messages[0] == Message(content=text) else messages[0]
             cases.append(Case(run_id, given, _NOTHING if expected is None else expected(run)))
         return Dataset(cases, scorers, name=name)
+
+
+def plain_text(value: object) -> str:
+    """Return the text of an input, an expected answer or a message: of equal ones the same, whoever made them."""
+    content = value.content if isinstance(value, Message) else value
+    return content if isinstance(content, str) else json.dumps(json_or_text(content), ensure_ascii=False)
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:
@@ -226,8 +230,7 @@ def write_text(path: str | PathLike[str], text: str) -> None:
 
 
 def _check_distinct(names: Sequence[str], what: str, attribute: str, advice: str) -> None:
-    twice = [name for name, number in Counter(names).items() if number > 1]
-    if twice:
+    if twice := [name for name, number in Counter(names).items() if number > 1]:
         raise ConfigurationError(f"two {what} have the {attribute} {twice[0]!r}: give each one of its own")
     for name in names:
         if not isinstance(name, str) or not name.strip() or name == "<lambda>":  # type: ignore[unnecessary]

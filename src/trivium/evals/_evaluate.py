@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 
 from trivium.commander import CallNode, Limits, Listener, current, driver_neutral, invoke, sync_function
 from trivium.commander.lowlevel import change_scope, check_option, check_options, is_cancelled
-from trivium.evals._dataset import Case, Dataset, E, I, Score, scorer_name
+from trivium.evals._dataset import Case, Dataset, E, I, Score, plain_text, scorer_name
 from trivium.evals._report import CaseResult, EvaluationReport
 from trivium.events import exception_line, is_of_signal_handler
 from trivium.exceptions import (
     AgentChangedError,
+    ArgumentTypeError,
     ConfigurationError,
     LimitExceededError,
     MissingExtraError,
@@ -25,7 +26,7 @@ from trivium.exceptions import (
     RunInputError,
     UnknownRunError,
 )
-from trivium.journal import Journal
+from trivium.journal import Journal, RunView
 from trivium.module import Module
 from trivium.schema import Message
 from trivium.schema.lowlevel import positive
@@ -34,7 +35,7 @@ from trivium.tasks import run_batch_function_async
 OnResult: TypeAlias = Callable[[CaseResult[I, E]], object]
 
 _LIBRARY = str(Path(__file__).parents[1])
-_OF_ALL = (AgentChangedError, ConfigurationError, MissingExtraError, NestedRunError, RunInputError)
+_OF_ALL = (AgentChangedError, ConfigurationError, MissingExtraError, NestedRunError)
 """Errors that each case would have; and that are no answers of the agent."""
 
 
@@ -56,8 +57,9 @@ async def evaluate_async(
     """Run an agent on each case of a dataset, and score its answers.
 
     Each case is a durable run "EXPERIMENT/CASE/REPETITION" in a session of its own. An evaluation that was broken off,
-    by whatever, goes on where it was when it is made again: no answer of a model is asked for twice. A case that fails
-    is an error of its result, and not scored; the next time it is tried again.
+    by whatever, goes on where it was when it is made again: no answer of a model is asked for twice. A case that fails,
+    or that had another input in this experiment, is an error of its result, and not scored; the next time it is tried
+    again.
 
     Args:
         module: the agent, task or other module.
@@ -73,8 +75,7 @@ async def evaluate_async(
         on_result: called with each result as it comes.
 
     Raises:
-        AgentChangedError: the experiment was made with an agent of another instruction, model, or other tools.
-        RunInputError: a case had another input in this experiment.
+        AgentChangedError: the experiment was made with an agent of another name, instruction, model, or other tools.
         LimitExceededError: the evaluation reached its limit; what is done is recorded.
 
     Example:
@@ -116,11 +117,9 @@ async def evaluate_async(
             trials = product(dataset, range(repeat))
             results = await run_batch_function_async(case, [*trials], sequential=False, batch_size=at_once)
     except AgentChangedError as error:
-        raise AgentChangedError(
-            f"the experiment {experiment!r} was made with another agent: {', '.join(error.changed)} of {error.agent} "
-            "changed. Give the new one an experiment of its own, to compare the two",
-            *(error.run_id, error.agent, error.changed),
-        ) from error
+        changed = f"{', '.join(error.changed)} of {error.agent} changed"
+        said = f"the experiment {experiment!r} is of another agent: {changed}. Give this one an experiment of its own"
+        raise AgentChangedError(said, error.run_id, error.agent, error.changed) from error
     except BaseException as error:
         error.add_note(f"evaluate {experiment!r} again with the same journal to go on: no model is asked twice")
         raise
@@ -135,8 +134,13 @@ async def _answered(
         message = await module.acall(given, **options)
     except (Exception, SystemExit, CancelledError) as error:
         is_at_limit = isinstance(error, LimitExceededError) and str(error) in at_limit
-        if isinstance(error, _OF_ALL) or is_at_limit or _ends_all(error):
+        is_of_input = isinstance(error, ArgumentTypeError) and error.argument == "message"
+        if (isinstance(error, _OF_ALL) and not is_of_input) or is_at_limit or _ends_all(error):
             raise
+        if isinstance(error, RunInputError):
+            run: RunView = await invoke(options["journal"].view, error.run_id)
+            if run.info.root != module.name:
+                raise AgentChangedError(str(error), run.id, run.info.root, ("name",)) from error
         return None, {"run": _said(error)}
     finally:
         module.reset(options["session_id"], recursive=True)
@@ -149,7 +153,7 @@ async def _answered(
 async def rescore_async(dataset: Dataset[I, E], experiment: str, journal: Journal) -> EvaluationReport[I, E]:
     """Score the recorded answers of an experiment, with no model and no agent: after a scorer was changed, say.
 
-    A case of which there is no run, or whose run has not ended, is an error of its result.
+    A case of which there is no run, or whose run has not ended or had another input, is an error of its result.
 
     Args:
         dataset: the cases, and the scorers of today.
@@ -176,6 +180,9 @@ async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I
         run = await invoke(journal.view, result.run_id)
     except UnknownRunError:  # it was refused before it began, or is not there any more
         return replace(result, errors=result.errors or {"run": "there is no run of it"})
+    if run.input and plain_text(run.input[0]) != plain_text(result.case.input):
+        said = "its answer is one to another input: give the case an id, or the experiment a name, of its own"
+        return replace(result, errors={"run": said})
     if result.message is None and not result.errors:
         said = run.why if run.info.status == "failed" else f"the run is {run.info.status}: evaluate again to go on"
         result = replace(result, message=run.result, errors={} if run.result is not None else {"run": said})

@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
-from trivium.evals._dataset import write_text
+from trivium.evals._dataset import plain_text, write_text
 from trivium.evals._report import CaseResult, Comparison, EvaluationReport
 from trivium.journal import RunNode
-from trivium.schema import Message
 from trivium.schema.lowlevel import read_json
 
 _STYLE = """:root{color-scheme:light dark}
@@ -98,12 +97,12 @@ def write_inspect_log(report: EvaluationReport, path: str | PathLike[str]) -> No
 
 def _sample(report: EvaluationReport, result: CaseResult) -> dict[str, Any]:
     run, case, usage = report.run(result), result.case, result.usage
-    root, asked = run.info.root, _plain(case.input)
-    said = {"role": "assistant", "content": _plain(result.message), "model": root}
+    root, asked = run.info.root, plain_text(case.input)
+    said = {"role": "assistant", "content": plain_text(result.message), "model": root}
     tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total}
     sample: dict[str, Any] = {
         "id": case.id, "epoch": result.repetition + 1, "uuid": result.run_id, "input": asked,
-        "target": _plain("" if case.expected is None else case.expected),
+        "target": plain_text("" if case.expected is None else case.expected),
         "messages": [{"role": "user", "content": asked}, *_messages(run.tree().walk())],
         "output": {"model": root, "choices": [{"message": said, "stop_reason": "stop"}]},
         "scores": {name: {"value": each.value, "explanation": each.reason} for name, each in result.scores.items()},
@@ -124,7 +123,7 @@ def _messages(nodes: Iterable[RunNode]) -> Iterator[dict[str, Any]]:
             made = [{"id": c["id"], "function": c["name"], "arguments": _arguments(c["arguments"])} for c in calls]
             yield {"role": "assistant", "content": reply["text"], "tool_calls": made}
         elif node.name.startswith("tool:"):
-            content = node.error or _plain(node.outcome)
+            content = node.error or plain_text(node.outcome)
             yield {"role": "tool", "function": node.name.removeprefix("tool:"), "content": content}
 
 
@@ -135,14 +134,9 @@ def _arguments(text: str) -> dict[str, Any]:
         return {"json": text}
 
 
-def _plain(value: Any) -> str:
-    content = value.content if isinstance(value, Message) else value
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
-
-
 def _row(report: EvaluationReport, result: CaseResult) -> str:
-    said = result.errors.get("run", "") if result.message is None else _plain(result.message)
-    cells = (result.run_id, _plain(result.case.input), _plain(result.case.expected), said)
+    said = result.errors.get("run", "") if result.message is None else plain_text(result.message)
+    cells = (result.run_id, plain_text(result.case.input), plain_text(result.case.expected), said)
     rows = "".join(f"<td><pre>{_text(each)}</pre></td>" for each in cells)
     for name in report.scorers:
         score, error = result.scores.get(name), result.errors.get(name, "")

@@ -52,11 +52,8 @@ def load_texts(module: Module, texts: Mapping[str, str] | str | PathLike[str]) -
 
 def _agents(module: Module) -> dict[str, Agent[Any]]:
     """Return the agents that have an instruction, by the names of their texts."""
-    found: dict[str, Agent[Any]] = {}
-    for path, each in module.named_modules():
-        if isinstance(each, Agent):
-            found[f"{path}.{_NAME}" if path else _NAME] = cast("Agent[Any]", each)
-    return found
+    agents = ((path, cast("Agent[Any]", each)) for path, each in module.named_modules() if isinstance(each, Agent))
+    return {f"{path}.{_NAME}" if path else _NAME: each for path, each in agents}
 
 
 def save_texts(texts: Mapping[str, str], path: str | PathLike[str]) -> None:
@@ -94,14 +91,14 @@ class TextAdapter:
         from gepa.core.adapter import EvaluationBatch
 
         load_texts(self.module, candidate)
-        cases = {each.id: each for each in batch}
         named = f"{self.experiment}-{digest_of(candidate)[:12]}"
-        part = Dataset(cases.values(), self.dataset.scorers, name=self.dataset.name)
+        part = Dataset({each.id: each for each in batch}.values(), self.dataset.scorers, name=self.dataset.name)
         report = evaluate(self.module, part, named, self.journal, at_once=self.at_once)
         found = {each.case.id: each for each in report.results}
         results = [found[each.id] for each in batch]
         answers = ["" if each.message is None else str(each.message.content) for each in results]
-        return EvaluationBatch(answers, [_value(each) for each in results], results if capture_traces else None)
+        scores = [fmean([score.value for score in each.scores.values()] or [0.0]) for each in results]
+        return EvaluationBatch(answers, scores, results if capture_traces else None)
 
     def make_reflective_dataset(
         self, candidate: dict[str, str], eval_batch: EvaluationBatch[CaseResult, str], components_to_update: list[str]
@@ -160,18 +157,14 @@ def improve_texts(
         run_id = f"{experiment}/reflection/{digest_of(prompt)[:16]}"
         return str(reflection(str(prompt), session_id=run_id, run_id=run_id, journal=journal).content)
 
-    adapter = TextAdapter(module, dataset, experiment, journal, at_once)
     found = optimize(
-        seed_candidate=seed, trainset=[*dataset], valset=[*(validation or dataset)], adapter=adapter,
+        seed_candidate=seed, trainset=[*dataset], valset=[*(validation or dataset)],
+        adapter=TextAdapter(module, dataset, experiment, journal, at_once),
         reflection_lm=reflect, max_metric_calls=runs, logger=SimpleNamespace(log=_logger.debug), **options,
     )  # fmt: skip
     best: dict[str, str] = dict(found.best_candidate)
     load_texts(module, best)
     return best
-
-
-def _value(result: CaseResult) -> float:
-    return fmean([each.value for each in result.scores.values()] or [0.0])
 
 
 def _feedback(result: CaseResult) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Generic, NamedTuple, Self
 
-from trivium.evals._dataset import Case, Dataset, E_co, I_co, Score, scorer_name
+from trivium.evals._dataset import Case, Dataset, E_co, I_co, Score, plain_text, scorer_name
 from trivium.evals._statistics import bootstrap, paired_interval, paired_test, pass_at_k, pass_hat_k, wilson
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Divergence, Journal, RunView
 from trivium.schema import Message, Usage
+from trivium.schema.lowlevel import check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +132,8 @@ class EvaluationReport(Generic[I_co, E_co]):
             raise ConfigurationError(f"no case of {self.experiment} has a score of {scorer}: see report.errors")
         means, values = [fmean(each) for each in clusters], {each for cluster in clusters for each in cluster}
         is_rate = values <= {0.0, 1.0}
-        if is_rate and (len(values) == 1 or all(len(each) == 1 for each in clusters)):
-            low, high = wilson(sum(means), len(means))
-        else:
-            low, high = bootstrap(clusters)
+        is_wilson = is_rate and (len(values) == 1 or all(len(each) == 1 for each in clusters))
+        low, high = wilson(sum(means), len(means)) if is_wilson else bootstrap(clusters)
         counts = [(len(each), int(sum(each))) for each in clusters]
         ks = range(1, min(map(len, clusters)) + 1) if is_rate else ()
         pass_at = {k: fmean(pass_at_k(*each, k) for each in counts) for k in ks}
@@ -172,7 +171,8 @@ class Comparison:
         first: the evaluation that is compared with.
         second: the other one.
         pairs: of each case its mean scores in the two.
-        unpaired: the ids of cases that only one of them has scored; they do not count.
+        unpaired: the ids of cases that only one of them has scored, or whose input or expected answer is another one
+            in each; they do not count.
         p: the chance of such a difference or a greater one if there were none: McNemar's test, or its like for
             repetitions and other scores.
     """
@@ -206,7 +206,12 @@ class Comparison:
         return sorted(found, key=lambda each: each.second - each.first)
 
     def diff(self, case_id: str) -> Divergence | None:
-        """Return the first difference of two runs of a case: the worst where it was worse, the best where better."""
+        """Return the first difference of two runs of a case: the worst where it was worse, the best where better.
+
+        Raises:
+            ArgumentTypeError: the case was not compared.
+        """
+        check_name(case_id, self.pairs, f"{self.first.experiment} and {self.second.experiment} have in common no case")
         before, after = self.pairs[case_id]
         first = self._result(self.first, case_id, is_best=before > after)
         second = self._result(self.second, case_id, is_best=before <= after)
@@ -225,12 +230,12 @@ class Comparison:
         ]
         lines += [f"{each.case_id}: {each.first:g} -> {each.second:g}" for each in self.flips]
         if self.unpaired:
-            lines.append(f"not compared, since only one has a score: {', '.join(self.unpaired)}")
+            lines.append(f"not compared, since only one has a score, or it changed: {', '.join(self.unpaired)}")
         return "\n".join(lines)
 
 
 def compare(first: EvaluationReport, second: EvaluationReport, scorer: str | None = None) -> Comparison:
-    """Compare two evaluations, case by case.
+    """Compare two evaluations, case by case: those of one id, input and expected answer in both.
 
     Args:
         first: the evaluation to compare with, such as that of yesterday.
@@ -244,8 +249,10 @@ def compare(first: EvaluationReport, second: EvaluationReport, scorer: str | Non
         raise ConfigurationError(f"name the scorer to compare by: {', '.join(first.scorers)}")
     name = first.scorers[0] if scorer is None else scorer
     one, other = first.values(name), second.values(name)
-    pairs = {each: (fmean(one[each]), fmean(other[each])) for each in one if each in other}
+    asked = {plain_text(replace(each.case, metadata={})) for each in first.results}
+    same = {each.case.id for each in second.results if plain_text(replace(each.case, metadata={})) in asked}
+    pairs = {each: (fmean(one[each]), fmean(other[each])) for each in one if each in other and each in same}
     if not pairs:
-        raise ConfigurationError(f"{first.experiment} and {second.experiment} have no case with a score of {name}")
+        raise ConfigurationError(f"no equal case of {first.experiment} and {second.experiment} has a score of {name}")
     p = paired_test([after - before for before, after in pairs.values()])
-    return Comparison(name, first, second, pairs, tuple(sorted(one.keys() ^ other.keys())), p)
+    return Comparison(name, first, second, pairs, tuple(sorted({*one, *other} - pairs.keys())), p)

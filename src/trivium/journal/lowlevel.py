@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from trivium.journal._approvals import decided_in
     from trivium.journal._codec import Codec, digest_of
     from trivium.journal._fingerprints import fingerprint_chain
+    from trivium.journal._forms import json_or_text
     from trivium.journal._held_back import ATTEMPTS, hold_back
     from trivium.journal._journal import attempt_of, queue_of
     from trivium.journal._places import file_at, is_there
@@ -49,6 +50,7 @@ __all__ = [
     "has_server",
     "hold_back",
     "is_there",
+    "json_or_text",
     "postgres_parameters",
     "postgres_place",
     "queue_of",
@@ -88,6 +90,7 @@ _HOMES = {
     "digest_of": "_codec",
     "file_at": "_places",
     "is_there": "_places",
+    "json_or_text": "_forms",
     "digest_of_call": "_seals",
     "recorded_read": "_reads",
 }

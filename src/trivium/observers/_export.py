@@ -13,6 +13,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
+from trivium.commander import EndedEvent
+from trivium.commander.lowlevel import Cancellation, error_of_stop, stopped_by
 from trivium.events import JSONObject
 from trivium.exceptions import OutputError
 
@@ -29,6 +31,13 @@ class NumberedNode(NamedTuple):
     id: int
     parent: int | None
     node: RecordedNode
+
+
+def error_at_end(event: EndedEvent) -> BaseException | None:
+    """Return the error with which a node ended; of one that was stopped with a node above, the error of that stop."""
+    if isinstance(event.data, Cancellation) and (stop := stopped_by(event.node)) is not None:
+        return error_of_stop(*stop)
+    return event.data
 
 
 def number_nodes(roots: Sequence[RecordedNode]) -> Iterator[NumberedNode]:

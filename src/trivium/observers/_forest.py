@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from trivium.commander import EndedEvent, Event, NodeState, QueuedEvent, StartedEvent, TaskNode
 from trivium.commander.lowlevel import scope_of
 from trivium.events import exception_line
-from trivium.observers._export import json_scalar
+from trivium.observers._export import error_at_end, json_scalar
 from trivium.schema import Usage
 
 _MOST_RECENT = 8
@@ -116,8 +116,8 @@ class Forest:
         above = branch.above
         del above.below[node]
         branch.seconds, branch.state, branch.tail = now - branch.started, node.state, ""
-        if event.data is not None:
-            branch.error = exception_line(event.data)
+        if (error := error_at_end(event)) is not None:
+            branch.error = exception_line(error)
             if all(each.error != branch.error for each in self.failures):
                 self.failures.append(branch)
         for child in branch.below.values():  # they were not awaited: they are being cancelled, and end later

@@ -16,14 +16,14 @@ from trivium.commander import CallNode, EndedEvent, Event, NodeState, StartedEve
 from trivium.commander.lowlevel import scope_of
 from trivium.events import exception_line
 from trivium.exceptions import MissingExtraError
-from trivium.observers._export import json_scalar
+from trivium.observers._export import error_at_end, json_scalar
 from trivium.observers._redaction import mask_secrets
 from trivium.schema import Usage
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace.id_generator import IdGenerator
-    from opentelemetry.trace import Span, SpanContext, TracerProvider
+    from opentelemetry.trace import Link, Span, SpanContext, TracerProvider
 else:
     IdGenerator = object  # the package of the interface alone does not have it
 
@@ -107,16 +107,17 @@ _around: ContextVar[_Around | None] = ContextVar("trivium_call_around", default=
 class OpenTelemetryListener:
     """A listener that makes a span of each node of a run: agents, model calls, tool calls, steps, jobs.
 
-    A run is one trace, whose id is made of the run's id: a durable run that was resumed is one trace, also if another
-    process went on with it. A caller's span is a link of the root, not its parent. Spans that the code of a call makes,
-    as of a query, are below the call's. A model call has the tokens that it used, and an agent those of all below it;
+    A run is below the span that is current where it is called, as that of a web request. A durable run is one trace,
+    whose id is made of the run's id, also if it was resumed, by another process too: there the caller's span is a link
+    of the root. The provider's sampler decides on each root. Spans that the code of a call makes, as of a query, are
+    below the call's. A model call has the tokens that it used, and an agent those of all below it;
     what was stopped has a span with an error. A run that was forked has a link to the place where it left the other
     one. The names are those of release 0.1.0 of the GenAI conventions.
 
     Args:
         provider: makes the spans; default: the global one.
         ids: the generator of ids that the provider has, so that spans have the ids of nodes. Without it only the
-            trace's id is that of the run, and the root span has a parent that no backend gets.
+            trace's id is that of a durable run, and the root span of such a run has a parent that no backend gets.
         content: record contents too: messages, arguments, results, and the texts of errors, of which else only the
             class is. Values under names such as `password`, and texts of the form of a key, become `***`.
 
@@ -138,6 +139,7 @@ class OpenTelemetryListener:
         from trivium import __version__
 
         self._trace, self._context, self._no_context = trace, context, context.Context()
+        self._provider = trace.get_tracer_provider() if provider is None else provider
         self._tracer = trace.get_tracer("trivium", __version__, provider, _SCHEMA)
         self._ids, self._content = ids, content
         self._open: dict[TaskNode, _Open] = {}
@@ -174,27 +176,35 @@ class OpenTelemetryListener:
         above = None if event.parent is None else self._open.get(event.parent)
         name, operation, told = self._describe(event)
         kind = self._trace.SpanKind.CLIENT if operation == "chat" else self._trace.SpanKind.INTERNAL
-        began, make = int(event.time * 1e9), self._tracer.start_span
+        around, links = _around.get(), list["Link"]()
+        if around is None or around.node is not event.node:  # else another listener has the outer one
+            around = _Around(event.node, self._context.get_current(), around)
         if above is not None:
-            context = self._trace.set_span_in_context(above.span, self._no_context)
+            key, context = event.key, self._trace.set_span_in_context(above.span, self._no_context)
             trace_id = above.span.get_span_context().trace_id
-            span = self._given(trace_id, event.key, lambda: make(name, context, kind, told, start_time=began))
         else:
-            outer = self._trace.get_current_span().get_span_context()
-            links = [self._trace.Link(outer)] if outer.is_valid else []
-            run_id = event.node.run_id if isinstance(event.node, CallNode) else event.key
-            root = self._context_of(run_id, "", event.name)
-            context = self._no_context
-            if self._ids is None:
-                context = self._trace.set_span_in_context(self._trace.NonRecordingSpan(root), context)
-            span = self._given(root.trace_id, run_id, lambda: make(name, context, kind, told, links, began))
-            span.set_attribute("trivium.run.id", run_id)
+            key, context = event.node.run_id if isinstance(event.node, CallNode) else event.key, around.outer
+            told["trivium.run.id"], trace_id = key, _number(key, 128)
+            if scope_of(event.node).journal is not None:
+                context, links = self._durable_root(key, name, context)
+        began, make = int(event.time * 1e9), self._tracer.start_span
+        span = self._given(trace_id, key, lambda: make(name, context, kind, told, links, began))
         if isinstance(event.node, CallNode):  # a call begins and ends in one context, in which its code runs
-            around = _around.get()
-            if around is None or around.node is not event.node:  # else another listener has the outer one
-                _around.set(_Around(event.node, self._context.get_current(), around))
+            _around.set(around)
             self._context.attach(self._trace.set_span_in_context(span))
         return _Open(span, above, event.name, operation)
+
+    def _durable_root(self, run_id: str, name: str, outer: Context) -> tuple[Context, list[Link]]:
+        """Return the context of the root of a durable run, whose attempts are one trace, and its link to the caller."""
+        caller = self._trace.get_current_span(outer).get_span_context()
+        links = [self._trace.Link(caller)] if caller.is_valid else []
+        if self._ids is not None:
+            return self._no_context, links
+        # Only a parent can give it the trace; as a sampler follows the parent, it is asked before.
+        above, sampler = self._context_of(run_id), getattr(self._provider, "sampler", None)
+        if sampler and not sampler.should_sample(self._no_context, above.trace_id, name).decision.is_sampled():
+            above = self._trace.SpanContext(above.trace_id, above.span_id, is_remote=True)
+        return self._trace.set_span_in_context(self._trace.NonRecordingSpan(above), self._no_context), links
 
     def _given(self, trace_id: int, key: str, make: Callable[[], Span]) -> Span:
         if self._ids is None:
@@ -202,7 +212,7 @@ class OpenTelemetryListener:
         with self._ids.giving(trace_id, _number(key, 64)):
             return make()
 
-    def _context_of(self, run_id: str, key: str, root: str) -> SpanContext:
+    def _context_of(self, run_id: str, key: str = "", root: str = "") -> SpanContext:
         """Return the place of a node of a run; that of its root for "" and for the root's name."""
         span_id = _number(run_id if key in ("", root) else key, 64)
         flags = self._trace.TraceFlags(self._trace.TraceFlags.SAMPLED)
@@ -247,7 +257,7 @@ class OpenTelemetryListener:
                 found.span.set_attribute(f"gen_ai.tool.call.{name}", _as_text(data[part]))
 
     def _end(self, event: EndedEvent, found: _Open) -> None:
-        span, usage, error = found.span, found.usage, event.data
+        span, usage, error = found.span, found.usage, error_at_end(event)
         around = _around.get()
         if around is not None and around.node is event.node:
             _around.set(around.above)

@@ -13,7 +13,7 @@ from trivium.commander import EndedEvent, Event, NodeState, QueuedEvent, Started
 from trivium.commander.lowlevel import scope_of
 from trivium.events import JSONObject, exception_line
 from trivium.observers._chrome import chrome_trace
-from trivium.observers._export import run_json, write_atomically
+from trivium.observers._export import error_at_end, run_json, write_atomically
 from trivium.observers._redaction import mask_secrets
 from trivium.schema import Usage
 
@@ -235,7 +235,8 @@ class RunRecord:
             recorded.seconds = time.monotonic() - recorded.started  # first: a Ctrl-C may come between any two lines
             self._open.pop(node, None)
         self._queued.pop(node, None)
-        recorded.error = None if event.data is None else exception_line(event.data)
+        error = error_at_end(event)
+        recorded.error = None if error is None else exception_line(error)
         recorded.state = node.state
         if recorded.wall_time is None:
             return

@@ -14,10 +14,8 @@ from trivium.exceptions import ToolArgumentsError
 from trivium.schema._lenient_json import DEEPEST, QUOTES, read_json
 from trivium.schema._values import ToolCall
 
-_TOKENS = {
-    True: re.compile(r'"(?:[^"\\]|\\.)*+"|["{}]', re.DOTALL),
-    False: re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|“(?:[^”\\]|\\.)*+”|["'“{}]""", re.DOTALL),
-}
+_MARKS = {True: re.compile(r'[^"{}]*+(["{}]?)'), False: re.compile(r"""[^"'“{}]*+(["'“{}]?)""")}
+_STRINGS = {each[0]: re.compile(rf"(?:[^{each[-1]}\\]|\\.)*+({each[-1]}?)", re.DOTALL) for each in ('"', "'", "“”")}
 _OPENING = re.compile(r"\{\s*+(.{0,12})", re.DOTALL)
 _FIRST_KEY = "request"
 _REQUEST = re.compile(r"<request>\s*+(?:<!\[CDATA\[)?\s*+([\w.-]+)")
@@ -63,7 +61,7 @@ class ToolCallReader:
 
     def __init__(self) -> None:
         self._held = ""
-        self._depth = self._scanned = 0  # within the object that `_held` begins with
+        self._depth, self._scanned, self._quote = 0, 0, ""  # within the object that `_held` begins with
 
     def feed(self, text: str, *, is_end: bool = False) -> list[str | ToolCall]:
         """Take the next piece of text; what is clear now, in order. `is_end` says that it is the last."""
@@ -80,7 +78,7 @@ class ToolCallReader:
                 part = self._call(held[at:end]) if end else None
                 end = at + 1 if part is None or end is None else end
                 found.append(part or held[at:end])
-                self._depth = self._scanned = 0
+                self._depth, self._scanned, self._quote = 0, 0, ""
             at = end
         self._held = held[at:]
         return found
@@ -91,15 +89,17 @@ class ToolCallReader:
         first = opening[1] if opening else ""
         if first and first[0] not in '"}' and not _names_a_call(first):
             return at
-        for token in _TOKENS[_is_plain(first)].finditer(held, at + self._scanned):
-            if token[0] in QUOTES:  # a string whose end has not come
+        marks = _MARKS[_is_plain(first)]
+        while found := (_STRINGS[self._quote] if self._quote else marks).match(held, at + self._scanned):
+            self._scanned = found.end() - at
+            if not found[1]:  # what comes next is read on from here
                 break
-            self._depth += (token[0] == "{") - (token[0] == "}")
-            self._scanned = token.end() - at
-            if self._depth == 0:
-                return token.end()
-            if self._depth > DEEPEST:
-                return at
+            if self._quote or found[1] in QUOTES:
+                self._quote = "" if self._quote else found[1]
+                continue
+            self._depth += (found[1] == "{") - (found[1] == "}")
+            if not 0 < self._depth <= DEEPEST:
+                return at if self._depth else found.end()
         return None
 
     def _call(self, text: str) -> ToolCall | str | None:

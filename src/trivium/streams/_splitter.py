@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from trivium.exceptions import ConfigurationError
-from trivium.llms import Delta, Finish, Reasoning, ToolCallPart
+from trivium.llms import Delta, Finish, ToolCallPart
 from trivium.llms.wire import OpenAIMessageReader
-from trivium.schema import Usage
 from trivium.streams._json_text import JSONText
 
 Role: TypeAlias = Literal["to_user", "function_call"]
@@ -94,7 +93,7 @@ class AnswerSplitter:
             yield from self._complete(call)
 
     def _deltas(self, item: Any) -> Sequence[Delta]:
-        if isinstance(item, str | ToolCallPart | Reasoning | Usage | Finish):
+        if isinstance(item, get_args(Delta)):
             return [item]
         chunk = item.model_dump(warnings=False) if hasattr(item, "model_dump") else _plain(item)
         if not isinstance(chunk, Mapping):

@@ -33,6 +33,7 @@ from trivium.testing._responses import replace_body
 MODES: Final = ("once", "none", "all", "new")
 DIFF_LINES: Final = 60
 ANEW: Final = "if that is right, record it anew: delete the file, or give record='all'"
+ELSEWHERE: Final = "a thread that you start takes part if it runs in a copy of the context, by copy_context().run"
 # By a part of the recorded class name: those of trivium.http, and those of cassettes from before it.
 _ERRORS: Final = {
     "ConnectionLost": ConnectionLostError,
@@ -56,12 +57,13 @@ def cassette(
     """Record HTTP requests and answers in the first run, and replay them without a network in later runs.
 
     It applies to this context and everything started from it: agents, tasks and tools, sync or async. A thread that
-    you start yourself takes part if it runs in a copy of the context. A replay needs no API key.
+    you start yourself takes part if it runs in a copy of the context; else its requests go to the server, in a replay
+    too. A replay needs no API key.
 
     Each recorded answer is used once, for a request with the same content; equal requests are answered in order. The
     order of different requests does not matter. Ids that trivium made for calls without one count as equal. A request
-    that is not recorded, and a recorded request that is not made, are errors; an error that is caught within the block
-    is raised again at its end.
+    that is not recorded, a recorded request that is not made, and a block without any request are errors; an error that
+    is caught within the block is raised again at its end.
 
     Nothing is written if the block fails, so put assertions below it. Headers of requests and cookies are not stored.
     API keys, passwords in addresses, and query parameters with names such as `key` or `token`, are replaced by `***`
@@ -74,12 +76,12 @@ def cassette(
         match: a function from a request to the value that must be as recorded; default: method, URL and body. JSON is
             compared by value.
         scrub: a function from each text to store (the URL, texts and keys in a body, a line) to the stored text.
-        allow_unused: if True, recorded requests need not be made in a replay.
+        allow_unused: if True, recorded requests need not be made in a replay, and a recording may have none.
 
     Raises:
         CassetteError: there is no file and `record` is "none"; the file is not a cassette; or a request was still
             running when the block ended.
-        CassetteMismatchError: a request is not recorded, or a recorded request was not made.
+        CassetteMismatchError: a request is not recorded, a recorded request was not made, or no request was made.
         ConfigurationError: `record` is not one of the four values.
 
     Example::
@@ -238,7 +240,7 @@ class Cassette(Layer):
 
         Raises:
             CassetteError: a request is still running, or the file cannot be written.
-            CassetteMismatchError: a request was not recorded, or a recorded one was not made.
+            CassetteMismatchError: a request was not recorded, a recorded one was not made, or none was made.
         """
         if self.mismatches:
             raise self.mismatches[0]
@@ -248,7 +250,12 @@ class Cassette(Layer):
         if self._unused and not self._records and not allow_unused:
             names = ", ".join(_named(each.request) for _, each in self._unused[:3])
             count = f"{len(self._unused)} of {len(self._old)}"
-            raise self._error(f"{count} recorded requests were not made ({names}); {ANEW}, or allow_unused=True")
+            text = f"{count} recorded requests were not made ({names}); {ANEW}, or allow_unused=True"
+            raise self._error(text if self.replayed else f"{text}; {ELSEWHERE}")
+        if not (self.recorded or self.replayed or allow_unused):
+            raise self._error(
+                f"no request was made in the block; {ELSEWHERE}. If none is right, give allow_unused=True"
+            )
         if self.is_new or self._new:
             write_records(self.path, [each.stored(self._scrubber) for each in (*self._old, *self._new)])
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
+from trivium.commander.lowlevel import is_async
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.llms import ChatModel, Delta, Request, ToolCallPart
 from trivium.prompts.parsers import write_json
@@ -36,7 +37,7 @@ class ScriptedModel(ChatModel):
         name: the model's name.
 
     Raises:
-        ConfigurationError: an entry is not an answer; or, at a request, the script is empty.
+        ConfigurationError: an entry is not an answer, or the function is async; or, at a request, the script is empty.
 
     Attributes:
         requests: the requests so far, oldest first, each as it was sent.
@@ -48,6 +49,7 @@ class ScriptedModel(ChatModel):
         >>> model = ScriptedModel([call_tool("add", a=1, b=2), "three"])
         >>> Agent(model, tools=[add])("1 + 2?").content
         'three'
+        >>> model.assert_all_used()
     """
 
     @checked
@@ -55,8 +57,26 @@ class ScriptedModel(ChatModel):
         self.name = name
         self.gen_params = {}
         self.requests: list[Request] = []
+        if is_async(answers):
+            raise ConfigurationError(
+                "the function of a script is a plain `def`; to await something, write a model of your own, with `name` "
+                "and `async def stream(self, request)`"
+            )
         self._function = answers if callable(answers) else None
         self._answers = [] if callable(answers) else [_checked(answer) for answer in answers]
+
+    def assert_all_used(self) -> None:
+        """Check that each answer of the script was given once: none is left, and the last was not repeated.
+
+        Raises:
+            AssertionError: there were more requests than answers, or fewer.
+            ConfigurationError: the answers are those of a function.
+        """
+        if self._function is not None:
+            raise ConfigurationError("the answers of a function cannot be counted: look at `requests`")
+        if (asked := len(self.requests)) != (there := len(self._answers)):
+            way = "some are left" if asked < there else "the last was repeated"
+            raise AssertionError(f"the script has {there} answers, and was asked {asked} times: {way}")
 
     def stream(self, request: Request) -> Iterator[Delta]:
         """Yield the deltas of the next answer."""
