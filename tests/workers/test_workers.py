@@ -102,6 +102,18 @@ def test_an_approval_puts_a_run_back_into_its_queue(journal: Journal, workers: F
     assert journal.info("a").epoch == 2
 
 
+def test_a_run_is_cancelled_between_a_decision_and_its_worker(journal: Journal, workers: Fleet):
+    worker = workers.start("buyer")
+    run = journal.submit("buyer", "Buy tea.", run_id="a")
+    with pytest.raises(RunPausedError):
+        run.result(timeout=30)
+    workers.kill(worker)
+    [asked] = journal.pending()
+    journal.approve("a", asked.digest, by="ada")
+    run.cancel()
+    assert (run.status(), journal.info("a").status) == ("cancelled", "stopped")
+
+
 def test_a_run_is_cancelled_wherever_it_is(journal: Journal, workers: Fleet):
     queued = journal.submit("nobody", "Go.", run_id="queued")
     workers.start("waiter", "buyer")

@@ -271,24 +271,19 @@ class RunQueue:
             )
         return [each.workflow_id for each in found]
 
-    def is_cancelled(self, run_id: str) -> bool:
-        """Return whether a run was cancelled: no worker takes it before it is submitted again."""
-        if not has_queues(self.connections, self.schema):
-            return False
-        query = f"""SELECT FROM "{self.schema}".workflow_status WHERE workflow_uuid = %s AND status = 'CANCELLED'"""
-        with self.connections.use() as connection:
-            return connection.execute(query.encode(), (run_id,)).fetchone() is not None
-
-    def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete what is known of runs, also of those that were never submitted, and what has submitted them."""
+    def forget(self, run_ids: Sequence[str]) -> set[str]:
+        """Delete what is known of runs, and what has submitted them; return those that were submitted."""
+        begun = [f"{_BEGUN}{each}" for each in run_ids]
         with self.typed_errors():
-            begun = self.client.list_workflows(
-                name=SCHEDULED,
-                workflow_ids=[f"{_BEGUN}{each}" for each in run_ids],
-                load_input=False,
-                load_output=False,
-            )
-            self.client.delete_workflows([*run_ids, *(each.workflow_id for each in begun)])
+            found = [
+                each.workflow_id
+                for name, ids in ((RUN, run_ids), (SCHEDULED, begun))
+                for each in self.client.list_workflows(
+                    name=name, workflow_ids=[*ids], load_input=False, load_output=False
+                )
+            ]
+            self.client.delete_workflows(found)
+        return {*run_ids}.intersection(found)
 
     def cancel_schedule(self, name: str) -> None:
         """Submit no further runs of a schedule, and delete what was needed only to submit those that there are."""
@@ -316,9 +311,13 @@ class RunQueue:
     def status_of(self, found: WorkflowStatus) -> QueueStatus:
         """Return the status of a run, by its workflow."""
         status = _STATUS[found.status]
-        if status == "failed" and isinstance(self.error_of(found), RunPausedError):
+        if self.is_paused(found):
             return "paused" if self.journal.pending(found.workflow_id) else "queued"  # a worker takes it in a moment
         return status
+
+    def is_paused(self, found: WorkflowStatus) -> bool:
+        """Return whether a run has paused, by its workflow: it waits for a decision, or one has just been made."""
+        return _STATUS[found.status] == "failed" and isinstance(self.error_of(found), RunPausedError)
 
     def error_of(self, found: WorkflowStatus) -> Exception:
         """Return the error with which a run has failed."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from trivium.commander.lowlevel import drive, driver_neutral, is_blocking, run_in_worker, sync_method, wait
-from trivium.exceptions import DeadlineExceededError, JournalError, RunKilledError, UnknownRunError
+from trivium.exceptions import DeadlineExceededError, JournalError, RunKilledError, RunTakenOverError, UnknownRunError
 from trivium.journal._store import Entry
 from trivium.schema import Message
 
@@ -120,9 +121,14 @@ class QueuedRun:
     def _cancel(self) -> None:
         with self._queue.typed_errors(self.id):
             client = self._queue.client
-            if self._queue.status_of(self._queue.find(self.id)) == "paused":
+            if self._queue.is_paused(self._queue.find(self.id)):
                 client.rewind_workflow(self.id)  # what has ended cannot be cancelled
             client.cancel_workflow(self.id)
+        journal = self._queue.journal
+        with suppress(UnknownRunError, RunTakenOverError):  # it has not begun, or a worker has just taken it
+            run = journal.info(self.id)
+            if run.status in ("paused", "killed"):  # no worker is at work on it, which would note its end
+                journal.give_up(run, "RunKilledError: it was cancelled", "stopped")
 
 
 class RunEntries:
