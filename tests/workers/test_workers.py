@@ -18,7 +18,7 @@ import pytest
 
 from policies._office import Outbox
 from policies._paths import MAIL, reader
-from trivium import Agent, Message, Module
+from trivium import Agent, ChatAgent, Message, Module, Task
 from trivium.exceptions import (
     ConfigurationError,
     JournalError,
@@ -303,6 +303,11 @@ def test_priorities_and_limits(journal: Journal, workers: Fleet):
         ({"timeout": math.inf}, "timeout=inf is none"),
         ({"timeout": math.nan}, "timeout=nan is none"),
         ({"every": "0 7 * * *", "priority": 2}, "every= goes with neither"),
+        ({"every": "0 0 30 2 *"}, "is no schedule .failed to find next date"),
+        ({"every": 5}, "takes text such as '0 7 [*] [*] [*]' as every, not int"),
+        ({"at": "tomorrow"}, "as at, not str"),
+        ({"priority": "high"}, "takes a whole number as priority, not str"),
+        ({"run_id": "a" * 501}, "the name of a run has 501 characters, as 'aaaa"),
     ],
 )
 def test_what_would_be_in_the_way_of_others_is_not_submitted(journal: Journal, given: dict[str, Any], told: str):
@@ -321,11 +326,23 @@ def test_what_would_be_in_the_way_of_others_is_not_submitted(journal: Journal, g
         ({"attempts": 0}, "attempts=0 tries no run"),
         ({"queues": {"night": 0}}, "the queue night has 0 runs at once"),
         ({"queues": ["a@b"]}, "which is for runs that workers pass on"),
+        ({"queues": {"a": "3"}}, r"takes a whole number as queues\['a'\], not str"),
+        ({"queues": None}, "takes names of queues as queues, not NoneType"),
+        ({"at_once": "5"}, "takes a whole number as at_once, not str"),
+        ({"grace": "5"}, "takes seconds as grace, not str"),
+        ({"journal": "runs.db"}, "as journal, not str"),
+        ({"served": "clerk"}, "'clerk' cannot be served: give an agent"),
+        ({"served": [Agent(ScriptedModel(["hello"]))]}, "cannot be served: give an agent"),
+        (
+            {"served": {"asks": Task(ChatAgent(ScriptedModel(["hello"])))}},
+            "is interactive, and nobody is at the terminal",
+        ),
     ],
 )
 def test_a_worker_that_would_do_nothing_is_not_made(journal: Journal, given: dict[str, Any], told: str):
+    options: dict[str, Any] = {"served": Agent(ScriptedModel(["hello"])), "journal": journal, **given}
     with pytest.raises(ConfigurationError, match=told):
-        Worker(Agent(ScriptedModel(["hello"])), journal, **given)
+        Worker(**options)
 
 
 def test_workers_may_begin_at_once_in_a_new_database(journal: Journal):

@@ -13,11 +13,7 @@ from itertools import count
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
-from trivium.commander.lowlevel import (
-    check_option,
-    current,
-    scope_of,
-)
+from trivium.commander.lowlevel import check_option, current, scope_of
 from trivium.events import JSONObject
 from trivium.exceptions import (
     ArgumentTypeError,
@@ -463,9 +459,7 @@ class Journal:
 
     def waiting(self) -> list[WaitingRun]:
         """Return the runs that were submitted and have not begun, also those that were cancelled, the latest first."""
-        if not self._has_queues():
-            return []
-        return read_waiting(self._queued().connections, self._queued().schema)
+        return read_waiting(self._queued().connections, self._queued().schema) if self._has_queues() else []
 
     def _has_queues(self) -> bool:
         return "://" in self.place and has_queues(self._queued().connections, self._queued().schema)
