@@ -184,9 +184,27 @@ def test_a_failed_run_raises_its_error_and_goes_on_when_it_is_submitted_again(
 
 def test_a_run_that_exits_has_failed_and_its_worker_works_on(journal: Journal, workers: Fleet):
     workers.start("fragile", "echo")
-    with pytest.raises(RecordedError, match="3"):
+    with pytest.raises(RecordedError, match=r"^SystemExit: 3$") as caught:
         journal.submit("fragile", "exit", run_id="a").result(timeout=30)
+    assert caught.value.kind == "SystemExit"
     assert journal.submit("echo", "hi", run_id="b").result(timeout=30).content == "hi"
+
+
+def test_a_worker_logs_the_error_of_a_run_but_not_that_it_waits(url: str, journal: Journal, caplog: Any):
+    worker = Worker({name: PROGRAMS[name](url) for name in ("fragile", "buyer")}, journal, poll=0.05)
+    with ThreadPoolExecutor() as threads:
+        working = threads.submit(worker.run)
+        try:
+            with pytest.raises(RunPausedError):
+                journal.submit("buyer", "Buy tea.", run_id="waits").result(timeout=30)
+            with pytest.raises(ZeroDivisionError):
+                journal.submit("fragile", "none", run_id="a").result(timeout=30)
+        finally:
+            worker.stop()
+        working.result(60)
+    [told] = [each for each in caplog.records if each.name == "trivium.worker"]
+    assert told.getMessage() == "the run a failed"
+    assert "str(1 / 0)" in caplog.text
 
 
 def test_a_run_whose_error_has_no_text_fails_by_its_class(journal: Journal, workers: Fleet):

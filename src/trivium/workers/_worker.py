@@ -32,7 +32,9 @@ from trivium.exceptions import (
     AgentChangedError,
     ConfigurationError,
     JournalError,
+    RecordedError,
     RunKilledError,
+    RunPausedError,
     RunTakenOverError,
     UnknownRunError,
 )
@@ -272,8 +274,11 @@ class Worker:
             if type(error) in (JournalError, RunTakenOverError):  # the database, or another attempt: both pass
                 await wait(_RETRY)
                 await self._give(run_id, queue)
-            told = self._queue.codec.dump_error(error)
-            raise PortableWorkflowError(exception_line(error), type(error).__name__, None, told) from None
+            if not isinstance(error, RunPausedError):
+                _log.error("the run %s failed", run_id, exc_info=error)
+            line, kind = exception_line(error), type(error).__name__
+            known = error if isinstance(error, Exception) else RecordedError(line, kind)  # "3" is not all of an exit
+            raise PortableWorkflowError(line, kind, None, self._queue.codec.dump_error(known)) from None
         finally:
             self._cancelled.discard(run_id)
 
