@@ -18,7 +18,7 @@ import pytest
 
 from policies._office import Outbox
 from policies._paths import MAIL, reader
-from trivium import Agent, ChatAgent, Message, Module, Task
+from trivium import Agent, ChatAgent, Message, Module, Task, tool
 from trivium.exceptions import (
     ConfigurationError,
     JournalError,
@@ -31,7 +31,7 @@ from trivium.exceptions import (
 )
 from trivium.journal import Journal
 from trivium.journal.lowlevel import queue_of
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 from trivium.workers import Worker
 from trivium.workers._presence import Presence
 
@@ -112,6 +112,29 @@ def test_a_run_is_cancelled_between_a_decision_and_its_worker(journal: Journal, 
     journal.approve("a", asked.digest, by="ada")
     run.cancel()
     assert (run.status(), journal.info("a").status) == ("cancelled", "stopped")
+
+
+def test_a_run_that_is_cancelled_in_the_moment_before_it_pauses_does_not_wait(journal: Journal):
+    def answer(request: Any) -> Any:
+        journal.submitted("a").cancel()
+        return call_tool("buy", item="tea")
+
+    @tool(effect="once", needs_approval=True)
+    def buy(item: str) -> str:
+        """Buy."""
+        return f"bought {item}"
+
+    worker = Worker(Agent(ScriptedModel(answer), tools=[buy], name="buyer"), journal, poll=0.05)
+    with ThreadPoolExecutor() as threads:
+        working = threads.submit(worker.run)
+        run = journal.submit("buyer", "Buy tea.", run_id="a")
+        try:
+            next(iter(run.events()))
+            until(lambda: journal.info("a").status == "stopped")
+        finally:
+            worker.stop()
+        working.result(60)
+    assert (run.status(), journal.info("a").status, journal.pending()) == ("cancelled", "stopped", [])
 
 
 def test_a_run_is_cancelled_wherever_it_is(journal: Journal, workers: Fleet):

@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from threading import Lock
@@ -20,6 +20,7 @@ from trivium.exceptions import (
     MissingExtraError,
     RunInputError,
     RunPausedError,
+    RunTakenOverError,
     UnknownRunError,
 )
 from trivium.journal._codec import Codec, digest_of_messages
@@ -276,6 +277,13 @@ class RunQueue:
                 workflow_ids=wanted, status="CANCELLED", load_input=False, load_output=False
             )
         return [each.workflow_id for each in found]
+
+    def end_cancelled(self, run_id: str) -> None:
+        """Note the end of a run that was cancelled, where no worker is at work on it, which would do so itself."""
+        with suppress(UnknownRunError, RunTakenOverError):  # it has not begun, or a worker has just taken it
+            run = self.journal.info(run_id)
+            if run.status in ("paused", "killed"):
+                self.journal.give_up(run, "RunKilledError: it was cancelled", "stopped")
 
     def forget(self, run_ids: Sequence[str]) -> set[str]:
         """Delete what is known of runs, and what has submitted them; return those that were submitted."""

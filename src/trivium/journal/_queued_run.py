@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import suppress
 from datetime import datetime
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from trivium.commander.lowlevel import drive, driver_neutral, is_blocking, run_in_worker, sync_method, wait
-from trivium.exceptions import DeadlineExceededError, JournalError, RunKilledError, RunTakenOverError, UnknownRunError
+from trivium.exceptions import DeadlineExceededError, JournalError, RunKilledError, UnknownRunError
 from trivium.journal._store import Entry
 from trivium.schema import Message
 
@@ -119,11 +118,7 @@ class QueuedRun:
             if self._queue.is_paused(self._queue.find(self.id)):
                 client.rewind_workflow(self.id)  # what has ended cannot be cancelled
             client.cancel_workflow(self.id)
-        journal = self._queue.journal
-        with suppress(UnknownRunError, RunTakenOverError):  # it has not begun, or a worker has just taken it
-            run = journal.info(self.id)
-            if run.status in ("paused", "killed"):  # no worker is at work on it, which would note its end
-                journal.give_up(run, "RunKilledError: it was cancelled", "stopped")
+        self._queue.end_cancelled(self.id)
 
 
 class RunEntries:

@@ -9,7 +9,7 @@ import platform
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from numbers import Real
@@ -276,6 +276,8 @@ class Worker:
                 await self._give(run_id, queue)
             if not isinstance(error, RunPausedError):
                 _log.error("the run %s failed", run_id, exc_info=error)
+            elif await self._was_cancelled(run_id):
+                raise CancelledError from None
             line, kind = exception_line(error), type(error).__name__
             known = error if isinstance(error, Exception) else RecordedError(line, kind)  # "3" is not all of an exit
             raise PortableWorkflowError(line, kind, None, self._queue.codec.dump_error(known)) from None
@@ -295,6 +297,14 @@ class Worker:
             finally:
                 del self._runs[node]
                 module.reset(run_id, recursive=True)
+
+    async def _was_cancelled(self, run_id: str) -> bool:
+        """Return whether a run was cancelled in the moment before it paused, and if so note its end."""
+        with suppress(JournalError):
+            if await run_in_worker(partial(self._queue.cancelled, [run_id])):
+                await run_in_worker(partial(self._queue.end_cancelled, run_id))
+                return True
+        return False
 
     async def _give(self, run_id: str, queue: str) -> None:
         """Put a run into a queue, from which another worker takes it; wait for the database, if need be.
