@@ -162,10 +162,12 @@ def test_a_failure_of_the_users_own_code_is_shown_with_its_node(failed: Command)
         assert "buyer#0/model#0: ZeroDivisionError: division by zero; --debug shows the code" in shown.error
 
 
-def test_the_id_of_a_run_is_shown_in_full(failed: Command):
+def test_the_id_of_a_run_is_shown_in_full_and_moves_only_its_own_line(failed: Command):
     long = "run_8255c21a1ae543ca9cb21c54dd4a7a32-and-a-fork-of-it"
     assert failed("fork", "order-17", long, "--at", "buyer/tool:look", "--edit", "It rains.").status == 0
-    assert long in failed("runs").out
+    listed = failed("runs").out
+    assert f"\norder-17{' ' * 34}failed     2" in f"\n{listed}"
+    assert f"{long}  stopped    2" in listed
 
 
 def test_a_run_is_replayed_resumed_forked_compared_and_forgotten(failed: Command):

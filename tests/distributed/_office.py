@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -99,6 +100,17 @@ class Waiting:
 
 def waiter(folder: Path) -> Task:
     return Task(ChatAgent(Waiting(folder)), interactive=False)
+
+
+def _die(request: Request) -> str:
+    if request.messages[-1]["content"] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "DONE"
+
+
+def deadly() -> Task:
+    """Ends its process when it is told so."""
+    return Task(ChatAgent(ScriptedModel(_die)), interactive=False)
 
 
 class Counted:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -29,6 +30,7 @@ from trivium.exceptions import (
     RemoteConnectionError,
     RunKilledError,
     RunPausedError,
+    WorkerLostError,
 )
 from trivium.journal import Journal
 from trivium.language_models import MockLMConfig
@@ -39,7 +41,7 @@ from workers._effects import broken_promises
 from workers._programs import prepare
 
 from ._cluster import cluster_of_two
-from ._office import Unsendable, buyer, limited, office, priced, sender, shouter, stumbling, text_of, waiter
+from ._office import Unsendable, buyer, deadly, limited, office, priced, sender, shouter, stumbling, text_of, waiter
 from .test_serving_process import until
 
 pytestmark = pytest.mark.slow
@@ -126,6 +128,25 @@ def test_a_batch_goes_on_where_a_process_is_killed(cluster: Any, url: str):
     assert len(found) == 20
     assert broken_promises(url, journal, [f"all-{number}" for number in range(20)]) == []
     assert any(each.epoch > 1 for each in journal.runs())
+    journal.close()
+
+
+def test_an_item_that_is_the_end_of_its_processes_fails_after_some_attempts(cluster: Any, url: str):
+    journal, wanted = Journal(url), ExceptionHandling.RETURN_EXCEPTION
+    begun = get_context("spawn").Process(
+        target=run_batch_tasks, args=(deadly(), ["die"]), kwargs={"run_id": "all", "journal": journal}
+    )
+    begun.start()
+    begun.join(60)
+    assert begun.exitcode == -signal.SIGKILL
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute("UPDATE trivium_run SET epoch = epoch + 10")  # as if it had been begun so often
+    lost, done = run_batch_tasks(
+        deadly(), ["die", "live"], on="ray", run_id="all", journal=journal, handle_exceptions=wanted, timeout=60
+    )
+    assert isinstance(lost, WorkerLostError)
+    assert (lost.run_id, status_of(done)) == ("all-0", StatusCode.DONE)
+    assert journal.info("all-0").why.startswith("WorkerLostError: ")
     journal.close()
 
 

@@ -16,6 +16,9 @@ class Cable:
 
     Args:
         url: the URL of the database, which listens at a socket of a folder.
+
+    Attributes:
+        refused: how many connections it has refused, as it was cut.
     """
 
     def __init__(self, url: str) -> None:
@@ -24,7 +27,7 @@ class Cable:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = parts._replace(netloc=f"postgres@127.0.0.1:{self._listener.getsockname()[1]}", query="").geturl()
         self._ends: set[socket.socket] = set()
-        self._is_cut, self._lock = False, threading.Lock()
+        self._is_cut, self._lock, self.refused = False, threading.Lock(), 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
@@ -57,6 +60,7 @@ class Cable:
                             threading.Thread(target=self._forward, args=(near, far), daemon=True).start()
                             threading.Thread(target=self._forward, args=(far, near), daemon=True).start()
                             continue
+                self.refused += 1
                 near.close()
                 far.close()
 

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from cli._command import Command, Ended, Process
-from trivium.exceptions import RunPausedError
+from trivium.exceptions import NoSuchRequestError, RunPausedError
 from trivium.journal import Journal
 
 from .test_workers import until
@@ -85,19 +86,41 @@ def test_a_worker_works_until_sigterm(url: str, journal: Journal):
     assert (worker.returncode, waiting.status()) == (0, "queued")
 
 
-def test_a_decision_on_a_run_that_was_cancelled_waits_until_it_is_submitted_again(url: str, journal: Journal):
+def test_a_run_that_was_cancelled_asks_for_no_decision_until_it_is_submitted_again(url: str, journal: Journal):
     worker = start(url, "worker", "shop:make_buyer", "--grace", "0")
     run = journal.submit("buyer", "Buy tea.", run_id="a")
     with pytest.raises(RunPausedError):
         run.result(timeout=30)
-    run.cancel()
     (waiting,) = journal.pending("a")
-    told = say(url, "approve", "a", waiting.digest, "--by", "ada").err
-    assert told == "ada has approved buy; the run was cancelled: it goes on when it is submitted again\n"
-    assert run.status() == "cancelled"
-    assert journal.submit("buyer", "Buy tea.", run_id="a").result(timeout=30).content == "It is bought."
+    run.cancel()
+    assert journal.pending() == journal.pending("a") == []
+    with pytest.raises(NoSuchRequestError, match="of the run 'a', which is stopped, waits"):
+        journal.approve("a", waiting.digest, by="ada")
+    assert say(url, "approve", "a").err == "no call of it waits for a decision\n"
+    assert say(url, "runs", "--status", "paused").out == ""
+    assert say(url, "show", "a").out.startswith("a  stopped\nRunKilledError: it was cancelled\nbuyer  ")
+    with pytest.raises(RunPausedError):
+        journal.submit("buyer", "Buy tea.", run_id="a").result(timeout=30)
+    assert say(url, "approve", "a", waiting.digest, "--by", "ada").err == "ada has approved buy\n"
+    assert run.result(timeout=30).content == "It is bought."
     worker.terminate()
     worker.communicate(timeout=60)
+
+
+def test_runs_that_were_cancelled_before_they_began_are_listed_and_forgotten(url: str, journal: Journal):
+    for run_id in ("a", "b", "c"):
+        journal.submit("buyer", "Buy tea.", run_id=run_id).cancel()
+    journal.submit("buyer", "Buy tea.", run_id="waits")
+    assert [each.id for each in journal.waiting() if each.status == "cancelled"] == ["c", "b", "a"]
+    found = say(url, "runs", "--status", "cancelled").out.splitlines()
+    assert [line.split()[:2] for line in found] == [["c", "cancelled"], ["b", "cancelled"], ["a", "cancelled"]]
+    assert say(url, "show", "a").out == f"{found[-1]}\n"
+    assert found[-1].endswith("  buyer, in default")
+    assert say(url, "forget", "a").err == "1 run is deleted\n"
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute("UPDATE trivium_public.workflow_status SET created_at = created_at - 172800000")
+    assert say(url, "forget", "--older-than", "1d", "--yes").err == "2 runs are deleted\n"
+    assert [each.id for each in journal.waiting()] == ["waits"]
 
 
 def test_a_sync_tool_does_not_keep_a_worker_from_ending(url: str, journal: Journal, tmp_path: Path):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 from sqlalchemy import make_url
 
 from _postgres import postgres_server
-from trivium.journal import Journal
+from trivium.journal import Journal, QueuedRun
 from trivium.journal.lowlevel import PostgresConnections, queue_of
 
 from ._cable import cable
@@ -52,6 +54,29 @@ def test_the_network_is_cut(journal: Journal, url: str):
         network.mend()
         assert results(journal, run_ids) == ["done"] * 12
     assert broken_promises(url, journal, run_ids) == []
+
+
+def result_of(run: QueuedRun) -> str:
+    return run.result(timeout=30).content
+
+
+def kinds_of(run: QueuedRun) -> str:
+    return ", ".join(each.kind for each in run.events())
+
+
+@pytest.mark.parametrize(("follow", "wanted"), [(result_of, "hi"), (kinds_of, "begin, outcome, end")])
+def test_who_follows_a_run_outlasts_a_database_that_is_away(
+    journal: Journal, workers: Fleet, url: str, follow: Callable[[QueuedRun], str], wanted: str
+):
+    journal.submit("echo", "hi", run_id="a")
+    with cable(url) as network, closing(Journal(network.url)) as there, ThreadPoolExecutor() as threads:
+        run = there.submitted("a")
+        network.cut()
+        found = threads.submit(follow, run)
+        until(lambda: network.refused > 1)  # it has tried again
+        network.mend()
+        workers.start("echo")
+        assert found.result(60) == wanted
 
 
 def test_both_ends_give_up_a_connection_that_has_become_silent(journal: Journal, url: str):

@@ -18,7 +18,7 @@ import pytest
 
 from policies._office import Outbox
 from policies._paths import MAIL, reader
-from trivium import Agent, Message, Module
+from trivium import Agent, ChatAgent, Message, Module, Task, tool
 from trivium.exceptions import (
     ConfigurationError,
     JournalError,
@@ -31,7 +31,7 @@ from trivium.exceptions import (
 )
 from trivium.journal import Journal
 from trivium.journal.lowlevel import queue_of
-from trivium.testing import ScriptedModel
+from trivium.testing import ScriptedModel, call_tool
 from trivium.workers import Worker
 from trivium.workers._presence import Presence
 
@@ -100,6 +100,41 @@ def test_an_approval_puts_a_run_back_into_its_queue(journal: Journal, workers: F
     assert run.status() in ("queued", "running", "done")
     assert run.result(timeout=30).content == "It is bought."
     assert journal.info("a").epoch == 2
+
+
+def test_a_run_is_cancelled_between_a_decision_and_its_worker(journal: Journal, workers: Fleet):
+    worker = workers.start("buyer")
+    run = journal.submit("buyer", "Buy tea.", run_id="a")
+    with pytest.raises(RunPausedError):
+        run.result(timeout=30)
+    workers.kill(worker)
+    [asked] = journal.pending()
+    journal.approve("a", asked.digest, by="ada")
+    run.cancel()
+    assert (run.status(), journal.info("a").status) == ("cancelled", "stopped")
+
+
+def test_a_run_that_is_cancelled_in_the_moment_before_it_pauses_does_not_wait(journal: Journal):
+    def answer(request: Any) -> Any:
+        journal.submitted("a").cancel()
+        return call_tool("buy", item="tea")
+
+    @tool(effect="once", needs_approval=True)
+    def buy(item: str) -> str:
+        """Buy."""
+        return f"bought {item}"
+
+    worker = Worker(Agent(ScriptedModel(answer), tools=[buy], name="buyer"), journal, poll=0.05)
+    with ThreadPoolExecutor() as threads:
+        working = threads.submit(worker.run)
+        run = journal.submit("buyer", "Buy tea.", run_id="a")
+        try:
+            next(iter(run.events()))
+            until(lambda: journal.info("a").status == "stopped")
+        finally:
+            worker.stop()
+        working.result(60)
+    assert (run.status(), journal.info("a").status, journal.pending()) == ("cancelled", "stopped", [])
 
 
 def test_a_run_is_cancelled_wherever_it_is(journal: Journal, workers: Fleet):
@@ -172,9 +207,27 @@ def test_a_failed_run_raises_its_error_and_goes_on_when_it_is_submitted_again(
 
 def test_a_run_that_exits_has_failed_and_its_worker_works_on(journal: Journal, workers: Fleet):
     workers.start("fragile", "echo")
-    with pytest.raises(RecordedError, match="3"):
+    with pytest.raises(RecordedError, match=r"^SystemExit: 3$") as caught:
         journal.submit("fragile", "exit", run_id="a").result(timeout=30)
+    assert caught.value.kind == "SystemExit"
     assert journal.submit("echo", "hi", run_id="b").result(timeout=30).content == "hi"
+
+
+def test_a_worker_logs_the_error_of_a_run_but_not_that_it_waits(url: str, journal: Journal, caplog: Any):
+    worker = Worker({name: PROGRAMS[name](url) for name in ("fragile", "buyer")}, journal, poll=0.05)
+    with ThreadPoolExecutor() as threads:
+        working = threads.submit(worker.run)
+        try:
+            with pytest.raises(RunPausedError):
+                journal.submit("buyer", "Buy tea.", run_id="waits").result(timeout=30)
+            with pytest.raises(ZeroDivisionError):
+                journal.submit("fragile", "none", run_id="a").result(timeout=30)
+        finally:
+            worker.stop()
+        working.result(60)
+    [told] = [each for each in caplog.records if each.name == "trivium.worker"]
+    assert told.getMessage() == "the run a failed"
+    assert "str(1 / 0)" in caplog.text
 
 
 def test_a_run_whose_error_has_no_text_fails_by_its_class(journal: Journal, workers: Fleet):
@@ -291,6 +344,11 @@ def test_priorities_and_limits(journal: Journal, workers: Fleet):
         ({"timeout": math.inf}, "timeout=inf is none"),
         ({"timeout": math.nan}, "timeout=nan is none"),
         ({"every": "0 7 * * *", "priority": 2}, "every= goes with neither"),
+        ({"every": "0 0 30 2 *"}, "is no schedule .failed to find next date"),
+        ({"every": 5}, "takes text such as '0 7 [*] [*] [*]' as every, not int"),
+        ({"at": "tomorrow"}, "as at, not str"),
+        ({"priority": "high"}, "takes a whole number as priority, not str"),
+        ({"run_id": "a" * 501}, "the name of a run has 501 characters, as 'aaaa"),
     ],
 )
 def test_what_would_be_in_the_way_of_others_is_not_submitted(journal: Journal, given: dict[str, Any], told: str):
@@ -309,11 +367,23 @@ def test_what_would_be_in_the_way_of_others_is_not_submitted(journal: Journal, g
         ({"attempts": 0}, "attempts=0 tries no run"),
         ({"queues": {"night": 0}}, "the queue night has 0 runs at once"),
         ({"queues": ["a@b"]}, "which is for runs that workers pass on"),
+        ({"queues": {"a": "3"}}, r"takes a whole number as queues\['a'\], not str"),
+        ({"queues": None}, "takes names of queues as queues, not NoneType"),
+        ({"at_once": "5"}, "takes a whole number as at_once, not str"),
+        ({"grace": "5"}, "takes seconds as grace, not str"),
+        ({"journal": "runs.db"}, "as journal, not str"),
+        ({"served": "clerk"}, "'clerk' cannot be served: give an agent"),
+        ({"served": [Agent(ScriptedModel(["hello"]))]}, "cannot be served: give an agent"),
+        (
+            {"served": {"asks": Task(ChatAgent(ScriptedModel(["hello"])))}},
+            "is interactive, and nobody is at the terminal",
+        ),
     ],
 )
 def test_a_worker_that_would_do_nothing_is_not_made(journal: Journal, given: dict[str, Any], told: str):
+    options: dict[str, Any] = {"served": Agent(ScriptedModel(["hello"])), "journal": journal, **given}
     with pytest.raises(ConfigurationError, match=told):
-        Worker(Agent(ScriptedModel(["hello"])), journal, **given)
+        Worker(**options)
 
 
 def test_workers_may_begin_at_once_in_a_new_database(journal: Journal):

@@ -48,7 +48,7 @@ Runs come from `journal.submit("buyer", "…", run_id="order-17")`. SIGTERM and
 Exit status: 0 after SIGTERM, 143 if a sync tool holds it up; 1 if it fails;
   2 for a wrong option or object; 130 after Ctrl-C."""
 
-_Status = Literal["running", "done", "failed", "stopped", "paused", "killed", "queued", "scheduled"]
+_Status = Literal["running", "done", "failed", "stopped", "paused", "killed", "queued", "scheduled", "cancelled"]
 _Journal = Annotated[
     str, typer.Option("--journal", metavar="FILE", envvar="TRIVIUM_JOURNAL", help="The journal of the runs.")
 ]
@@ -64,7 +64,8 @@ def _runs(
     status: Annotated[
         _Status | None,
         typer.Option(
-            metavar="STATUS", help="Only running, done, failed, stopped, paused, killed, queued or scheduled."
+            metavar="STATUS",
+            help="Only running, done, failed, stopped, paused, killed, queued, scheduled or cancelled before it began.",
         ),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Look at them in a browser, until Ctrl-C.")] = False,
@@ -181,7 +182,7 @@ def _forget(
 ) -> int:
     """Delete runs and all that is kept of them: those named, or those of which all options are true.
 
-    One that is at work is refused. Without --status, --older-than leaves out those that are paused or killed, too.
+    One that is at work is refused. Without --status, --older-than leaves out those that wait or are killed, too.
     Where another program is reading the journal, the text stands in its log until all have closed it: status 3.
     """
     from trivium.cli import _runs as runs

@@ -22,7 +22,7 @@ from trivium.cli._objects_at import import_agent, import_object
 from trivium.cli._screen import one_line, printable, stdout, write_line
 from trivium.exceptions import ConfigurationError, RunError, TriviumError, UnknownRunError
 from trivium.journal import Journal, PendingApproval, RunInfo, RunNode, RunView, WaitingRun, ask_later
-from trivium.journal.lowlevel import decided_in, is_there, queue_of
+from trivium.journal.lowlevel import decided_in, is_there
 from trivium.observers import format_seconds, format_usage
 from trivium.schema import Usage
 from trivium.ui import run_page
@@ -34,8 +34,10 @@ LEFT = 3
 _PATIENCE = 2.0
 """Seconds for which others that read the journal are waited for."""
 _PAUSE = 0.1
+_WIDEST = 40
+"""The widest that one long id makes the column of all ids."""
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_GOING_ON = ("running", "paused", "killed")
+_GOING_ON = ("scheduled", "queued", "running", "paused", "killed")
 """The statuses of runs that are at work, or can go on."""
 _COLOURS = {"done": "green", "running": "cyan", "paused": "yellow", "stopped": "yellow"}
 
@@ -72,12 +74,12 @@ def list_runs(journal: Journal, status: str | None, as_json: bool, limit: int) -
         return
     screen, left = stdout(), len(waiting) + len(runs) - limit
     waiting, runs = waiting[:limit], runs[: max(0, limit - len(waiting))]
-    wide = max((len(one_line(each.id)) for each in (*waiting, *runs)), default=0)
+    wide = min(_WIDEST, max((len(one_line(each.id)) for each in (*waiting, *runs)), default=0))
     for each in waiting:
         screen.print(_waiting_line(each, wide), soft_wrap=True)
     for each in runs:  # no table: an id that is cut short cannot be given to the other commands
         took = "" if each.ended is None else format_seconds(each.ended - each.started)
-        status_text = (f"{each.status:<9}", _COLOURS.get(each.status, "red"))
+        status_text = (f"{each.status:<11}", _COLOURS.get(each.status, "red"))
         tries = f"{each.epoch} attempts" if each.epoch > 1 else ""
         rest = ", ".join(filter(None, (one_line(each.root), took, tries)))
         line = Text.assemble(f"{one_line(each.id):<{wide}}  ", status_text, f"{format_time(each.started)}  {rest}")
@@ -97,7 +99,7 @@ def _waiting_line(run: WaitingRun, wide: int) -> Text:
     begins = "" if run.at is None else f"begins at {format_time(run.at)}"
     rest = ", ".join(filter(None, (one_line(run.program), f"in {one_line(run.queue)}", begins)))
     return Text.assemble(
-        f"{one_line(run.id):<{wide}}  ", (f"{run.status:<9}", "blue"), f"{format_time(run.since)}  {rest}"
+        f"{one_line(run.id):<{wide}}  ", (f"{run.status:<11}", "blue"), f"{format_time(run.since)}  {rest}"
     )
 
 
@@ -279,9 +281,7 @@ def decide_call(
         journal.approve(run_id, found[0].digest, by=who, key=secret)
     else:
         journal.refuse(run_id, found[0].digest, reason, by=who, key=secret)
-    is_cancelled = "://" in journal.place and queue_of(journal).is_cancelled(run_id)
-    later = "; the run was cancelled: it goes on when it is submitted again" if is_cancelled else ""
-    write_line(f"{one_line(who)} has {'approved' if reason is None else 'refused'} {one_line(found[0].name)}{later}")
+    write_line(f"{one_line(who)} has {'approved' if reason is None else 'refused'} {one_line(found[0].name)}")
 
 
 def _show_waiting(waiting: list[PendingApproval], as_json: bool) -> None:
@@ -311,8 +311,10 @@ def find_runs(journal: Journal, session: str | None, age: str | None, status: st
         ConfigurationError: the age is none, or there is nobody to ask.
     """
     before = math.inf if age is None else time.time() - _seconds_of(age)
-    old = [each for each in journal.runs() if (each.ended or each.started) < before]
-    ids = [each.id for each in old if each.status == status or (status is None and each.status not in _GOING_ON)]
+    known = [(each.id, each.status, each.since) for each in journal.waiting()]
+    known += [(each.id, each.status, each.ended or each.started) for each in journal.runs()]
+    old = [(run_id, found) for run_id, found, at in known if at < before]
+    ids = [run_id for run_id, found in old if found == status or (status is None and found not in _GOING_ON)]
     if session is not None:
         ids = [each for each in ids if journal.inputs([each]).get(each, {}).get("session") == session]
     if not ids or is_agreed:

@@ -235,7 +235,9 @@ def decisions_on(run: RunInfo, entries: Sequence[Entry], decisions: Mapping[str,
     for digest, decided in decisions.items():
         if digest not in asked:
             raise NoSuchRequestError(
-                f"no call {digest!r} of the run {run_id!r} waits for a decision: see journal.pending()", run_id
+                f"no call {digest!r} of the run {run_id!r}, which is {run.status}, waits for a decision: see "
+                "journal.pending()",
+                run_id,
             )
         if not decided.by:
             raise ConfigurationError("say who decides: by='ada'")

@@ -13,11 +13,7 @@ from itertools import count
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
-from trivium.commander.lowlevel import (
-    check_option,
-    current,
-    scope_of,
-)
+from trivium.commander.lowlevel import check_option, current, scope_of
 from trivium.events import JSONObject
 from trivium.exceptions import (
     ArgumentTypeError,
@@ -46,7 +42,7 @@ from trivium.journal._queues import (
 )
 from trivium.journal._run import DurableRun
 from trivium.journal._seals import Decided, Seal
-from trivium.journal._store import Entry, RunInfo, Store, Writing, at_work
+from trivium.journal._store import Entry, RunInfo, RunStatus, Store, Writing, at_work
 from trivium.journal._views import RunView
 
 if TYPE_CHECKING:
@@ -186,9 +182,13 @@ class Journal:
         """
         return self._store.runs(check_option("run_id", run_id, str, "a text"))[0]
 
-    def give_up(self, run: RunInfo, why: str) -> None:
-        """Note that a run has failed whose process is gone; begun again, it goes on where it was."""
-        self._store.end(run.id, run.epoch, "failed", why)
+    def give_up(self, run: RunInfo, why: str, status: RunStatus = "failed") -> None:
+        """Note that a run has ended at which nobody is at work; begun again, it goes on where it was.
+
+        Raises:
+            RunTakenOverError: it has been begun meanwhile.
+        """
+        self._store.end(run.id, run.epoch, status, why)
 
     def entries(self, run_id: str, after: int = 0) -> list[Entry]:
         """Return the records of a run, those after a number.
@@ -201,9 +201,10 @@ class Journal:
         return self._store.entries(run_id, after)
 
     def pending(self, run_id: str | None = None) -> list[PendingApproval]:
-        """Return the calls that wait for a decision: of a run, or of all that are paused."""
-        ids = [each.id for each in self.runs() if each.status == "paused"] if run_id is None else [run_id]
-        return [each for one in ids for each in pending_in(one, self.entries(one), self._store.seal)]
+        """Return the calls that wait for a decision, of a run or of all; only runs that are paused have some."""
+        runs = self.runs() if run_id is None else [self.info(run_id)]
+        paused, store = [each.id for each in runs if each.status == "paused"], self._store
+        return [each for one in paused for each in pending_in(one, store.entries(one), store.seal)]
 
     def approve(
         self, run_id: str, digest: str, *, by: str, seconds: float | None = None, key: bytes | None = None
@@ -348,12 +349,12 @@ class Journal:
             wanted = list[str]()
         if session_id is not None:
             wanted += [each.id for each in self.runs() if self._session_of(each.id) == session_id]
-        waiting = {each.id for each in self.waiting()}
+        queued = set[str]()
         if self._has_queues():
             for each in filter(self._is_at_work, wanted):  # as the store does, before its queue forgets it
                 raise at_work(each)
-            self._queued().forget(wanted)
-        return len(self._store.forget(wanted) | waiting.intersection(wanted))
+            queued = self._queued().forget(wanted)
+        return len(self._store.forget(wanted) | queued)
 
     def sweep(self) -> str:
         """Remove what is left of runs that were forgotten, where other programs were reading at that moment.
@@ -457,10 +458,8 @@ class Journal:
         return read_workers(self._queued().connections)
 
     def waiting(self) -> list[WaitingRun]:
-        """Return the runs that were submitted and have not begun, the latest first; `runs` has those that have."""
-        if not self._has_queues():
-            return []
-        return read_waiting(self._queued().connections, self._queued().schema)
+        """Return the runs that were submitted and have not begun, also those that were cancelled, the latest first."""
+        return read_waiting(self._queued().connections, self._queued().schema) if self._has_queues() else []
 
     def _has_queues(self) -> bool:
         return "://" in self.place and has_queues(self._queued().connections, self._queued().schema)

@@ -7,19 +7,20 @@ import math
 import os
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from trivium.commander import current
-from trivium.commander.lowlevel import sources_above
+from trivium.commander.lowlevel import check_option, sources_above
 from trivium.exceptions import (
     ConfigurationError,
     MissingExtraError,
     RunInputError,
     RunPausedError,
+    RunTakenOverError,
     UnknownRunError,
 )
 from trivium.journal._codec import Codec, digest_of_messages
@@ -42,6 +43,9 @@ _BEGUN: Final = "sched-"
 """The beginning of the id of the workflow by which a schedule has submitted a run, before that of the run."""
 RECORDS: Final = f"records-{VERSION}"
 """The version by which DBOS gives workflows to workers: that of the records, so that a release strands none."""
+
+_LONGEST: Final = 500
+"""The most characters of a name: an index of PostgreSQL has no room for three thousand bytes."""
 
 _STATUS: Final[Mapping[str, QueueStatus]] = {
     "DELAYED": "scheduled", "ENQUEUED": "queued", "PENDING": "running", "SUCCESS": "done", "ERROR": "failed",
@@ -164,7 +168,7 @@ class RunQueue:
     ) -> QueuedRun:  # fmt: skip
         """Put a run into a queue; see `Journal.submit`."""
         _check_asked(program, run_id, queue, options)
-        if not (0 <= priority < 2**31 and priority == int(priority)):
+        if not 0 <= check_option("priority", priority, int, "a whole number") < 2**31:
             raise ConfigurationError(f"priority={priority!r} is none: give a whole number from 0 to {2**31 - 1}")
         given: dict[str, Any] = {} if not priority else {"priority": priority}
         if at is not None:
@@ -178,10 +182,16 @@ class RunQueue:
         """Submit runs again and again; see `Journal.submit`.
 
         Raises:
-            ConfigurationError: `every` is no cron expression.
+            ArgumentTypeError: `every` is no text.
+            ConfigurationError: `every` is no cron expression, or one whose time never comes.
         """
-        from dbos import error as errors
+        from croniter import croniter  # by which DBOS reads them
 
+        check_option("every", every, str, "text such as '0 7 * * *'")
+        try:
+            croniter(every, datetime.now(UTC), second_at_beginning=True).get_next()
+        except ValueError as error:
+            raise ConfigurationError(f"every={every!r} is no schedule ({error}): write it as '0 7 * * *'") from None
         _check_asked(program, name, queue, options)
         asked = self._asked(messages)
         context = {"name": name, "program": program, "asked": asked, "queue": queue, "options": dict(options)}
@@ -189,10 +199,7 @@ class RunQueue:
             "schedule_name": name, "workflow_name": SCHEDULED, "schedule": every, "context": context
         }  # fmt: skip
         with self.typed_errors():
-            try:
-                self.client.apply_schedules([wanted])
-            except errors.DBOSException as error:
-                raise ConfigurationError(f"every={every!r} is no schedule ({error}): write it as '0 7 * * *'") from None
+            self.client.apply_schedules([wanted])
         return Schedule(self, name)
 
     def _asked(self, messages: Sequence[object]) -> str:
@@ -271,24 +278,26 @@ class RunQueue:
             )
         return [each.workflow_id for each in found]
 
-    def is_cancelled(self, run_id: str) -> bool:
-        """Return whether a run was cancelled: no worker takes it before it is submitted again."""
-        if not has_queues(self.connections, self.schema):
-            return False
-        query = f"""SELECT FROM "{self.schema}".workflow_status WHERE workflow_uuid = %s AND status = 'CANCELLED'"""
-        with self.connections.use() as connection:
-            return connection.execute(query.encode(), (run_id,)).fetchone() is not None
+    def end_cancelled(self, run_id: str) -> None:
+        """Note the end of a run that was cancelled, where no worker is at work on it, which would do so itself."""
+        with suppress(UnknownRunError, RunTakenOverError):  # it has not begun, or a worker has just taken it
+            run = self.journal.info(run_id)
+            if run.status in ("paused", "killed"):
+                self.journal.give_up(run, "RunKilledError: it was cancelled", "stopped")
 
-    def forget(self, run_ids: Sequence[str]) -> None:
-        """Delete what is known of runs, also of those that were never submitted, and what has submitted them."""
+    def forget(self, run_ids: Sequence[str]) -> set[str]:
+        """Delete what is known of runs, and what has submitted them; return those that were submitted."""
+        begun = [f"{_BEGUN}{each}" for each in run_ids]
         with self.typed_errors():
-            begun = self.client.list_workflows(
-                name=SCHEDULED,
-                workflow_ids=[f"{_BEGUN}{each}" for each in run_ids],
-                load_input=False,
-                load_output=False,
-            )
-            self.client.delete_workflows([*run_ids, *(each.workflow_id for each in begun)])
+            found = [
+                each.workflow_id
+                for name, ids in ((RUN, run_ids), (SCHEDULED, begun))
+                for each in self.client.list_workflows(
+                    name=name, workflow_ids=[*ids], load_input=False, load_output=False
+                )
+            ]
+            self.client.delete_workflows(found)
+        return {*run_ids}.intersection(found)
 
     def cancel_schedule(self, name: str) -> None:
         """Submit no further runs of a schedule, and delete what was needed only to submit those that there are."""
@@ -316,9 +325,13 @@ class RunQueue:
     def status_of(self, found: WorkflowStatus) -> QueueStatus:
         """Return the status of a run, by its workflow."""
         status = _STATUS[found.status]
-        if status == "failed" and isinstance(self.error_of(found), RunPausedError):
+        if self.is_paused(found):
             return "paused" if self.journal.pending(found.workflow_id) else "queued"  # a worker takes it in a moment
         return status
+
+    def is_paused(self, found: WorkflowStatus) -> bool:
+        """Return whether a run has paused, by its workflow: it waits for a decision, or one has just been made."""
+        return _STATUS[found.status] == "failed" and isinstance(self.error_of(found), RunPausedError)
 
     def error_of(self, found: WorkflowStatus) -> Exception:
         """Return the error with which a run has failed."""
@@ -330,8 +343,10 @@ def _seconds_until(at: datetime) -> float:
     """Return the seconds until a time, at least 0.
 
     Raises:
+        ArgumentTypeError: it is none.
         ConfigurationError: it has no time zone.
     """
+    check_option("at", at, datetime, "datetime(…, tzinfo=UTC)")
     if at.tzinfo is None:
         raise ConfigurationError(f"at={at!r} has no time zone: give datetime(…, tzinfo=UTC), or a ZoneInfo")
     return max(0.0, at.timestamp() - time.time())
@@ -370,6 +385,10 @@ def _check_name(kind: str, name: object) -> None:
     """
     if not isinstance(name, str) or not name.strip() or "\0" in name or name != name.encode(errors="replace").decode():
         raise ConfigurationError(f"{name!r} cannot be the name of a {kind}: give text, without NUL characters")
+    if len(name) > _LONGEST:
+        raise ConfigurationError(
+            f"the name of a {kind} has {len(name):,} characters, as {name[:20]!r}…: give it at most {_LONGEST}"
+        )
 
 
 @contextmanager

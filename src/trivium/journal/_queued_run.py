@@ -27,7 +27,7 @@ for a decision; or it has ended."""
 _PAUSES: Final = (0.02, 0.05, 0.1, 0.2, 0.5)
 """Seconds between looks at a run, the last one again and again."""
 _PATIENCE: Final = 30.0
-"""Seconds without a database that a wait for a result outlasts."""
+"""Seconds without a database that a wait for a result or a record outlasts."""
 _OVER: Final = ("done", "failed", "cancelled", "paused")
 
 
@@ -66,17 +66,12 @@ class QueuedRun:
             Exception: the error with which it failed.
         """
         until = None if timeout is None else time.monotonic() + timeout
-        status: QueueStatus = "queued"
-        seen = time.monotonic()
+        status, looks = "queued", _Looks()
         for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
-            try:
-                status, answer = await _beside_loop(self._answer)
-                seen = time.monotonic()
+            if (found := await looks.at(self._answer)) is not None:
+                status, answer = found
                 if status == "done":
                     return Message(content="") if answer is None else answer
-            except JournalError as error:
-                if type(error) is not JournalError or time.monotonic() - seen > _PATIENCE:
-                    raise
             left = pause if until is None else until - time.monotonic()
             if left <= 0:
                 raise DeadlineExceededError(f"the run {self.id!r} is {status} after {timeout:g} s; it goes on")
@@ -120,9 +115,10 @@ class QueuedRun:
     def _cancel(self) -> None:
         with self._queue.typed_errors(self.id):
             client = self._queue.client
-            if self._queue.status_of(self._queue.find(self.id)) == "paused":
+            if self._queue.is_paused(self._queue.find(self.id)):
                 client.rewind_workflow(self.id)  # what has ended cannot be cancelled
             client.cancel_workflow(self.id)
+        self._queue.end_cancelled(self.id)
 
 
 class RunEntries:
@@ -143,20 +139,23 @@ class RunEntries:
     @driver_neutral
     async def _next(self) -> Sequence[Entry]:
         """Return the next records, once there are some; none: the run is over."""
+        looks = _Looks()
         for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
-            status = await self._run.status_async()
-            new = await _beside_loop(self._read)
-            if new or status in _OVER:
-                self._after = new[-1].seq if new else self._after
-                return new
+            if (found := await looks.at(self._read)) is not None:
+                status, new = found
+                if new or status in _OVER:
+                    self._after = new[-1].seq if new else self._after
+                    return new
             await wait(pause)
         raise AssertionError
 
-    def _read(self) -> Sequence[Entry]:
+    def _read(self) -> tuple[QueueStatus, Sequence[Entry]]:
+        """Return the status of the run and then its new records, so that none comes after those of one that is over."""
+        status = self._queue.status_of(self._queue.find(self._run.id))
         try:
-            return self._queue.journal.entries(self._run.id, self._after)
+            return status, self._queue.journal.entries(self._run.id, self._after)
         except UnknownRunError:  # no worker has taken it yet
-            return ()
+            return status, ()
 
 
 class Schedule:
@@ -193,6 +192,28 @@ def is_of_schedule(run_id: str, name: str) -> bool:
         return bool(datetime.fromisoformat(run_id.removeprefix(f"{name}-")))
     except ValueError:
         return False
+
+
+class _Looks:
+    """Looks at a run, again and again, which outlast a database that is away for a while."""
+
+    def __init__(self) -> None:
+        self._seen = time.monotonic()
+
+    async def at(self, work: Callable[[], T]) -> T | None:
+        """Return what is read; None: the database is away, though not yet for longer than is waited for it.
+
+        Raises:
+            JournalError: it has been away for that long.
+        """
+        try:
+            found = await _beside_loop(work)
+        except JournalError as error:
+            if type(error) is not JournalError or time.monotonic() - self._seen > _PATIENCE:
+                raise
+            return None
+        self._seen = time.monotonic()
+        return found
 
 
 async def _beside_loop(work: Callable[[], T]) -> T:

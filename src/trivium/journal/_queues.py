@@ -49,13 +49,13 @@ class QueueInfo(NamedTuple):
 
 
 class WaitingRun(NamedTuple):
-    """A run that was submitted and has not begun.
+    """A run that was submitted and has not begun; those that have are among `Journal.runs`.
 
     Args:
         id: its id.
         program: the name under which workers serve what it is for.
         queue: its queue.
-        status: "scheduled" before its time, else "queued".
+        status: "scheduled" before its time, then "queued"; or "cancelled".
         since: when it was submitted, in seconds since the epoch.
         at: when it may begin; None: at once.
     """
@@ -63,7 +63,7 @@ class WaitingRun(NamedTuple):
     id: str
     program: str
     queue: str
-    status: Literal["scheduled", "queued"]
+    status: Literal["scheduled", "queued", "cancelled"]
     since: float
     at: float | None
 
@@ -86,11 +86,12 @@ AND flow.status IN ('DELAYED', 'ENQUEUED', 'PENDING')
 GROUP BY queue.name ORDER BY queue.name
 """
 _WAITING: Final = """
-SELECT flow.workflow_uuid, given.inputs::jsonb -> 'positionalArgs' ->> 0, flow.queue_name,
-    CASE flow.status WHEN 'DELAYED' THEN 'scheduled' ELSE 'queued' END, flow.created_at / 1000.0::float8,
-    flow.delay_until_epoch_ms / 1000.0::float8
+SELECT flow.workflow_uuid, given.inputs::jsonb -> 'positionalArgs' ->> 0,
+    coalesce(flow.queue_name, given.inputs::jsonb -> 'positionalArgs' ->> 3),
+    CASE flow.status WHEN 'DELAYED' THEN 'scheduled' WHEN 'ENQUEUED' THEN 'queued' ELSE 'cancelled' END,
+    flow.created_at / 1000.0::float8, flow.delay_until_epoch_ms / 1000.0::float8
 FROM "{schema}".workflow_status AS flow JOIN "{schema}".workflow_input AS given USING (workflow_uuid)
-WHERE flow.name = 'trivium.run' AND flow.status IN ('DELAYED', 'ENQUEUED')
+WHERE flow.name = 'trivium.run' AND flow.status IN ('DELAYED', 'ENQUEUED', 'CANCELLED')
 AND NOT EXISTS (SELECT FROM trivium_run WHERE id = flow.workflow_uuid) ORDER BY flow.created_at DESC
 """
 

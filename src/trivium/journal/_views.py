@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trivium.commander.lowlevel import check_option
 from trivium.events import JSONObject
 from trivium.exceptions import ConfigurationError, UnknownNodeError
-from trivium.journal._approvals import ask_later
+from trivium.journal._approvals import APPROVAL, ask_later
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._detail import MOST_BEFORE, describe_node
 from trivium.journal._events import Fork
@@ -146,7 +146,8 @@ class RunView:
             return ""
         if status == "paused":
             return self.info.why
-        pending = [each.path for each in self.tree().walk() if each.is_effect and each.status == "open"]
+        nodes = (each for each in self.tree().walk() if each.is_effect and each.name != APPROVAL)
+        pending = [each.path for each in nodes if each.status == "open"]
         unknown = f"; it is not known whether {', '.join(pending)} happened" if pending else ""
         if status == "killed":
             last = self._entries[-1] if self._entries else None

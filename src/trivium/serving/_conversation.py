@@ -59,7 +59,7 @@ def _without_text(items: list[JSONObject]) -> JSONObject:
 
 
 def check_unattended(module: Module) -> None:
-    """Raise a ConfigurationError where a task would ask its user at the server's terminal: nobody is there."""
+    """Raise a ConfigurationError where a task would ask its user at the terminal: nobody is there."""
     if not isinstance(module, Module):  # type: ignore[unnecessary] - users pass anything
         raise ConfigurationError(f"{module!r} cannot be served: give an agent, a task or another Module")
     for _, each in module.named_modules():
@@ -69,7 +69,7 @@ def check_unattended(module: Module) -> None:
         given = (agent.default_human_response, agent.ask_user, agent.own_callbacks)
         if all(one is None for one in given) and not overrides(agent, "user_response", "user_response_async"):
             raise ConfigurationError(
-                f"the task {each.name} is interactive, and nobody is at the server's terminal: give it "
+                f"the task {each.name} is interactive, and nobody is at the terminal where it is served: give it "
                 "interactive=False, or its agent an ask_user function"
             )
 

@@ -5,6 +5,7 @@
 """
 
 from trivium.serving._approvals import Verdict
+from trivium.serving._conversation import check_unattended
 from trivium.serving._guard import Guard, check_tokens, is_loopback
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._log import ENDS, STOPS
@@ -32,6 +33,7 @@ __all__ = [
     "ServedRun",
     "Verdict",
     "check_tokens",
+    "check_unattended",
     "forward_event",
     "is_loopback",
     "parse_answer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from inspect import isclass, isroutine
 from operator import attrgetter
@@ -100,7 +100,7 @@ async def run_batch_tasks_async(
     """
     check_arguments(run_batch_tasks_async, None, [("task", task)])
     limits, ask = _runs(_copies(task), turns, shared_limits, max_cost, max_tokens)
-    with _elsewhere(on, _durable(ask, run_id, journal), journal) as ask:
+    with _asking(ask, on, run_id, journal) as ask:
         work = _make_work(ask, input_map, output_map)
         return await Batch(task.name, items, work, sequential, batch_size, keywords, limits=limits).run()
 
@@ -142,7 +142,7 @@ async def run_batch_task_gen_async(
         ['0', '1']
     """
     limits, ask = _runs(gen_task, turns, shared_limits, max_cost, max_tokens)
-    with _elsewhere(on, _durable(ask, run_id, journal), journal) as ask:
+    with _asking(ask, on, run_id, journal) as ask:
         work = _make_work(ask, input_map, output_map)
         return await Batch("item", items, work, sequential, batch_size, keywords, message or "", limits).run()
 
@@ -294,38 +294,27 @@ async def _ask(
     return result
 
 
-def _durable(ask: Ask, run_id: str | None, journal: Journal | None) -> Ask:
-    """Return what asks in durable runs, one for each item.
+@contextmanager
+def _asking(ask: Ask, on: str | None, run_id: str | None, journal: Journal | None) -> Generator[Ask]:
+    """Give what asks here or in the processes of a place, in a durable run for each item, as long as the block runs.
 
     Raises:
         ArgumentTypeError: either the id or the journal is missing.
-    """
-    if run_id is None and journal is None:
-        return ask
-    from trivium.journal.lowlevel import attempt_of
-
-    attempt_of(journal, run_id)  # what is wrong with them is the batch's error
-
-    async def ask_durably(index: int, message: str | Message) -> Any:
-        return await ask(index, message, run_id=f"{run_id}-{index}", journal=journal)
-
-    return ask_durably
-
-
-@contextmanager
-def _elsewhere(on: str | None, ask: Ask, journal: Journal | None) -> Generator[Ask]:
-    """Give what asks in the processes of a place, as long as the block runs.
-
-    Raises:
         ConfigurationError: there is no such place.
     """
-    if on is None:
-        yield ask
-    elif on == "ray":  # above this package, so it is found by its name
-        with load_class_from_string("trivium.distributed.ray_serve.asking_on_ray")(ask, journal) as elsewhere:
-            yield elsewhere
-    else:
+    if run_id is not None or journal is not None:
+        from trivium.journal.lowlevel import attempt_of
+
+        attempt_of(journal, run_id)  # what is wrong with them is the batch's error
+    if on not in (None, "ray"):
         raise ConfigurationError(f"a batch runs on='ray', or here without on=, not on={on!r}")
+    on_ray = "trivium.distributed.ray_serve.asking_on_ray"  # above this package, so it is found by its name
+    with nullcontext(ask) if on is None else load_class_from_string(on_ray)(ask, journal) as there:
+
+        def ask_durably(index: int, message: str | Message) -> Awaitable[Any]:
+            return there(index, message, run_id=f"{run_id}-{index}", journal=journal)
+
+        yield there if run_id is None else ask_durably
 
 
 def _copies(module: Any) -> Callable[[int], Any]:

@@ -8,20 +8,33 @@ import os
 import platform
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
+from numbers import Real
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from trivium.commander.lowlevel import CallNode, ThreadEvent, drive, is_cancelled, run_in_worker, submit, wait
+from trivium.commander.lowlevel import (
+    CallNode,
+    ThreadEvent,
+    check_option,
+    drive,
+    is_cancelled,
+    run_in_worker,
+    submit,
+    wait,
+)
 from trivium.events import exception_line
 from trivium.exceptions import (
     AgentChangedError,
     ConfigurationError,
     JournalError,
+    RecordedError,
     RunKilledError,
+    RunPausedError,
     RunTakenOverError,
     UnknownRunError,
 )
@@ -38,6 +51,7 @@ from trivium.journal.lowlevel import (
     quiet_log,
 )
 from trivium.module import Module
+from trivium.serving.lowlevel import check_unattended
 from trivium.workers._agents import fingerprints_of
 from trivium.workers._presence import Presence
 from trivium.workers._tasks import spare_dbos
@@ -76,7 +90,9 @@ class Worker:
             `WorkerLostError`, and is tried once more where it is submitted again.
 
     Raises:
-        ConfigurationError: the journal is no PostgreSQL database, there is nothing to serve, or a number is none.
+        ArgumentTypeError: one of these is of another type.
+        ConfigurationError: the journal is no PostgreSQL database, there is nothing to serve, a task would ask its user,
+            or a number is none.
     """
 
     def __init__(
@@ -90,13 +106,17 @@ class Worker:
         grace: float = 5.0,
         attempts: int = ATTEMPTS,
     ) -> None:
+        for each in served.values() if isinstance(served, Mapping) else [served]:
+            check_unattended(each)
         self.served = dict(served) if isinstance(served, Mapping) else {served.name: served}
+        check_option("queues", queues, Iterable, "names of queues")
         named = [queues] if isinstance(queues, str) else queues
         self.queues = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named)
         if not self.served or not self.queues:
             raise ConfigurationError("a worker serves modules from queues: give it at least one of each")
         _check(self.queues, at_once, poll, grace, attempts)
-        self.journal, self.id = journal, f"{platform.node()}-{os.getpid()}-{uuid4().hex[:8]}"
+        self.journal = check_option("journal", journal, Journal, "Journal('postgresql://…')")
+        self.id = f"{platform.node()}-{os.getpid()}-{uuid4().hex[:8]}"
         self._queue, self._at_once, self._poll, self._grace = queue_of(journal), at_once, poll, grace
         self._attempts = attempts
         self._runs: dict[CallNode, str] = {}
@@ -254,8 +274,13 @@ class Worker:
             if type(error) in (JournalError, RunTakenOverError):  # the database, or another attempt: both pass
                 await wait(_RETRY)
                 await self._give(run_id, queue)
-            told = self._queue.codec.dump_error(error)
-            raise PortableWorkflowError(exception_line(error), type(error).__name__, None, told) from None
+            if not isinstance(error, RunPausedError):
+                _log.error("the run %s failed", run_id, exc_info=error)
+            elif await self._was_cancelled(run_id):
+                raise CancelledError from None
+            line, kind = exception_line(error), type(error).__name__
+            known = error if isinstance(error, Exception) else RecordedError(line, kind)  # "3" is not all of an exit
+            raise PortableWorkflowError(line, kind, None, self._queue.codec.dump_error(known)) from None
         finally:
             self._cancelled.discard(run_id)
 
@@ -272,6 +297,14 @@ class Worker:
             finally:
                 del self._runs[node]
                 module.reset(run_id, recursive=True)
+
+    async def _was_cancelled(self, run_id: str) -> bool:
+        """Return whether a run was cancelled in the moment before it paused, and if so note its end."""
+        with suppress(JournalError):
+            if await run_in_worker(partial(self._queue.cancelled, [run_id])):
+                await run_in_worker(partial(self._queue.end_cancelled, run_id))
+                return True
+        return False
 
     async def _give(self, run_id: str, queue: str) -> None:
         """Put a run into a queue, from which another worker takes it; wait for the database, if need be.
@@ -319,17 +352,21 @@ def _check(queues: Mapping[str, int | None], at_once: int, poll: float, grace: f
     """Check the numbers of a worker.
 
     Raises:
+        ArgumentTypeError: one of them is no number.
         ConfigurationError: one of them is none with which it would work.
     """
     for name, most in queues.items():
         check_queue(name)
-        if most is not None and not (most > 0 and most == int(most)):
+        check_option(f"queues[{name!r}]", most, (int, NoneType), "a whole number")
+        if most is not None and most < 1:
             raise ConfigurationError(
                 f"the queue {name} has {most!r} runs at once: give at least 1, or None for no limit"
             )
-    if not (at_once > 0 and at_once == int(at_once)):
+    if check_option("at_once", at_once, int, "a whole number") < 1:
         raise ConfigurationError(f"at_once={at_once!r} takes no runs: give a whole number, at least 1")
-    if not (attempts > 0 and attempts == int(attempts)):
+    if check_option("attempts", attempts, int, "a whole number") < 1:
         raise ConfigurationError(f"attempts={attempts!r} tries no run: give a whole number, at least 1")
+    for name, seconds in (("poll", poll), ("grace", grace)):
+        check_option(name, seconds, Real, "seconds")
     if not (0 < poll < math.inf and 0 <= grace < math.inf):
         raise ConfigurationError(f"poll={poll!r} and grace={grace!r} are seconds: give poll above 0, grace at least 0")

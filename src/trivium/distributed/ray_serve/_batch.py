@@ -17,7 +17,7 @@ from trivium.distributed.ray_serve._cluster import AT_ONCE, first_line, start_ra
 from trivium.distributed.ray_serve._sending import to_send
 from trivium.exceptions import ConfigurationError, RemoteConnectionError
 from trivium.journal import Journal, ask_later
-from trivium.journal.lowlevel import Codec
+from trivium.journal.lowlevel import Codec, hold_back
 from trivium.policies import Sources
 from trivium.schema import Message, Usage
 
@@ -59,8 +59,8 @@ def asking_on_ray(ask: Ask, journal: Journal | None) -> Generator[Ask]:
     nobody knows what it has done.
 
     Args:
-        ask: returns the answer of an item, by its number and its message.
-        journal: the journal of the runs that `ask` makes of the items.
+        ask: returns the answer of an item, by its number and its message; in a durable run by its id and journal.
+        journal: the journal of the runs of the items; None: they are none, or the batch is itself within a run.
 
     Raises:
         ConfigurationError: what is asked cannot be sent; or the journal is a file, and there are several machines.
@@ -70,7 +70,7 @@ def asking_on_ray(ask: Ask, journal: Journal | None) -> Generator[Ask]:
     outer = None if node is None else scope_of(node).journal
     if outer is not None:
         journal = outer.journal
-    pool = _Pool(ask, journal, is_below=outer is not None)
+    pool = _Pool(ask, journal)
     try:
         yield pool.ask
     finally:
@@ -78,7 +78,7 @@ def asking_on_ray(ask: Ask, journal: Journal | None) -> Generator[Ask]:
 
 
 class _Pool:
-    def __init__(self, ask: Ask, journal: Journal | None, *, is_below: bool) -> None:
+    def __init__(self, ask: Ask, journal: Journal | None) -> None:
         self._ray = start_ray()
         nodes: list[dict[str, Any]] = [each for each in self._ray.nodes() if each["Alive"]]
         if (
@@ -90,7 +90,7 @@ class _Pool:
                 f"the journal {journal.place} is a file of this machine, and the cluster has {len(nodes)} nodes: give "
                 "Journal('postgresql://…')"
             )
-        self._sent = to_send(self._ray.cloudpickle.dumps, "the batch", (ask, journal if is_below else None))
+        self._sent = to_send(self._ray.cloudpickle.dumps, "the batch", (ask, journal))
         self._is_durable = journal is not None
         places = ([each["NodeID"]] * max(1, int(each["Resources"].get("CPU", 1))) for each in nodes)
         self._places = [each for each in chain.from_iterable(zip_longest(*places)) if each is not None][::-1]
@@ -100,12 +100,14 @@ class _Pool:
         for actor in self._busy:
             self._ray.kill(actor)
 
-    async def ask(self, index: int, message: str | Message) -> Any:
+    async def ask(
+        self, index: int, message: str | Message, *, run_id: str | None = None, journal: Journal | None = None
+    ) -> Any:
         """Ask an item elsewhere; within a durable run it is a run of its own, whose answer is recorded in that one."""
         with step("ray") as node:
             run = scope_of(node).journal
-            if run is None:
-                return await self._asked(index, message, None)
+            if run is None:  # the journal was sent with what asks
+                return await self._asked(index, message, run_id)
 
             async def act() -> Any:
                 return await self._asked(index, message, f"{run.id}/{key_of(node)}")
@@ -190,7 +192,10 @@ class _Items:
                     node, limits=given.limits, session_id=given.session_id, context=given.context,
                     policies=given.policies, approve=ask_later if self._is_durable else None,
                 )  # fmt: skip
-                run = {} if given.run_id is None else {"run_id": given.run_id, "journal": journal}
+                run = {}
+                if journal is not None and given.run_id is not None:
+                    await hold_back(journal, given.run_id)
+                    run = {"run_id": given.run_id, "journal": journal}
                 value = await ask(index, message, **run)
             except Exception as error:
                 failed = _CODEC.dump_error(error)
