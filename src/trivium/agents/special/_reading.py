@@ -207,7 +207,7 @@ class Reading:
         found = set[int]()
         for asked in self._asked_for:
             told = [role for numbers in self._roles for role, words in numbers if words & asked.words]
-            roles = {_role_of(asked)} | ({_CELL} if _CELL in told or not told else set())
+            roles = {_role_of(asked), *([_CELL] if _CELL in told or not told else [])}
             known = stated.union(*(each.words for each in self._asked_for if _role_of(each) in roles))
             for at, numbers in enumerate(self._roles, 1):
                 if asked.is_in(self._words[at - 1] | self._places[self._chunk_of((at, at))]):
