@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -237,6 +238,13 @@ def test_terms_are_stems_and_whole_names() -> None:
     assert {"finder", "type", "sys", "meta", "path", "sys.meta_path", "meta_path"} <= set(found)
     assert {"httpserver2", "http", "server", "built-in", "debian/rules", "rule"} <= set(found)
     assert list(terms("plain words 42")) == ["plain", "~plain", "word", "~word", "42"]
+
+
+def test_the_library_of_the_index_logs_no_more_than_the_program_asked_for() -> None:
+    logging.getLogger("bm25s").setLevel(logging.DEBUG)  # as its import does
+    with store_of("The cat may stay.") as store:
+        LexicalSearch(store)("cat", 1)
+    assert logging.getLogger("bm25s").getEffectiveLevel() == logging.getLogger().level
 
 
 def test_a_word_is_found_by_its_other_forms_and_best_as_it_is_asked_for() -> None:

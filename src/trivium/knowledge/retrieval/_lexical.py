@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from array import array
@@ -121,6 +122,8 @@ class WordIndex(NamedTuple):
             import bm25s  # pyright: ignore[reportMissingTypeStubs] - it has none
         except ImportError:
             raise MissingExtraError("bm25s", "knowledge") from None
+        if (logger := logging.getLogger("bm25s")).level == logging.DEBUG:  # its import sets it, whatever a program set
+            logger.setLevel(logging.NOTSET)
         vocabulary, coded = dict[str, int](), set[int]()
 
         def numbers_of(text: str) -> array[int]:
