@@ -276,6 +276,12 @@ def test_empty_standard_input_is_called_by_its_name(trivium: Command):
         (("lease.txt",), 2, "the question is missing: put it behind the documents"),
         (("lease.txt", "letters"), 2, "the question is missing: put it behind the documents"),
         (("lease.txt", " "), 2, "the question is empty"),
+        (
+            ("How much?", "lease.txt"),
+            2,
+            "the question comes last, behind the documents, as in: trivium ask lease.txt",
+        ),
+        (("my lease.txt", "lease.txt"), 2, "as in: trivium ask 'my lease.txt' lease.txt"),
         (("nothing.txt", "What?"), 1, "nothing.txt: there is no such file or folder; check the path"),
         (("empty", "What?"), 1, "empty"),
         (("lease.txt", "What?", "--store", "a.db", "--no-store"), 2, "--store and --no-store contradict each other"),
@@ -289,6 +295,7 @@ def test_empty_standard_input_is_called_by_its_name(trivium: Command):
 def test_what_is_wrong_is_one_line(trivium: Command, arguments: tuple[str, ...], status: int, said: str):
     (trivium.folder / "empty").mkdir()
     (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "my lease.txt").write_text(LEASE)
     (trivium.folder / "said.json").write_text(json.dumps([ANSWER]))
     given = list(arguments)
     given += [] if "--model" in given else ["--model", "scripted:said.json"]

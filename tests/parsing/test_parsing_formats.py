@@ -85,6 +85,7 @@ def paragraph(inner: str) -> Any:
             "<w:hyperlink><w:r><w:t>link</w:t></w:r></w:hyperlink><w:r><w:noBreakHyphen/><w:t>x</w:t></w:r>",
             "link-x\n",
         ),
+        ("<w:r><w:t>Kün\u00addi\u00adgung</w:t><w:softHyphen/><w:t>en</w:t></w:r>", "Kündigungen\n"),
         ("<w:r><w:instrText>PAGE</w:instrText><w:t>3</w:t></w:r><!-- c -->", "3\n"),
         ("<w:pPr><w:tabs><w:tab w:val='left'/></w:tabs></w:pPr><w:r><w:t>tab stop</w:t></w:r>", "tab stop\n"),
         (

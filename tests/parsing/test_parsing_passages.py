@@ -104,6 +104,7 @@ def test_nothing_to_select_from() -> None:
     ("STRASSE Straße ﬁle １２ 2024-05-01", ["strasse", "strasse", "file", "12", "2024", "05", "01"]),
     ("ÉtéÜber iPhones", ["été", "über", "i", "phone"]),
     ("東京都 港", ["東京", "京都", "港"]),
+    ("Kündi\u00adgungs\u00adfrist ٤٧١١", ["kündigungsfrist", "4711"]),
     ("!?", []),
 ])  # fmt: skip
 def test_words(text: str, expected: list[str]) -> None:
@@ -162,8 +163,10 @@ def test_time_grows_linearly() -> None:
 
 def _stems_one_by_one(text: str) -> Iterator[str]:
     """The stems by the rules alone, without a table of known runs."""
-    for run in re.findall(r"[^\W\d_]+|\d+", unicodedata.normalize("NFKC", text)):
-        if "\u2e80" <= run[0] <= "\uffdc":
+    for run in re.findall(r"[^\W\d_]+|\d+", unicodedata.normalize("NFKC", text.replace("\u00ad", ""))):
+        if run.isdecimal():
+            parts = ["".join(str(int(digit)) for digit in run)]
+        elif "\u2e80" <= run[0] <= "\uffdc":
             parts = [run[i : i + 2] for i in range(max(1, len(run) - 1))]
         else:
             starts = [0, *(i for i in range(1, len(run)) if _begins_word(run, i)), len(run)]

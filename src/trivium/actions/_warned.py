@@ -15,7 +15,12 @@ def warn_of_text(tool: str, kind: str, agent: str) -> None:
         kind: its class.
         agent: the agent to which the text was given.
     """
+    text = f"a text that names the tool {tool} calls nothing within a run, where it may be anybody's: give {agent} the"
+    warn_caller(f"{text} tool itself, handle_tool_message({kind}(…))")
+
+
+def warn_caller(text: str) -> None:
+    """Warn at the nearest line outside of trivium, if there is one on the stack."""
     frames = enumerate(walk_stack(currentframe()), 1)
     level = next((at for at, (each, _) in frames if not str(each.f_globals.get("__name__")).startswith("trivium.")), 1)
-    text = f"a text that names the tool {tool} calls nothing within a run, where it may be anybody's: give {agent} the"
-    warn(f"{text} tool itself, handle_tool_message({kind}(…))", stacklevel=level)
+    warn(text, stacklevel=level)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import os
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -163,7 +164,12 @@ def split_words(words: Sequence[str], store: Path | None) -> tuple[Sequence[str]
     """
     *given, question = words
     if os.path.exists(question) or is_url(question) or question == "-":
-        text = f'trivium ask {" ".join(map(one_line, words))} "What is the rent?"'
+        places = [each for each in words if os.path.exists(each) or is_url(each) or each == "-"]
+        asked = [each for each in given if each not in places and " " in each.strip()]
+        if len(asked) == 1:
+            text = f"trivium ask {one_line(shlex.join([*places, *asked]))}"
+            raise ConfigurationError(f"the question comes last, behind the documents, as in: {text}")
+        text = f'trivium ask {one_line(shlex.join(words))} "What is the rent?"'
         raise ConfigurationError(f"the question is missing: put it behind the documents, as in: {text}")
     if not question.strip():
         raise ConfigurationError("the question is empty: say what you want to know")

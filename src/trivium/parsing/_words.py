@@ -7,6 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
+_SOFT_HYPHEN = "\u00ad"
 _FIRST_IDEOGRAPH = "\u2e80"  # from here on, scripts that put no spaces between words
 _LAST_IDEOGRAPH = "\uffdc"
 
@@ -15,17 +16,20 @@ def stems(text: str) -> list[str]:
     """Return the casefolded word stems of a text, in order: camelCase and snake_case are split.
 
     Args:
-        text: any text; compatibility forms such as ligatures and full-width digits count as plain ones.
+        text: any text; compatibility forms such as ligatures and full-width digits count as plain ones, and soft
+            hyphens are none of it.
 
     >>> stems("invoiceDate of the Companies, PO_4711")
     ['invoice', 'date', 'of', 'the', 'company', 'po', '4711']
     """
-    runs = _RUNS.findall(unicodedata.normalize("NFKC", text))
+    runs = _RUNS.findall(unicodedata.normalize("NFKC", text.replace(_SOFT_HYPHEN, "")))
     return [stem for run in runs for stem in (_known if len(run) <= _LONGEST_KNOWN else _stems_of)(run)]
 
 
 def _stems_of(run: str) -> tuple[str, ...]:
     """Return the stems of a run of letters or of digits."""
+    if run.isdecimal():
+        return ("".join(str(unicodedata.decimal(each)) for each in run),)
     if _FIRST_IDEOGRAPH <= run[0] <= _LAST_IDEOGRAPH:
         parts = [run[i : i + 2] for i in range(max(1, len(run) - 1))]
     elif run.islower() or run.isupper() or run[1:].islower():

@@ -212,6 +212,28 @@ def reading_agent(*paths: str | Path, store: str = ":memory:") -> DocChatAgent:
     return DocChatAgent(DocChatAgentConfig(llm=model, vecdb=vecdb, doc_paths=paths, conversation_mode=False))
 
 
+@pytest.mark.parametrize("question", ["", "  \n"])
+def test_an_empty_question_is_not_answered(question: str):
+    message = doc_agent([])(question)
+    assert (message.content, data(message).found) == (NO_ANSWER, False)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_one_path_is_a_list_of_one(tmp_path: Path, kind: type[str] | type[Path]):
+    (tmp_path / "lease.txt").write_text(LEASE)
+    agent = reading_agent()
+    agent.config.doc_paths = DocChatAgentConfig(doc_paths=kind(tmp_path)).doc_paths  # pyright: ignore[reportArgumentType]
+    assert data(agent("How much is the rent?")).found
+
+
+def test_a_warning_of_what_cannot_be_read_names_the_line_of_the_program(tmp_path: Path):
+    (tmp_path / "lease.txt").write_text(LEASE)
+    agent = reading_agent(tmp_path / "lease.txt", tmp_path / "zzz.txt")
+    with pytest.warns(UserWarning, match="not all of doc_paths could be read") as given:
+        agent("How much is the rent?")
+    assert given[0].filename == __file__
+
+
 def test_documents_of_a_store_that_are_gone_from_their_folder_are_warned_of(tmp_path: Path):
     folder, store = tmp_path / "lease", str(tmp_path / "docs.db")
     folder.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -239,10 +240,68 @@ def test_terms_are_stems_and_whole_names() -> None:
     assert list(terms("plain words 42")) == ["plain", "~plain", "word", "~word", "42"]
 
 
+def test_the_library_of_the_index_logs_no_more_than_the_program_asked_for() -> None:
+    logging.getLogger("bm25s").setLevel(logging.DEBUG)  # as its import does
+    with store_of("The cat may stay.") as store:
+        LexicalSearch(store)("cat", 1)
+    assert logging.getLogger("bm25s").getEffectiveLevel() == logging.getLogger().level
+
+
 def test_a_word_is_found_by_its_other_forms_and_best_as_it_is_asked_for() -> None:
     forms = ("Lists are sorted in place.", "We sort lists in place.", "The files lie in this place.")
     with store_of(*forms) as store:
         assert contents(LexicalSearch(store)("How do I sort?", 5)) == [forms[1], forms[0]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "other", "exact"),
+    [
+        ("item 9-4", "item 4-9", "item 9-4"),
+        ("on 2025-12-31", "on 31.12.2025", "on 2025-12-31"),
+        ("the sum of 1234.56", "the sum of 56 and 1234", "the sum of 1,234.56"),
+        ("the sum of 1234,5", "the sum of 5 and 1234", "the sum of 1.234,5"),
+        ("the sum of 1234", "the sum of 1 and 234", "the sum of 1'234"),
+        ("invoice 2024/0017", "invoice 0017/2024", "invoice 2024/0017"),
+    ],
+)
+def test_numbers_and_codes_are_found_as_a_whole(asked: str, other: str, exact: str) -> None:
+    with store_of(other, exact) as store:
+        assert contents(LexicalSearch(store)(f"What about {asked}?", 1)) == [exact]
+
+
+def test_a_number_beside_a_chunk_is_no_number_of_it() -> None:
+    chunks = [
+        Chunk.of(text, source="a.md", position=at, id=str(at))
+        for at, text in enumerate(("Item 4-8 is red.", "Item 5-1 is red.", "Item 9-4 is old."))
+    ]
+    with store_of() as store:
+        store.add_documents(chunks)
+        assert contents(LexicalSearch(store, around=1)("What is 9-4?", 5)) == [chunks[2].content, chunks[0].content]
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("mullabfuhr", "Die Müllabfuhr kommt."),
+        ("Müllabfuhr", "Die Mullabfuhr kommt."),
+        ("lodz", "Łódź"),
+        ("елка", "Ёлка"),
+        ("οδός", "Ελληνικά ΟΔΟΣ"),
+        ("istanbul", "İstanbul"),
+        ("thue", "Tiền thuê nhà"),
+        ("Kündigungsfrist", "Die Kündi\u00adgungs\u00adfrist"),
+        ("猫", "黒猫がいる"),
+        ("4711", "رقم ٤٧١١"),
+    ],
+)
+def test_a_word_is_found_without_its_marks(asked: str, text: str) -> None:
+    with store_of("Something else.", text) as store:
+        assert contents(LexicalSearch(store)(asked, 5)) == [text]
+
+
+def test_the_word_with_the_same_marks_is_found_first() -> None:
+    with store_of("Es ist schon.", "Es ist schön.") as store:
+        assert contents(LexicalSearch(store)("schön", 5)) == ["Es ist schön.", "Es ist schon."]
 
 
 def test_forms_of_the_words_that_every_question_has_find_nothing() -> None:

@@ -11,6 +11,7 @@ from trivium.agents._described import calls_in_own_text
 from trivium.agents._typed import T_co
 from trivium.agents.aggregator._default import text_of
 from trivium.agents.special._answering import AnswerCheck, CitingModel
+from trivium.agents.special._citations import DocAnswer
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.agents.special._documents import DocumentAgent
 from trivium.agents.special._quoting import is_quoted
@@ -85,9 +86,15 @@ class DocChatAgent(DocumentAgent[T_co]):
     # ---- an answer
     @overridable
     async def forward(self, *message: Message, session_id: Hashable = 0, **kwargs: Any) -> Message:
-        """Search the documents for the last question, and answer from them; keywords are sampling parameters."""
+        """Search the documents for the last question, and answer from them; keywords are sampling parameters.
+
+        An empty question is answered with `no_answer`.
+        """
         messages = (self.memory.open(session_id) if self.memory else Memory.of(message)).get_memory()
         last = next((at for at in reversed(range(len(messages))) if self._is_question(messages[at])), None)
+        if last is None and messages and not any(text_of(each).strip() for each in messages):
+            untold = DocAnswer(question="", answer=self.config.no_answer, found=False, citations=())
+            return as_quotation(Message(content=untold.answer, sender=self.name), untold, [])
         if last is None:
             return await super().forward(*message, session_id=session_id, **kwargs)
         before, turn = messages[:last], messages[last:]

@@ -23,9 +23,9 @@ class DocChatAgentConfig(ChatAgentConfig):
     Args:
         vecdb: the store of its documents, or the config of one; None: a store in memory.
         parsing: the splitting of documents, as a `ParsingConfig`; "": as suits the format of each.
-        doc_paths: files, folders and URLs that are read before the first question. If none can be read, or the list is
-            empty and there are no other documents, that question raises the error with the reason; if some cannot, a
-            warning names them.
+        doc_paths: files, folders and URLs, or one, that are read before the first question. If none can be read, or the
+            list is empty and there are no other documents, that question raises the error with the reason; if some
+            cannot, a warning names them.
         n_similar_chunks: the number of passages that are found for a question, before the steps that choose among them.
         n_neighbor_chunks: the number of chunks on each side of a found one that belong to its passage.
         n_relevant_chunks: the most passages that the model reads.
@@ -58,6 +58,11 @@ class DocChatAgentConfig(ChatAgentConfig):
     references: bool = True
     no_answer: str = NO_ANSWER
     system_message: str = _SYSTEM_MESSAGE
+
+    @field_validator("doc_paths", mode="before")
+    @classmethod
+    def _are_several(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str | Path) else given
 
     @field_validator("filter")
     @classmethod

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from trivium.actions.lowlevel import warn_caller
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._typed import T_co
 from trivium.agents.special._doc_config import DocChatAgentConfig
@@ -178,10 +178,10 @@ class DocumentAgent(ChatAgent[T_co]):
             self._has_read = False
             raise
         if report.failed:
-            warnings.warn(f"not all of doc_paths could be read: {report}", stacklevel=2)
+            warn_caller(f"not all of doc_paths could be read: {report}")
         if gone := [each for each in report.gone if each not in report.failed]:
             text = f"the store still has what is gone from doc_paths ({len(gone)}, such as {gone[0]})"
-            warnings.warn(f"{text}: ingest(prune=True) removes it", stacklevel=2)
+            warn_caller(f"{text}: ingest(prune=True) removes it")
 
 
 def _split(document: Document, *, parsing: ParsingConfig) -> Iterator[Chunk]:

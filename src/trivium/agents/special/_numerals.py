@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from trivium.parsing.lowlevel import CURRENCY_CODES
+from trivium.parsing.lowlevel import CURRENCY_CODES, stems
 
 _MONTHS: Final = "janfebmaraprmayjunjulaugsepoctnovdec"
 _MONTH: Final = (
@@ -68,6 +68,9 @@ _BEFORE: Final = re.compile(
     r"(?:(?<![^\W_])(?P<unit>[^\W\d_]{3,6}|[Ff]r)(?:(?<=[Ff]r)\.)?\s{0,2}(?P<inner>(?<=\s)[-−])?)?\Z"
 )
 _WINDOW: Final = 16  # characters before a number that may belong to it
+_LABELLED: Final = re.compile(r"([^\W\d_]+|\d[\d.]*)(?:\W+(?:nos?|nr|num(?:ber|mer))\b)?[^\w|\n]*\Z", re.IGNORECASE)
+_LONGEST_LABEL: Final = 40
+_MONTH_BEHIND: Final = re.compile(r" (000\d\d)\b")
 _BEHIND: Final = re.compile(
     r"(?:[.,][-–—]{1,2}(?!\w))?(?P<minus>[-−](?![\w-]))?(?:(?P<short>[kKmMbB])\b)?(?:\s?(?P<half>[aApP])\.?[mM]\b)?"
     r"(?:\s{0,2}(?P<word>[^\W\d_]{2,10})\b\.?)?(?:\s{0,2}(?P<next>[^\W\d_]{2,10})\b)?"
@@ -81,10 +84,13 @@ class Numeral(NamedTuple):
         meanings: what it may mean, each as words that a text which says the same has: the digits in one form, the
             currency or percent, and the million behind it.
         words: the words that a text has by it.
+        label: the word or number before it, without "number", as in "flat no. 12"; of the day of a month, the month;
+            "" at the beginning of a text or of a cell of a table.
     """
 
     meanings: tuple[frozenset[str], ...]
     words: frozenset[str]
+    label: str
 
     def is_in(self, words: frozenset[str]) -> bool:
         """Test whether a text with some words says the same."""
@@ -171,7 +177,15 @@ def _numeral(text: str, run: re.Match[str], start: int, decreases: bool) -> Nume
     if is_one and unit:
         parts = _as_row(text, run)
     marked = [f"{each}." for each in full if "." in each]  # a number with a mark counts as two words
-    return Numeral(tuple(meanings), frozenset({*full, *parts, *marked, *filter(None, [scale])}))
+    words = frozenset({*full, *parts, *marked, *filter(None, [scale])})
+    return Numeral(tuple(meanings), words, _label(text, run))
+
+
+def _label(text: str, run: re.Match[str]) -> str:
+    if month := _MONTH_BEHIND.match(text, run.end()):
+        return month[1]
+    found = _LABELLED.search(text, max(0, run.start() - _LONGEST_LABEL), run.start())
+    return (stems(found[1]) or [found[1]])[-1] if found else ""
 
 
 def _as_list(written: str) -> list[frozenset[str]]:

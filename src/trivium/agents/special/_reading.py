@@ -43,6 +43,8 @@ _OF_QUESTION_IN_CHUNK: Final = 0.2  # with its headings
 _OF_QUESTION: Final = 0.25  # in a sentence that the model named by its number alone, or copied behind it
 _OF_TWO: Final = 0.1  # the penalty of two sentences against one
 _MOST: Final = 3
+_YEAR: Final = 4  # digits
+_CELL: Final = "|"  # between the cells of a row, and what a number alone in one is the number of
 
 
 class Sentence(NamedTuple):
@@ -96,6 +98,14 @@ class Reading:
         """The words around a span, which may tell the unit of its numbers, as the header of a table does."""
         self._counts = Counter(word for words in self._words for word in words)
         self._all = frozenset(self._counts).union(*self._around.values())
+        self._places = {id(each): words_of(_whole_place_of(each)) for each in self.chunks}
+        self._asked_for = [each for each in numerals(question)[1] if _role_of(each)]
+        """The numbers of the question that tell what it is about, as the number of a flat does."""
+        self._roles = [
+            [(_role_of(each, _CELL in sentence.text), each.words) for each in numerals(sentence.text)[1]]
+            for sentence in (self.sentences if self._asked_for else ())
+        ]
+        """The numbers of each sentence, with what they are numbers of."""
 
     @property
     def prompt(self) -> str:
@@ -141,14 +151,15 @@ class Reading:
         letters = frozenset[str]() if words else said - _STOP_WORDS
         if not words and not letters and not said & _ASSENTS:
             return ()
-        scores: dict[Span, float] = {}
-        for span, score in self._scores(words, own, numerals(statement)[1]):
+        scores: dict[Span, tuple[float, float]] = {}
+        for span, score, share in self._scores(words, own, numerals(statement)[1]):
             if letters and not letters <= {stem for each in self._sentences(span) for stem in stems(each.text)}:
                 continue
             least = _CITED if span[0] == span[1] and span[0] in named else _UNCITED
             if score >= (_REPEATED if is_repeated else least):
-                scores[span] = score + (_UNCITED - least) - (_OF_TWO if span[0] != span[1] else 0.0)
-        ranked = sorted(scores, key=lambda span: (-scores[span], span))
+                penalty = _OF_TWO if span[0] != span[1] else 0.0
+                scores[span] = (penalty - score - (_UNCITED - least), -share)
+        ranked = sorted(scores, key=lambda span: (scores[span], span))
         cited = [span for span in ranked if span[0] == span[1] and span[0] in named]
         found: list[Span] = []
         missing = own
@@ -161,8 +172,10 @@ class Reading:
 
     def _scores(
         self, words: frozenset[str], own: frozenset[str], stated: Sequence[Numeral]
-    ) -> Iterator[tuple[Span, float]]:
+    ) -> Iterator[tuple[Span, float, float]]:
         """Yield the spans that have all numbers of a statement, with the share of its words that each has.
+
+        Behind it comes the share of all words, also of the question, which decides between equal ones.
 
         Args:
             words: the words of the statement.
@@ -170,16 +183,38 @@ class Reading:
             stated: the numbers of the statement; those of the question need not be in the span.
         """
         numbers = [each for each in stated if not each.is_in(self._question)]
+        others = self._of_others(frozenset[str]().union(*(each.words for each in numbers)))
         meant = frozenset[str]().union(*(each.words for each in stated))
         for span, held in self._spans:
+            if not others.isdisjoint(range(span[0], span[1] + 1)):
+                continue
             if numbers:
                 known = held | self._units[self._chunk_of(span)]
                 if not all(each.is_in(known) for each in numbers):
                     continue
             other = meant - held  # what a number of the span might have meant too
-            if self._share((words | self._question) - other, held) >= _OF_BOTH:
+            share = self._share((words | self._question) - other, held)
+            if share >= _OF_BOTH:
                 around = self._share(words | self._question, self._around_span(span))
-                yield span, 0.8 * self._share(own - other, held) + 0.2 * around
+                yield span, 0.8 * self._share(own - other, held) + 0.2 * around, share
+
+    def _of_others(self, stated: frozenset[str]) -> frozenset[int]:
+        """Return the sentences that have another number where the question has one: that of flat 33 for flat 13.
+
+        Args:
+            stated: the words of the numbers that a statement itself tells, which are no other ones.
+        """
+        found = set[int]()
+        for asked in self._asked_for:
+            told = [role for numbers in self._roles for role, words in numbers if words & asked.words]
+            roles = {_role_of(asked), *([_CELL] if _CELL in told or not told else [])}
+            known = stated.union(*(each.words for each in self._asked_for if _role_of(each) in roles))
+            for at, numbers in enumerate(self._roles, 1):
+                if asked.is_in(self._words[at - 1] | self._places[self._chunk_of((at, at))]):
+                    continue
+                if any(role in roles and not words & known for role, words in numbers):
+                    found.add(at)
+        return frozenset(found)
 
     def _sentences(self, span: Span) -> Sequence[Sentence]:
         return self.sentences[span[0] - 1 : span[1]]
@@ -209,10 +244,14 @@ class Reading:
         )
 
     def has_unknown_terms(self, statement: str) -> bool:
-        """Test whether a statement has a number or a name that is neither in the chunks nor in the question."""
+        """Test whether a statement has a number or a name that is neither in the chunks nor in the question.
+
+        A number that tells what the question is about must be in the chunks, or be told by their place.
+        """
         known = self._all | self._question
+        told = self._all.union(*self._places.values(), self._question.difference(*(e.words for e in self._asked_for)))
         rest, numbers = numerals(statement)
-        return not all(each.is_in(known) for each in numbers) or any(
+        return not all(each.is_in(told) for each in numbers) or any(
             not words_of(each) <= known for each in _NAME.findall(rest)
         )
 
@@ -241,6 +280,22 @@ class Reading:
 
 def _place_of(chunk: Chunk, heading: str = "") -> str:
     return " ".join(f"From {chunk.metadata.source}{heading and f', {heading}'}".split())
+
+
+def _whole_place_of(chunk: Chunk) -> str:
+    about = chunk.metadata
+    return f"{about.title}\n{about.source}\n{about.heading}"
+
+
+def _role_of(number: Numeral, is_in_row: bool = False) -> str:
+    """Return what a number is the number of: the word before it. "" for an amount, and for what no word tells."""
+    meaning = number.meanings[0]
+    if len(meaning) > 1:
+        return ""
+    if number.label not in _STOP_WORDS:
+        return number.label or (_CELL if is_in_row else "")
+    digits = len(next(iter(meaning)))
+    return f"{number.label} {digits}" if digits >= _YEAR else ""  # "in 2022" and "in 2021", but not "in 3 steps"
 
 
 def words_of(text: str) -> frozenset[str]:

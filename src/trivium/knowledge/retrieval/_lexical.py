@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -21,9 +23,13 @@ from trivium.parsing.lowlevel import stems
 if TYPE_CHECKING:
     from trivium.knowledge.stores import VectorStore
 
-_NAMES: Final = re.compile(r"[^\W\d]\w*(?:[./:-]+\w+)*")
+_NAMES: Final = re.compile(r"[^\W\d]\w*(?:[./:-]+\w+)*|\d\w*(?:[.,'’/:-]\w+)+")
 _MARKS: Final = re.compile(r"[_./:-]|\d|[^\W\d_A-Z][A-Z]")  # a word with one of these is a name
 _SEPARATORS: Final = re.compile(r"[./:]+")
+_NUMBER: Final = re.compile(r"(\d{1,3}(?:([.,'’])\d{3})(?:\2\d{3})*|\d+)(?:(?!\2)[.,](\d+))?")
+_WITHOUT_STROKE: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"})
+"""The letters with a mark that Unicode does not take apart."""
+_FIRST_IDEOGRAPH: Final = "\u2e80"  # from here on, a term is two letters of a text without spaces
 _PAGE: Final = 100
 _SATURATION: Final = 1.2  # k1 of BM25: the sooner repeating a word stops helping, the smaller
 _LENGTH_WEIGHT: Final = 0.75  # b of BM25: the discount of long chunks
@@ -40,14 +46,17 @@ _STOP_WORDS: Final = """
 def terms(text: str) -> Iterator[str]:
     """Return the index terms of a text: its words, the stem of each, and complete names beside their parts.
 
-    So the same word counts twice, another word of the same stem once. A name holds an underscore, a dot, a hyphen, a
-    digit or a capital within, as `os.path.join` and `readLine`. It counts as a whole, and its parts count as words.
+    So the same word counts twice, another word of the same stem once, as does the word without the marks on its
+    letters. A name holds an underscore, a dot, a hyphen, a digit or a capital within, as `os.path.join`, `readLine` and
+    `4-14`. It counts as a whole, and its parts count as words. A number counts in one form, as 1234.5 for 1.234,5.
 
     Args:
         text: any text; its words lose their plural endings.
 
     >>> list(terms("Calling os.walk or isDir"))
     ['calling', '~call', 'os', '~os', 'walk', '~walk', 'or', '~or', 'is', '~is', 'dir', '~dir', 'os.walk', 'isdir']
+    >>> list(terms("1.234,5 of 4-14"))
+    ['1', '234', '5', 'of', '~of', '4', '14', '1234.5', '~1234.5', '4-14']
     """
     yield from chain.from_iterable(map(_of_word, stems(text)))
     yield from chain.from_iterable(map(_of_name, _NAMES.findall(text)))
@@ -55,7 +64,17 @@ def terms(text: str) -> Iterator[str]:
 
 @lru_cache(50_000)
 def _of_word(word: str) -> tuple[str, ...]:
-    return (word, _STEM + stem(word)) if word.isalpha() else (word,)
+    if word.isdecimal():
+        return (word,)
+    if word >= _FIRST_IDEOGRAPH:
+        return (word, _STEM + word, *(word if len(word) > 1 else ""))
+    return (word, _STEM + stem(word if word.isascii() else _without_marks(word)))
+
+
+def _without_marks(word: str) -> str:
+    """Return a word without the marks on its letters, as many write it: "mull" for "müll"."""
+    plain = unicodedata.normalize("NFKD", word.translate(_WITHOUT_STROKE))
+    return "".join(each for each in plain if unicodedata.category(each) != "Mn")
 
 
 @lru_cache(50_000)
@@ -63,6 +82,10 @@ def _of_name(name: str) -> tuple[str, ...]:
     """Return the terms of a complete name, and of its parts that are names; a plain word has none."""
     if not _MARKS.search(name):
         return ()
+    if number := _NUMBER.fullmatch(name):
+        whole = re.sub(r"\D", "", number[1])
+        plain = f"{whole}.{number[3]}" if number[3] else whole
+        return (plain, _STEM + plain)  # so that it counts more than its parts
     parts = (part.casefold() for part in _SEPARATORS.split(name) if part != name and _MARKS.search(part))
     return (name.casefold(), *parts)
 
@@ -90,6 +113,8 @@ class WordIndex(NamedTuple):
     def build(cls, state: object, chunks: Iterable[Chunk], around: int) -> WordIndex:
         """Index chunks, each with the words of the `around` chunks before and after it in its source.
 
+        Numbers and names with digits are no words of others: they tell one thing from another.
+
         Raises:
             MissingExtraError: bm25s is not installed.
         """
@@ -97,20 +122,28 @@ class WordIndex(NamedTuple):
             import bm25s  # pyright: ignore[reportMissingTypeStubs] - it has none
         except ImportError:
             raise MissingExtraError("bm25s", "knowledge") from None
-        vocabulary = dict[str, int]()
+        if (logger := logging.getLogger("bm25s")).level == logging.DEBUG:  # its import sets it, whatever a program set
+            logger.setLevel(logging.NOTSET)
+        vocabulary, coded = dict[str, int](), set[int]()
 
         def numbers_of(text: str) -> array[int]:
-            return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms(text)])
+            for term in (found := list(terms(text))):
+                if term not in vocabulary:
+                    if any(map(str.isdigit, term)):
+                        coded.add(len(vocabulary))
+                    vocabulary[term] = len(vocabulary)
+            return array("i", [vocabulary[term] for term in found])
 
         ids: list[str] = []
         numbers: list[array[int]] = []
         for _, group in groupby(chunks, lambda chunk: chunk.metadata.source):
             some = list(group)
             own = [numbers_of(chunk.indexed_text) for chunk in some]
+            lent = [array("i", [each for each in numbers if each not in coded]) for numbers in own] if around else own
             for at, chunk in enumerate(some):
                 ids.append(chunk.metadata.id)
-                window = own[max(0, at - around) : at + around + 1] if around else []
-                numbers.append(sum(window, own[at]))
+                beside = [*lent[max(0, at - around) : at], *lent[at + 1 : at + around + 1]]
+                numbers.append(sum(beside, own[at] * (2 if around else 1)))
         model = cast("Any", bm25s).BM25(k1=_SATURATION, b=_LENGTH_WEIGHT)
         if vocabulary:
             model.index((numbers, vocabulary), create_empty_token=False, show_progress=False)

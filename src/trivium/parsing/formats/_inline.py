@@ -51,8 +51,8 @@ class Around:
 
 
 def without_inline_marks(text: str) -> str:
-    """Remove what would count as a mark; no text has these characters for its own sake."""
-    return _ANY.sub("", text)
+    """Remove what would count as a mark, which no text has for its own sake, and soft hyphens, which cut words."""
+    return _ANY.sub("", text.replace("\u00ad", ""))
 
 
 def marked_run(text: str, kinds: Iterable[str]) -> str:
