@@ -62,6 +62,8 @@ class FakeQdrant(ThreadingHTTPServer):
         match route:
             case ("GET", "collections"):
                 return engine.get_collections()
+            case ("GET", "collections", "*"):
+                return engine.get_collection(name)
             case ("PUT", "collections", "*"):
                 made = models.CreateCollection.model_validate(body)
                 return engine.create_collection(name, vectors_config=made.vectors or {})
@@ -72,7 +74,8 @@ class FakeQdrant(ThreadingHTTPServer):
                 assert (index.field_name, index.field_schema) == ("terms", models.PayloadSchemaType.KEYWORD)
                 return models.UpdateResult(status=models.UpdateStatus.COMPLETED)
             case ("PUT", "collections", "*", "points"):
-                return engine.upsert(name, models.PointsList.model_validate(body).points)
+                points = models.PointsList.model_validate(body)
+                return engine.upsert(name, points.points, update_filter=points.update_filter)
             case ("POST", "collections", "*", "points"):
                 wanted = models.PointRequest.model_validate(body)
                 return engine.retrieve(name, wanted.ids, with_payload=True)

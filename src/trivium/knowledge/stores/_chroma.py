@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, TypeVar, cast
@@ -32,7 +32,8 @@ _BATCH: Final = 1000
 _OF_ID: Final = '["id",'  # beginning of the term of an id
 _SEEN: Final = 200  # candidates in the index: more find more and take longer
 _ALONE: Final = (
-    "share one store object between threads and agents, or take PostgresStore or SQLiteStore for several processes"
+    "it can be open only once: share one store object between threads and agents, or take PostgresStore or SQLiteStore "
+    "for several processes"
 )
 
 
@@ -118,7 +119,7 @@ class _ChromaPoints:
     def names(self) -> Iterable[str]:
         with self._used() as client:
             return [
-                each.name.removesuffix(".chunks") for each in client.list_collections() if each.name.endswith(".chunks")
+                each.name.removesuffix(".notes") for each in client.list_collections() if each.name.endswith(".notes")
             ]
 
     def make(self, collection: str, dimensions: int) -> None:
@@ -129,6 +130,9 @@ class _ChromaPoints:
                     embedding_function=None,
                     configuration={"hnsw": {"space": "ip", "ef_search": _SEEN, "ef_construction": _SEEN}},
                 )
+
+    def alone(self, collection: str) -> AbstractContextManager[None]:
+        return nullcontext()  # the lock of the folder does it
 
     def drop(self, collection: str) -> None:
         with self._used() as client:
