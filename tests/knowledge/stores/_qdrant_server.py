@@ -53,6 +53,8 @@ class FakeQdrant(ThreadingHTTPServer):
         name = parts[1] if len(parts) > 1 else ""
         if name and route != ("PUT", "collections", "*") and not self.engine.collection_exists(name):
             return 404, f"Not found: Collection `{name}` doesn't exist!"
+        if route == ("PUT", "collections", "*") and self.engine.collection_exists(name):
+            return 409, f"Wrong input: Collection `{name}` already exists!"
         return 200, self._done(route, name, body)
 
     def _done(self, route: tuple[str, ...], name: str, body: Any) -> Any:

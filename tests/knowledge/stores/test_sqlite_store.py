@@ -221,6 +221,19 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
         store_at(tmp_path / "store.db").add_documents(chunks_of("a", "one"))
 
 
+@pytest.mark.parametrize("statement", range(5))
+def test_a_store_that_another_process_creates_meanwhile_is_opened(tmp_path: Path, statement: int) -> None:
+    statements = iter(range(99))
+
+    def create(_: str) -> None:
+        if next(statements) == statement:
+            store_at(tmp_path / "store.db").count()
+
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
+        database.set_trace_callback(create)
+        store_at(tmp_path / "store.db")._prepare(database)
+
+
 def test_a_store_of_a_newer_trivium_is_left_alone(tmp_path: Path) -> None:
     store = store_at(tmp_path / "store.db")
     serve(store, "a", "one")

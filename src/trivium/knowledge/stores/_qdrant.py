@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from errno import ENOSPC
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -35,7 +36,10 @@ T = TypeVar("T")
 _PAGE: Final = 500
 _BATCH: Final = 200
 _SILENT: Final = 2  # timeouts of a request after which a writer that changes nothing is taken for dead
-_ALONE: Final = "it can be open only once: share one store object between threads and agents, or run a Qdrant server and give its url"
+_ALONE: Final = (
+    "it can be open only once: share one store object between threads and agents, or run a Qdrant server and give its "
+    "url"
+)
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -326,6 +330,8 @@ def _filter(condition: TermFilter) -> Any:
 
 def _failed(place: str, error: Exception) -> StoreError | None:
     """Return the error of the store for one of Qdrant; None for any other error."""
+    import sqlite3
+
     from httpx import TimeoutException, TransportError
     from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -350,8 +356,8 @@ def _failed(place: str, error: Exception) -> StoreError | None:
         kinds = [(True, StoreBusyError, "it takes too long: try again, or give it a longer timeout")]
     elif isinstance(error, TransportError):
         kinds = [(True, StoreConnectionError, "see that it runs and is reached; the next use connects anew")]
-    elif isinstance(error, OSError):
-        full = error.errno == 28
+    elif isinstance(error, OSError | sqlite3.Error):  # of a folder
+        full = getattr(error, "errno", 0) == ENOSPC or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
         kinds = [
             (full, StoreFullError, "make room on its disk"),
             (True, StoreError, "give a folder that can be written"),
@@ -360,6 +366,6 @@ def _failed(place: str, error: Exception) -> StoreError | None:
         kinds = [(True, StoreBusyError, f"something else has it open: {_ALONE}")]
     elif isinstance(error, ValueError) and "not found" in str(error):
         kinds = [(True, CollectionNotFoundError, "the collection was deleted: the next use creates it again")]
-    elif isinstance(error, ValueError | RuntimeError | KeyError | EOFError):
+    elif isinstance(error, ValueError | RuntimeError | KeyError | EOFError | sqlite3.DatabaseError):
         kinds = [(True, StoreDamagedError, DAMAGED)]
     return next((kind(f"{said}{advice}", place) for fits, kind, advice in kinds if fits), None)

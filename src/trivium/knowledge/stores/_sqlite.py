@@ -339,9 +339,9 @@ class SQLiteStore(VectorStore):
 
     def _prepare(self, database: Connection) -> None:
         database.execute("PRAGMA secure_delete = ON")  # deleted data are overwritten
-        application, version, empty = (
+        empty, application, version = (  # emptiness first: another process may create it between these queries
             database.execute(query).fetchone()[0]
-            for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) = 0 FROM sqlite_master")
+            for query in ("SELECT COUNT(*) = 0 FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version")
         )
         if application != APPLICATION and not empty:
             raise StoreDamagedError(
