@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from errno import ENOSPC
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from errno import ENOSPC
 from threading import Lock
 from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import urlsplit
