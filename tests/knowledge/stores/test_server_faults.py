@@ -140,6 +140,12 @@ def _check_secret(shown: str, error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
+@pytest.mark.parametrize("name", ["a b", "", "1a", "A", "a" * 64])
+def test_a_name_that_can_be_no_schema_is_refused_with_what_can(name: str) -> None:
+    with pytest.raises(ValueError, match="give 1 to 63 letters a-z"):
+        PostgresStoreConfig(schema_name=name)
+
+
 # ---- Qdrant's server, by contract
 @pytest.mark.parametrize(
     ("answer", "error"),
