@@ -203,7 +203,8 @@ class LanceStore(VectorStore):
             # one expression for one column: columns of one update are set one after the other
             flip = {"state": f"{_STALE} - CAST(({staged}) AS TINYINT)"}
             table.update(where=f"source = {source}{also}", values_sql=flip)
-            table.delete(f"state = {_STALE}")
+            if table.count_rows(f"state = {_STALE}"):  # a change takes longer than a look
+                table.delete(f"state = {_STALE}")
 
     def discard_staged(self, source: str) -> None:
         with self._writing() as table:

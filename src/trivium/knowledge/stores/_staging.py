@@ -309,7 +309,7 @@ class StagedStore(VectorStore):
             gone = Some(tuple(Has(_generation(each)) for each in note.gone))
             self._points.erase(self.collection_name, "chunks", gone)
             note.gone = []
-        self._write(note)
+            self._write(note)
 
     def delete_matching(self, where: Filter) -> int:
         name, wanted = self.collection_name, widen(where, self._points.most)
