@@ -30,7 +30,7 @@ from trivium.exceptions import (
 )
 from trivium.knowledge import IngestReport, Library, SQLiteStoreConfig, VectorStore, VectorStoreConfig, _library
 from trivium.knowledge._library import IngestEvent
-from trivium.knowledge.stores import PostgresStoreConfig
+from trivium.knowledge.stores import ChromaStoreConfig, LanceStoreConfig, PostgresStoreConfig, QdrantStoreConfig
 
 from .stores._kinds import Words, opened
 
@@ -173,6 +173,17 @@ def test_a_full_disk_is_reported_and_keeps_what_was_published(small_disk: Path, 
         subprocess.run(["mount", "-o", "remount,size=100m", small_disk], check=True)
         ingest(store, folder)
         assert served(store) == whole
+
+
+@pytest.mark.parametrize("kind", [ChromaStoreConfig, LanceStoreConfig, QdrantStoreConfig])
+def test_a_full_disk_is_no_damaged_store(kind: type[VectorStoreConfig], small_disk: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    write(folder, "much", (2, 5_000, 1))
+    with (
+        opened(kind(storage_path=str(small_disk / "store"), embedding=None)) as store,
+        pytest.raises(StoreFullError, match="make room on its disk"),
+    ):
+        ingest(store, folder)
 
 
 def test_a_damaged_store_is_reported(tmp_path: Path) -> None:

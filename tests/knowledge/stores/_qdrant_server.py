@@ -53,6 +53,8 @@ class FakeQdrant(ThreadingHTTPServer):
         name = parts[1] if len(parts) > 1 else ""
         if name and route != ("PUT", "collections", "*") and not self.engine.collection_exists(name):
             return 404, f"Not found: Collection `{name}` doesn't exist!"
+        if route == ("PUT", "collections", "*") and self.engine.collection_exists(name):
+            return 409, f"Wrong input: Collection `{name}` already exists!"
         return 200, self._done(route, name, body)
 
     def _done(self, route: tuple[str, ...], name: str, body: Any) -> Any:
@@ -62,6 +64,8 @@ class FakeQdrant(ThreadingHTTPServer):
         match route:
             case ("GET", "collections"):
                 return engine.get_collections()
+            case ("GET", "collections", "*"):
+                return engine.get_collection(name)
             case ("PUT", "collections", "*"):
                 made = models.CreateCollection.model_validate(body)
                 return engine.create_collection(name, vectors_config=made.vectors or {})
@@ -72,7 +76,8 @@ class FakeQdrant(ThreadingHTTPServer):
                 assert (index.field_name, index.field_schema) == ("terms", models.PayloadSchemaType.KEYWORD)
                 return models.UpdateResult(status=models.UpdateStatus.COMPLETED)
             case ("PUT", "collections", "*", "points"):
-                return engine.upsert(name, models.PointsList.model_validate(body).points)
+                points = models.PointsList.model_validate(body)
+                return engine.upsert(name, points.points, update_filter=points.update_filter)
             case ("POST", "collections", "*", "points"):
                 wanted = models.PointRequest.model_validate(body)
                 return engine.retrieve(name, wanted.ids, with_payload=True)

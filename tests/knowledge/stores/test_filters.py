@@ -67,6 +67,7 @@ def test_a_condition_is_read(where: Any, tree: Any) -> None:
         ({"$or": [{"a": 1}] * 1000}, "a", "more than 1000 conditions"),
         ({"a": {"$in": [*range(10_001)]}}, "a.$in", "more than 10000 numbers"),
         (7, "", "no dict"),
+        ("notes.md", "", 'as {"source": "notes.md"}'),
     ],
 )
 def test_a_condition_that_is_none_is_reported_with_its_place(where: Any, path: str, said: str) -> None:

@@ -35,6 +35,7 @@ from trivium.knowledge.stores import (
     QdrantStore,
     QdrantStoreConfig,
 )
+from trivium.knowledge.stores._qdrant_turn import Turn
 
 OLD, NEW = ["old 0", "old 1"], ["new 0", "new 1", "new 2"]
 
@@ -139,6 +140,12 @@ def _check_secret(shown: str, error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
+@pytest.mark.parametrize("name", ["a b", "", "1a", "A", "a" * 64])
+def test_a_name_that_can_be_no_schema_is_refused_with_what_can(name: str) -> None:
+    with pytest.raises(ValueError, match="give 1 to 63 letters a-z"):
+        PostgresStoreConfig(schema_name=name)
+
+
 # ---- Qdrant's server, by contract
 @pytest.mark.parametrize(
     ("answer", "error"),
@@ -206,6 +213,22 @@ def test_a_qdrant_server_is_asked_as_its_interface_says() -> None:
         assert store.list_collections(empty=True) == ["other", "trivium"]
         assert store.clear_all_collections(really=True) == 2
         assert {method for method, _ in server.seen} == {"GET", "PUT", "POST", "DELETE"}
+
+
+def test_the_turn_of_a_writer_that_was_killed_passes_on() -> None:
+    from qdrant_client import QdrantClient
+
+    with fake_qdrant() as server, opened(QdrantStoreConfig(url=server.url, embedding=None)) as store:
+        assert store.count() == 0
+        notes = f"{store.collection_name}.notes"
+        client = QdrantClient(url=server.url, check_compatibility=False)
+        killed = Turn.taken(client, notes, "killed", 0.05, server.url)
+        other = Turn.taken(client, notes, "other", 0.05, server.url)
+        killed.end(client, notes)  # it was not killed, but slow: the turn of the other one stays
+        with pytest.raises(StoreBusyError):
+            Turn.taken(client, notes, "third", 0, server.url)
+        assert Turn.taken(client, notes, "other", 60, server.url) != other  # its own, left by a failed call
+        client.close()
 
 
 def test_a_qdrant_server_that_went_away_is_reported_and_found_again() -> None:

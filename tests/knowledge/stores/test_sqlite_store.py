@@ -71,6 +71,18 @@ def test_what_is_deleted_leaves_the_file(tmp_path: Path, is_collection: bool) ->
     assert not left_of(b"zebra", path)
 
 
+def test_a_file_shrinks_when_most_of_it_is_deleted(tmp_path: Path) -> None:
+    store = store_at(tmp_path / "a.db")
+    serve(store, "kept", "about zebras")
+    serve(store, "long", *[f"{number} " * 1000 for number in range(1000)])
+    before = (tmp_path / "a.db").stat().st_size
+    assert [hit.chunk.content for hit in store.nearest(Words().embed(["zebras"])[0], 1)] == ["about zebras"]
+    assert store.delete(source="long") == 1000
+    assert (tmp_path / "a.db").stat().st_size < before / 10
+    assert [hit.chunk.content for hit in store.full_text("zebras", 1) or ()] == ["about zebras"]
+    assert [hit.chunk.content for hit in store.nearest(Words().embed(["zebras"])[0], 1)] == ["about zebras"]
+
+
 def test_a_store_lasts_however_many_are_deleted_one_by_one(tmp_path: Path) -> None:
     config = SQLiteStoreConfig(storage_path=str(tmp_path / "a.db"), embedding=None)
     store = SQLiteStore(config)
@@ -219,6 +231,19 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     other.close()
     with pytest.raises(StoreDamagedError, match="not a vector store"):
         store_at(tmp_path / "store.db").add_documents(chunks_of("a", "one"))
+
+
+@pytest.mark.parametrize("statement", range(5))
+def test_a_store_that_another_process_creates_meanwhile_is_opened(tmp_path: Path, statement: int) -> None:
+    statements = iter(range(99))
+
+    def create(_: str) -> None:
+        if next(statements) == statement:
+            store_at(tmp_path / "store.db").count()
+
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
+        database.set_trace_callback(create)
+        store_at(tmp_path / "store.db")._prepare(database)
 
 
 def test_a_store_of_a_newer_trivium_is_left_alone(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.forkserver import ensure_running
@@ -19,6 +20,7 @@ import pytest
 
 from knowledge.stores._extra_kinds import EXTRA_KINDS, QDRANT_SERVER
 from knowledge.stores._kinds import KINDS, Kind, Words, chunks_of, opened, serve, texts_of
+from trivium.exceptions import IncompleteSourceError
 from trivium.knowledge import SourceRecord, VectorStore, VectorStoreConfig
 
 
@@ -180,6 +182,27 @@ def test_a_process_that_is_killed_leaves_whole_sources(store: VectorStore, start
     assert check_one_state(store) >= published
     serve(store, "shared", "state 1 again", fingerprint="1")
     assert texts_of(store) == ["state 1 again"]
+
+
+def _publish_as_told(store: VectorStore, link: Connection) -> None:
+    link.send("ready")
+    while (state := link.recv()) is not None:
+        with suppress(IncompleteSourceError):  # the other one has published it
+            publish_state(store, state)
+        link.send(state)
+
+
+@pytest.mark.slow
+def test_processes_that_publish_the_same_source_leave_one_of_them(store: VectorStore, start: Any) -> None:
+    links = [start(_publish_as_told)[1] for _ in range(2)]
+    assert [link.recv() for link in links] == ["ready"] * 2
+    for state in range(1, STATES):
+        for link in links:
+            link.send(state)
+        assert [link.recv() for link in links] == [state] * 2
+        assert check_one_state(store) == state
+    for link in links:
+        link.send(None)
 
 
 def _stage_and_wait(store: VectorStore, link: Connection) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
-from shutil import rmtree
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from shutil import disk_usage, rmtree
 from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, TypeVar, cast
 from weakref import finalize
@@ -31,8 +31,10 @@ T = TypeVar("T")
 _BATCH: Final = 1000
 _OF_ID: Final = '["id",'  # beginning of the term of an id
 _SEEN: Final = 200  # candidates in the index: more find more and take longer
+_ROOM: Final = 1 << 20  # bytes: the least with which it can write
 _ALONE: Final = (
-    "share one store object between threads and agents, or take PostgresStore or SQLiteStore for several processes"
+    "it can be open only once: share one store object between threads and agents, or take PostgresStore or SQLiteStore "
+    "for several processes"
 )
 
 
@@ -118,7 +120,7 @@ class _ChromaPoints:
     def names(self) -> Iterable[str]:
         with self._used() as client:
             return [
-                each.name.removesuffix(".chunks") for each in client.list_collections() if each.name.endswith(".chunks")
+                each.name.removesuffix(".notes") for each in client.list_collections() if each.name.endswith(".notes")
             ]
 
     def make(self, collection: str, dimensions: int) -> None:
@@ -129,6 +131,9 @@ class _ChromaPoints:
                     embedding_function=None,
                     configuration={"hnsw": {"space": "ip", "ef_search": _SEEN, "ef_construction": _SEEN}},
                 )
+
+    def alone(self, collection: str) -> AbstractContextManager[None]:
+        return nullcontext()  # the lock of the folder does it
 
     def drop(self, collection: str) -> None:
         with self._used() as client:
@@ -250,6 +255,11 @@ def _is_id(condition: Has) -> bool:
     return condition.there and condition.term.startswith(_OF_ID)
 
 
+def _is_full(path: str) -> bool:
+    """Tell that there is no room on the disk of a folder: Chroma says only what it could not do."""
+    return os.path.isdir(path) and disk_usage(path).free < _ROOM
+
+
 def _failed(path: str, error: Exception) -> StoreError | None:
     """Return the error of the store for one of Chroma; None for any other error."""
     from chromadb.errors import ChromaError, NotFoundError
@@ -257,7 +267,7 @@ def _failed(path: str, error: Exception) -> StoreError | None:
     said = f"the store {path} cannot be used ({str(error).partition(chr(10))[0][:300]}): "
     if isinstance(error, NotFoundError):
         return CollectionNotFoundError(f"{said}the collection was deleted: the next use creates it again", path)
-    if "disk is full" in said or "No space left" in said:
+    if "disk is full" in said or "No space left" in said or _is_full(path):
         return StoreFullError(f"{said}make room on its disk; sources published before are complete", path)
     if isinstance(error, OSError) or "unable to open database" in said or "readonly database" in said:
         return StoreError(f"{said}give a folder that can be written", path)

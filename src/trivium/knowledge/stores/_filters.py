@@ -94,7 +94,8 @@ def parse_filter(where: Where) -> Filter:
         try:
             where = cast("Where", json.loads(where)) if where.strip() else None
         except (ValueError, RecursionError) as error:
-            raise FilterError(f"the filter is not JSON: {error}") from None
+            advice = 'give a dict or JSON, as {"source": "notes.md"} for all of one source'
+            raise FilterError(f"the filter is not JSON ({error}): {advice}") from None
     return _Reader().conditions({} if where is None else where, "", 0)
 
 

@@ -1,4 +1,4 @@
-"""A lock of a folder, for databases that only one process may open."""
+"""A lock of a folder, for databases that only one process may open, or write."""
 
 from __future__ import annotations
 
@@ -16,26 +16,33 @@ _NAME: Final = "trivium.lock"
 
 
 class FolderLock:
-    """A lock from `acquire` to `release`, or to the end of the process, even if it is killed.
+    """A lock from `acquire` to `release`, or for a `with` block; the end of the process, even if it is killed, ends it.
 
     It locks an empty SQLite file, because these locks work on every system, and no child process inherits them.
 
     Args:
         folder: the folder; it is created if there is none.
-        advice: end of the error message: what to do to use several processes.
+        advice: end of the error message: what to do if it is held elsewhere.
+        seconds: how long to wait for whoever holds it.
     """
 
-    def __init__(self, folder: str, advice: str) -> None:
-        self._folder, self._advice = folder, advice
+    def __init__(self, folder: str, advice: str, seconds: float = 0) -> None:
+        self._folder, self._advice, self._seconds = folder, advice, seconds
         self._held: Connection | None = None
         self._of_parent: list[Connection | None] = []
         self._pid = os.getpid()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
 
     def acquire(self) -> None:
         """Acquire the lock.
 
         Raises:
-            StoreBusyError: another store holds it, in this process or in another.
+            StoreBusyError: it is held elsewhere, in this process or in another.
             StoreError: the folder cannot be written.
         """
         import sqlite3
@@ -47,7 +54,8 @@ class FolderLock:
             return
         try:
             Path(self._folder).mkdir(parents=True, exist_ok=True)
-            held = sqlite3.connect(Path(self._folder) / _NAME, timeout=0, isolation_level=None, check_same_thread=False)
+            path = Path(self._folder) / _NAME
+            held = sqlite3.connect(path, timeout=self._seconds, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from error
         try:
@@ -57,9 +65,7 @@ class FolderLock:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise self._unusable(error) from error
             raise StoreBusyError(
-                f"the store {self._folder} is open already, here or in another process, and it can be open only once: "
-                f"{self._advice}",
-                self._folder,
+                f"the store {self._folder} is in use, here or in another process: {self._advice}", self._folder
             ) from None
         self._held = held
         finalize(self, _close, held, self._pid).atexit = False  # what was opened under it may still be open then

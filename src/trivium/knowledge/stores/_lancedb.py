@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +24,7 @@ from trivium.exceptions import (
 )
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._filters import Filter, matches_filter
+from trivium.knowledge.stores._folder_lock import FolderLock
 from trivium.knowledge.stores._kind import DAMAGED
 from trivium.knowledge.stores._records import chunk_of, from_stored, json_of, metadata_of, to_stored
 from trivium.knowledge.stores._store import Hit, SourceRecord, VectorStore, VectorStoreConfig
@@ -33,11 +35,13 @@ from trivium.parsing.lowlevel import stems
 _PAGE: Final = 500
 _TIDIED: Final = 32  # changes after which small files are compacted
 _KEPT: Final = timedelta(hours=1)  # lifetime of old versions, which scans may still read
+_WAIT: Final = 60  # seconds that a writer waits for others
 _TEXTS: Final = ("content", "metadata")
 _STAGED, _SHOWN, _STALE = 0, 1, 2  # the states of a row
 _SERVED: Final = f"state = {_SHOWN} AND record IS NULL"
 _RECORDS: Final = f"state = {_SHOWN} AND record IS NOT NULL"
 _KEY: Final = ("id", "state")
+_PLACE_IN_CODE: Final = re.compile(r",? ?/\S+\.rs:\d+(:\d+)?")  # where in LanceDB's own code an error arose
 
 
 class LanceStoreConfig(VectorStoreConfig):
@@ -58,8 +62,8 @@ class LanceStore(VectorStore):
     Each collection is one table, and each change creates a new version of it; readers keep the version with which they
     began. A publication is one change, which marks the new chunks as served and the former ones as stale; a second
     change deletes these. A process that is killed between the two leaves stale chunks, which are invisible, and which
-    the next publication of the source deletes. Processes that write the same table wait for each other; one that waits
-    too long gets a StoreBusyError.
+    the next publication of the source deletes. One thread of one process writes at a time, under a lock of the folder;
+    others wait for up to a minute and then get a StoreBusyError.
 
     Vector search is exact, without an index; words are ranked by LanceDB's BM25. Conditions on an order (`$gt` and the
     like, `$prefix`) are checked on the results, so that a selective one makes a search read more. It needs the extra
@@ -112,6 +116,20 @@ class LanceStore(VectorStore):
                 raise self._mismatch(self.collection_name, kept)
             yield table
 
+    def _alone(self) -> FolderLock:
+        """Lock out all other writers; LanceDB itself would join their changes, and a publication is several."""
+        return FolderLock(self.config.storage_path, "others write to it; try again", _WAIT)
+
+    @contextmanager
+    def _writing(self, model: bool = False) -> Generator[Any]:
+        """Provide the table to one writer at a time; small files are compacted now and then."""
+        with self._alone(), self._using(model) as table:
+            yield table
+            self._changes += 1
+            if self._changes % _TIDIED == 0:
+                with suppress(OSError, RuntimeError, ValueError):  # a failure does no harm
+                    table.optimize(cleanup_older_than=_KEPT)
+
     def _names(self, folder: Any) -> list[str]:
         names, page = list[str](), None
         while True:
@@ -126,26 +144,38 @@ class LanceStore(VectorStore):
             return {name: folder.open_table(name).count_rows(_SERVED) for name in self._names(folder)}
 
     def open_collection(self, collection: str) -> None:
-        wanted = self._identity()
-        with self._folder() as folder:
-            if collection in self._names(folder):
+        with suppress(CollectionNotFoundError), self._folder() as folder:  # others may be creating or deleting it
+            if self._fits(folder, collection) and folder.open_table(collection).list_indices():
+                return
+        with self._alone(), self._folder() as folder:
+            if self._fits(folder, collection):
                 table = folder.open_table(collection)
-                kept = _identity_of(table)
-                if wanted in (kept, ("", 0)):
-                    return
-                if table.count_rows(f"record IS NULL AND state <> {_STALE}"):
-                    raise self._mismatch(collection, kept)
-                folder.drop_table(collection)
-            table = folder.create_table(collection, schema=table_schema(*wanted), exist_ok=True)
-            from lancedb.index import FTS
+            else:
+                self._drop(folder, collection)
+                table = folder.create_table(collection, schema=table_schema(*self._identity()))
+            if not table.list_indices():
+                from lancedb.index import FTS
 
-            plain_words = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False)
-            table.create_index("words", config=plain_words)
+                plain_words = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False)
+                table.create_index("words", config=plain_words)
+
+    def _fits(self, folder: Any, collection: str) -> bool:
+        """Tell that a collection is there for this embedding model; one of another model must be empty."""
+        if collection not in self._names(folder):
+            return False
+        table = folder.open_table(collection)
+        kept = _identity_of(table)
+        if self._identity() not in (kept, ("", 0)) and table.count_rows(f"record IS NULL AND state <> {_STALE}"):
+            raise self._mismatch(collection, kept)
+        return self._identity() in (kept, ("", 0))
 
     def drop_collection(self, collection: str) -> None:
-        with self._folder() as folder:
-            if collection in self._names(folder):
-                folder.drop_table(collection)
+        with self._alone(), self._folder() as folder:
+            self._drop(folder, collection)
+
+    def _drop(self, folder: Any, collection: str) -> None:
+        if collection in self._names(folder):
+            folder.drop_table(collection)
 
     # ---- keeping
     def write_chunks(self, chunks: Sequence[Chunk], vectors: Vectors | None) -> None:
@@ -157,14 +187,13 @@ class LanceStore(VectorStore):
     def _write(self, chunks: Sequence[Chunk], vectors: Vectors | None, state: int) -> None:
         last = {chunk.metadata.id: at for at, chunk in enumerate(chunks)}  # of equal ids the last one is kept
         rows = [_row(chunks[at], state) for at in last.values()]
-        with self._using(model=True) as table:
+        with self._writing(model=True) as table:
             _merge(table, rows, None if vectors is None else vectors[[*last.values()]])
-            self._tidy(table)
 
     def publish_source(self, record: SourceRecord) -> None:
         source, fingerprint = _text(to_stored(record.source)), _text(to_stored(record.fingerprint))
         staged = f"source = {source} AND fingerprint = {fingerprint} AND state = {_STAGED}"
-        with self._using(model=True) as table:
+        with self._writing(model=True) as table:
             count = table.count_rows(f"{staged} AND record IS NULL")
             if count != record.chunks:
                 raise self._incomplete(record, count)
@@ -174,16 +203,16 @@ class LanceStore(VectorStore):
             # one expression for one column: columns of one update are set one after the other
             flip = {"state": f"{_STALE} - CAST(({staged}) AS TINYINT)"}
             table.update(where=f"source = {source}{also}", values_sql=flip)
-            table.delete(f"state = {_STALE}")
-            self._tidy(table)
+            if table.count_rows(f"state = {_STALE}"):  # a change takes longer than a look
+                table.delete(f"state = {_STALE}")
 
     def discard_staged(self, source: str) -> None:
-        with self._using() as table:
+        with self._writing() as table:
             table.delete(f"source = {_text(to_stored(source))} AND state = {_STAGED}")
 
     def delete_matching(self, where: Filter) -> int:
         wanted = widen(where)
-        with self._using() as table:
+        with self._writing() as table:
             condition = f"record IS NULL AND state <> {_STALE} AND {_sql(wanted.filter)}"
             if not wanted.exact:
                 ids = [
@@ -202,15 +231,7 @@ class LanceStore(VectorStore):
                 and (each.chunks or matches_filter(where, _about(each)))
             ]
             table.delete(f"({condition}) OR (record IS NOT NULL AND {_among('source', empty)})")
-            self._tidy(table)
         return gone.total()
-
-    def _tidy(self, table: Any) -> None:
-        """Compact small files now and then; a failure, as beside another writer, does no harm."""
-        self._changes += 1
-        if self._changes % _TIDIED == 0:
-            with suppress(OSError, RuntimeError, ValueError):
-                table.optimize(cleanup_older_than=_KEPT)
 
     # ---- finding
     def find_nearest(self, vector: Vectors, k: int, where: Filter) -> list[Hit]:
@@ -290,7 +311,8 @@ class LanceStore(VectorStore):
         return [record._replace(chunks=counts[source]) for source, record in made.items()]
 
     def _failed(self, error: Exception) -> StoreError:
-        place, said = self.config.storage_path, str(error).partition("\n")[0][:300]
+        place = self.config.storage_path
+        said = _PLACE_IN_CODE.sub("", str(error).partition("\n")[0])[:300]
         text = f"the store {place} cannot be used ({said}): "
         if "was not found" in said or "does not exist" in said or "Not found" in said:
             self._opened = ""

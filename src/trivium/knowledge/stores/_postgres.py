@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID, uuid4
 from weakref import finalize
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from trivium.exceptions import (
     CollectionNotFoundError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _PAGE: Final = 200
+_SCHEMA: Final = re.compile("[a-z_][a-z0-9_]{0,62}")
 _BM25: Final = """
 WITH total AS (SELECT count(*)::float AS n, greatest(avg(length), 1) AS mean FROM #chunk WHERE served),
 wanted AS (
@@ -62,7 +64,8 @@ class PostgresStoreConfig(VectorStoreConfig):
         user: name of the user.
         password: password of the user; it and the URL are left out of `repr` and of dumps.
         database: name of the database; the extension `vector` is created in it if need be and the user may.
-        schema_name: schema of the tables; it is created if there is none.
+        schema_name: schema of the tables: 1 to 63 small letters, digits and "_", no digit first. It is created if there
+            is none.
         hnsw: True: new collections have an index of their vectors, which quickly finds almost all of the nearest;
             False: a search reads all vectors and is exact.
         ef_search: number of candidates in the index, 1 to 1000: more find more and take longer.
@@ -79,12 +82,19 @@ class PostgresStoreConfig(VectorStoreConfig):
     user: str = ""
     password: str = Field(default="", repr=False, exclude=True)
     database: str = ""
-    schema_name: str = Field(default="trivium", pattern="^[a-z_][a-z0-9_]{0,62}$")
+    schema_name: str = "trivium"
     hnsw: bool = False
     ef_search: int = Field(default=100, ge=1, le=1000)
     connections: int = Field(default=4, ge=1)
     timeout: float = Field(default=30.0, gt=0)
     connect_timeout: float = Field(default=10.0, gt=0)
+
+    @field_validator("schema_name")
+    @classmethod
+    def _is_plain(cls, given: str) -> str:
+        if not _SCHEMA.fullmatch(given):
+            raise ValueError(f"{given!r} cannot be a schema: give 1 to 63 letters a-z, digits and '_', no digit first")
+        return given
 
 
 class PostgresStore(VectorStore):

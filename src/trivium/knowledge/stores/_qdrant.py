@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from errno import ENOSPC
 from threading import Lock
 from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from pydantic import Field
 
@@ -25,6 +27,7 @@ from trivium.exceptions import (
 from trivium.knowledge.embeddings import Vectors
 from trivium.knowledge.stores._folder_lock import FolderLock
 from trivium.knowledge.stores._kind import DAMAGED
+from trivium.knowledge.stores._qdrant_turn import Turn
 from trivium.knowledge.stores._staging import Point, Points, StagedStore, Table
 from trivium.knowledge.stores._store import VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, TermFilter
@@ -32,7 +35,11 @@ from trivium.knowledge.stores._terms import Every, Has, TermFilter
 T = TypeVar("T")
 _PAGE: Final = 500
 _BATCH: Final = 200
-_ALONE: Final = "share one store object between threads and agents, or run a Qdrant server and give its url"
+_SILENT: Final = 2  # timeouts of a request after which a writer that changes nothing is taken for dead
+_ALONE: Final = (
+    "it can be open only once: share one store object between threads and agents, or run a Qdrant server and give its "
+    "url"
+)
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -59,7 +66,8 @@ class QdrantStore(StagedStore):
     """Stores chunks on a Qdrant server, for any number of threads and processes, or in a folder of its local mode.
 
     Qdrant's local mode is written in Python and meant for trials: a folder serves the threads of one process, a second
-    process is refused, each chunk is a write to the disk, and its files are pickles: never open those of strangers. A
+    process is refused, each chunk is a write to the disk, and its files are pickles: never open those of strangers. On
+    a server, of version 1.16 or later, one store writes a collection at a time, and the others wait for it. A
     publication is one atomic write, even if the process is killed (see the page on stores). It cannot rank by words, so
     `full_text` gives None. Equality is tested in the index; conditions on an order (`$gt` and the like, `$prefix`) are
     checked on the results. It needs the extra `qdrant`.
@@ -96,6 +104,7 @@ class _QdrantPoints:
         on_disk = self.local and config.storage_path != ":memory:"
         self._lock = FolderLock(config.storage_path, _ALONE) if on_disk else None
         self._client: Any = None
+        self._holder = uuid4().hex
         self._guard, self._users = Lock(), dict[int, int]()
         self._pid = os.getpid()
         self._of_parent: list[Any] = []
@@ -131,8 +140,7 @@ class _QdrantPoints:
 
     def names(self) -> Iterable[str]:
         with self._used() as client:
-            names = [each.name for each in client.get_collections().collections]
-        return [each.removesuffix(".chunks") for each in names if each.endswith(".chunks")]
+            return [each.removesuffix(".notes") for each in _tables(client) if each.endswith(".notes")]
 
     def make(self, collection: str, dimensions: int) -> None:
         from qdrant_client import models
@@ -141,13 +149,32 @@ class _QdrantPoints:
         vectors: Any = models.VectorParams(size=dimensions, distance=models.Distance.DOT) if dimensions else none
         with self._used() as client:
             for table, kind in (("chunks", vectors), ("notes", none)):
-                client.create_collection(f"{collection}.{table}", vectors_config=kind)
+                name = f"{collection}.{table}"
+                if kind and name in _tables(client) and _is_left(client, name, dimensions):
+                    client.delete_collection(name)
+                if name not in _tables(client):
+                    _create(client, name, kind)
                 if not self.local:  # in local mode it has no effect and warns
                     client.create_payload_index(f"{collection}.{table}", "terms", models.PayloadSchemaType.KEYWORD)
 
+    @contextmanager
+    def alone(self, collection: str) -> Generator[None]:
+        if self.local:  # the lock of the folder does it
+            yield
+            return
+        notes = f"{collection}.notes"
+        with self._used() as client:
+            holder, silent = f"{self._holder}.{os.getpid()}", _SILENT * self._config.timeout
+            turn = Turn.taken(client, notes, holder, silent, self._place)
+        try:
+            yield
+        finally:
+            with self._used() as client:
+                turn.end(client, notes)
+
     def drop(self, collection: str) -> None:
         with self._used() as client:
-            there = {each.name for each in client.get_collections().collections}
+            there = _tables(client)
             for name in (f"{collection}.notes", f"{collection}.chunks"):
                 if name not in there:
                     continue
@@ -246,6 +273,26 @@ def _client(config: QdrantStoreConfig) -> Any:
     return QdrantClient(url=config.url, headers=headers, timeout=config.timeout, check_compatibility=False)
 
 
+def _tables(client: Any) -> set[str]:
+    return {each.name for each in client.get_collections().collections}
+
+
+def _is_left(client: Any, name: str, dimensions: int) -> bool:
+    """Tell that a table without chunks has vectors of other dimensions: its creation was interrupted."""
+    return client.get_collection(name).config.params.vectors.size != dimensions and not client.count(name).count
+
+
+def _create(client: Any, name: str, vectors: Any) -> None:
+    """Create a table, unless another process has just done so."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    try:
+        client.create_collection(name, vectors_config=vectors)
+    except (UnexpectedResponse, ValueError):  # the latter in local mode
+        if name not in _tables(client):
+            raise
+
+
 def _place(config: QdrantStoreConfig) -> str:
     """Return the address of the server without password, or the folder."""
     if not config.url:
@@ -283,6 +330,8 @@ def _filter(condition: TermFilter) -> Any:
 
 def _failed(place: str, error: Exception) -> StoreError | None:
     """Return the error of the store for one of Qdrant; None for any other error."""
+    import sqlite3
+
     from httpx import TimeoutException, TransportError
     from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -307,8 +356,8 @@ def _failed(place: str, error: Exception) -> StoreError | None:
         kinds = [(True, StoreBusyError, "it takes too long: try again, or give it a longer timeout")]
     elif isinstance(error, TransportError):
         kinds = [(True, StoreConnectionError, "see that it runs and is reached; the next use connects anew")]
-    elif isinstance(error, OSError):
-        full = error.errno == 28
+    elif isinstance(error, OSError | sqlite3.Error):  # of a folder
+        full = getattr(error, "errno", 0) == ENOSPC or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
         kinds = [
             (full, StoreFullError, "make room on its disk"),
             (True, StoreError, "give a folder that can be written"),
@@ -317,6 +366,6 @@ def _failed(place: str, error: Exception) -> StoreError | None:
         kinds = [(True, StoreBusyError, f"something else has it open: {_ALONE}")]
     elif isinstance(error, ValueError) and "not found" in str(error):
         kinds = [(True, CollectionNotFoundError, "the collection was deleted: the next use creates it again")]
-    elif isinstance(error, ValueError | RuntimeError | KeyError | EOFError):
+    elif isinstance(error, ValueError | RuntimeError | KeyError | EOFError | sqlite3.DatabaseError):
         kinds = [(True, StoreDamagedError, DAMAGED)]
     return next((kind(f"{said}{advice}", place) for fits, kind, advice in kinds if fits), None)

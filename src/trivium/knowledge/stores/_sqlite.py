@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _FEW: Final = 1000  # chunks that are ranked in no time
+_MANY: Final = 256  # free pages of 4,096 bytes that are worth shrinking a file
 _WAIT: Final = 100  # milliseconds to wait for readers before the log is emptied
 _SQLITE_BUSY, _SQLITE_LOCKED, _SQLITE_CORRUPT, _SQLITE_FULL, _SQLITE_NOT_A_DATABASE = 5, 6, 11, 13, 26
 
@@ -61,7 +62,7 @@ class SQLiteStore(VectorStore):
 
     Vector search is exact and in memory: 1 byte for each dimension of a chunk, read at the first search. Words are
     found by SQLite's full-text search. The file is created for its owner alone and is not encrypted. Deleted data are
-    overwritten in the file.
+    overwritten in the file, and a file that is mostly empty shrinks at the next deletion.
 
     Args:
         config: the settings; default: a store in memory.
@@ -195,9 +196,20 @@ class SQLiteStore(VectorStore):
         return count
 
     def _forget_log(self) -> None:
-        """Empty the write-ahead log, which may hold deleted data; beside readers, this is left to the next time."""
+        """Empty the write-ahead log, which may hold deleted data, and shrink a file that is mostly empty.
+
+        Beside others who use the file, or without room for a copy of what is left, this is left to the next time.
+        """
+        import sqlite3
+
         with self._guarded() as database:
             database.execute(f"PRAGMA busy_timeout = {_WAIT}")
+            pages, free = (
+                database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
+            )
+            if free > _MANY and 2 * free > pages:
+                with suppress(sqlite3.OperationalError):
+                    database.execute("VACUUM")
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             database.execute(f"PRAGMA busy_timeout = {int(1000 * self._busy_seconds)}")
 
@@ -339,9 +351,9 @@ class SQLiteStore(VectorStore):
 
     def _prepare(self, database: Connection) -> None:
         database.execute("PRAGMA secure_delete = ON")  # deleted data are overwritten
-        application, version, empty = (
+        empty, application, version = (  # emptiness first: another process may create it between these queries
             database.execute(query).fetchone()[0]
-            for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) = 0 FROM sqlite_master")
+            for query in ("SELECT COUNT(*) = 0 FROM sqlite_master", "PRAGMA application_id", "PRAGMA user_version")
         )
         if application != APPLICATION and not empty:
             raise StoreDamagedError(

@@ -19,7 +19,7 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from threading import RLock
@@ -83,7 +83,11 @@ class Points(Protocol):
         ...
 
     def make(self, collection: str, dimensions: int) -> None:
-        """Create both tables, the notes last; existing ones stay."""
+        """Create both tables, the notes last; existing ones stay, but for an empty one of other dimensions."""
+        ...
+
+    def alone(self, collection: str) -> AbstractContextManager[None]:
+        """Lock out the other stores that write a collection, in all processes."""
         ...
 
     def drop(self, collection: str) -> None:
@@ -181,7 +185,7 @@ class StagedStore(VectorStore):
 
     # ---- collections
     def read_collections(self) -> dict[str, int]:
-        with self._writing():
+        with self._turn:
             return {name: self._steady(name, self._points.count) for name in self._points.names() if self._about(name)}
 
     def _about(self, collection: str) -> tuple[str, int] | None:
@@ -190,20 +194,29 @@ class StagedStore(VectorStore):
         return (*json.loads(kept[0].metadata),) if kept else None  # pyright: ignore[reportReturnType]
 
     def open_collection(self, collection: str) -> None:
-        wanted = self._identity()
-        with self._writing():
+        with self._turn:
             kept = self._about(collection) if collection in self._points.names() else None
-            if kept is not None:
-                if wanted in (kept, ("", 0)):
+            if self._fits(kept):
+                return
+            if kept is None:
+                self._points.make(collection, self._identity()[1])
+            with self._points.alone(collection):
+                kept = self._about(collection)
+                if self._fits(kept):  # another process has made it meanwhile
                     return
-                if self._points.count(collection, Every()):
-                    raise self._mismatch(collection, kept)
-            self.drop_collection(collection)
-            self._points.make(collection, wanted[1])
-            self._points.put(collection, "notes", [Point(_key(_ABOUT), [], "", json.dumps(wanted))], None)
+                if kept is not None:
+                    if self._points.count(collection, Every()):
+                        raise self._mismatch(collection, kept)
+                    self._points.drop(collection)
+                    self._points.make(collection, self._identity()[1])
+                about = Point(_key(_ABOUT), [], "", json.dumps(self._identity()))
+                self._points.put(collection, "notes", [about], None)
+
+    def _fits(self, kept: tuple[str, int] | None) -> bool:
+        return kept is not None and self._identity() in (kept, ("", 0))
 
     def drop_collection(self, collection: str) -> None:
-        with self._writing():
+        with self._turn:
             self._states.pop(collection, None)
             self._points.drop(collection)
 
@@ -296,7 +309,7 @@ class StagedStore(VectorStore):
             gone = Some(tuple(Has(_generation(each)) for each in note.gone))
             self._points.erase(self.collection_name, "chunks", gone)
             note.gone = []
-        self._write(note)
+            self._write(note)
 
     def delete_matching(self, where: Filter) -> int:
         name, wanted = self.collection_name, widen(where, self._points.most)
@@ -361,8 +374,8 @@ class StagedStore(VectorStore):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        """Lock out the other threads of this process."""
-        with self._turn:
+        """Lock out all other writers."""
+        with self._turn, self._points.alone(self.collection_name):
             yield
 
     def _steady(self, name: str, read: Callable[[str, TermFilter], T]) -> T:
