@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -24,6 +25,7 @@ from trivium.exceptions import (
     ToolFailedError,
     ToolNotApprovedError,
 )
+from trivium.journal import Journal
 from trivium.testing import ScriptedModel, call_tool
 
 Ended: TypeAlias = list[tuple[str, NodeState, BaseException | None]]
@@ -98,6 +100,27 @@ def test_an_unexpected_error_goes_to_the_model_is_logged_and_stands_on_its_node(
     assert (state, type(error)) == (NodeState.EXCEPTION, KeyError)
     received = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]
     assert received.content == "error: KeyError: 7"
+
+
+@pytest.mark.parametrize("kind", ["started", "tool_call", "tool_result", "ended"])
+def test_a_listener_that_fails_at_a_tool_changes_neither_its_result_nor_its_record(kind: str, tmp_path: Path):
+    paid = list[int]()
+
+    @tool(effect="once")
+    def pay(euros: int) -> str:
+        paid.append(euros)
+        return "paid"
+
+    def listen(event: Any) -> None:
+        if event.kind == kind and event.name == "tool:pay":
+            raise LookupError("the log is full")
+
+    for _ in range(2):  # the second repeats what is recorded
+        agent = Agent(ScriptedModel([call_tool("pay", euros=5), "done"]), tools=[pay])
+        with Journal(tmp_path / "runs.db") as journal:
+            assert agent("go", listeners=[listen], run_id="r", journal=journal).content == "done"
+        received = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]
+        assert (paid, received.content) == ([5], "paid")
 
 
 def test_an_error_that_a_tool_raises_for_the_model_is_not_logged(caplog: pytest.LogCaptureFixture):

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from enum import StrEnum
 from hashlib import blake2b
 from itertools import count
+from logging import getLogger
 from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -60,6 +61,7 @@ class Cancellation(BaseException):
     """Unwinds a cancelled subtree; becomes a RunError at the node that was stopped, and never leaves it."""
 
 
+_log = getLogger("trivium.commander")
 _new = object.__new__  # without `__init__`, at half the cost
 
 
@@ -439,12 +441,15 @@ def change_scope(
 
 
 def emit(node: TaskNode, event: type[Event[D, Any]], data: D) -> None:
-    """Call the listeners of the node with an event."""
+    """Call the listeners of the node with an event; one that fails is logged, since it only observes the run."""
     listeners = node._scope.listeners
     if listeners:
         happened: Any = event(node, data)
         for listener in listeners:
-            listener(happened)
+            try:
+                listener(happened)
+            except Exception:
+                _log.exception("a listener failed at %r of %s; the run goes on", event.kind, node._path(most=8))
 
 
 def checkpoint(node: TaskNode) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from inspect import isasyncgen, isawaitable, iscoroutine, isgenerator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -380,10 +381,7 @@ class WorkNode(TaskNode):
             if node._timer is not None:
                 node._timer.cancel()
             above = node._parent
-            try:
-                node._close(node.exception)
-            except BaseException as error:  # of a listener
-                node.commander._failed(node, error)
+            node._go_on([partial(node._close, node.exception)])  # a listener may exit the program
             if node._next is not None:
                 node._go_on(node._next)
             if not isinstance(above, WorkNode):
