@@ -10,6 +10,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from enum import StrEnum
+from functools import partial
 from hashlib import blake2b
 from itertools import count
 from logging import getLogger
@@ -148,7 +149,7 @@ class TaskNode:
         if parent._state is not _ACTIVE and parent._state is not _PENDING:
             raise FinishedNodeError(
                 f"{self._name} cannot start below {parent._name}, which has ended: await it before its caller ends, "
-                "or run it in a context of its own"
+                "run it in a context of its own, or put it below parent=node.commander"
             )
         self._parent = parent
         if parent._children is None:
@@ -271,10 +272,11 @@ class TaskNode:
             ArgumentTypeError: it is no function, or an async one.
         """
         check_options(None, None, (listener,))
-        self._change_listeners(lambda old: (*old, listener))
+        heard = partial(listener)  # of this call alone: a listener may be registered twice
+        self._change_listeners(lambda old: (*old, heard))
 
         def remove() -> None:
-            self._change_listeners(lambda old: tuple(each for each in old if each is not listener))
+            self._change_listeners(lambda old: tuple(each for each in old if each is not heard))
 
         return remove
 
