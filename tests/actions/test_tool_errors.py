@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from trivium import Agent, ChatAgent, Message, Task, ToolMessage
+from trivium import Agent, ChatAgent, Hook, Message, Task, ToolMessage
 from trivium.actions import ActionExecutor, attempt_tool, run_tool, tool
 from trivium.actions._tool import Tool
 from trivium.commander import EndedEvent, NodeState
@@ -39,6 +39,10 @@ def broken(number: int) -> int:
 async def broken_async(number: int) -> int:
     """The same, awaited."""
     return dict[int, int]()[number]
+
+
+def one() -> int:
+    return 1
 
 
 class Mute:
@@ -121,6 +125,23 @@ def test_a_listener_that_fails_at_a_tool_changes_neither_its_result_nor_its_reco
             assert agent("go", listeners=[listen], run_id="r", journal=journal).content == "done"
         received = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]
         assert (paid, received.content) == ([5], "paid")
+
+
+class Late(Hook):
+    def after_action(self, executor: Any, message: Message, session_id: Any) -> Message:
+        raise ValueError("the hook is broken")
+
+
+def test_the_call_before_a_hook_that_fails_after_it_stays_in_the_memory():
+    agent = Agent(ScriptedModel([call_tool("one"), "I see"]), tools=[one])
+    agent.executor.register_hook(Late())
+    with pytest.raises(ToolFailedError, match=r"the tool one has run, and then a hook .* failed: ValueError") as raised:
+        agent("go")
+    assert isinstance(raised.value.__cause__, ValueError)
+    _, call, result = agent.memory.get_memory(0)
+    assert [each.name for each in call.tool_calls] == ["one"]
+    assert result.content.startswith("error: the tool one has run")
+    assert agent("again").content == "I see"
 
 
 def test_an_error_that_a_tool_raises_for_the_model_is_not_logged(caplog: pytest.LogCaptureFixture):

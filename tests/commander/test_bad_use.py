@@ -105,9 +105,7 @@ def test_what_is_no_called_handler_is_refused_where_it_is_called():
 
     def calls(job: Job) -> None:
         for wrong in (None, giving, Do(), plain, plain()):
-            with pytest.raises(
-                NotHandlerError, match=r"is no called handler: write name\(…\), of a function with @handler"
-            ):
+            with pytest.raises(NotHandlerError, match="is no called handler: call what @handler"):
                 job.call_handler(cast("Any", wrong))
 
     outcome(calls)
@@ -122,7 +120,7 @@ async def _stream() -> AsyncIterator[int]:
     [
         (lambda: Do(), r"returned the job Do: put it with `await self.put_job\(job\)`"),
         (lambda: giving, r"returned a handler that was not called: write `return handler\(…\)`"),
-        (lambda: _stream(), "returned a async_generator that nobody runs: await it there, and do not yield"),
+        (lambda: _stream(), "returned a async_generator that nobody runs: await it there, do not yield"),
         (lambda: asyncio.sleep(0), "returned a coroutine that nobody runs: await it there"),
         (lambda: (number for number in range(3)), "returned a generator that nobody runs"),
     ],
@@ -154,13 +152,9 @@ def test_nothing_is_put_on_a_tree_that_has_ended():
     ended = Do()
 
     async def late(job: Job) -> None:
-        with pytest.raises(
-            FinishedNodeError, match="Do cannot start below Do, which has ended.* parent=node.commander"
-        ):
+        with pytest.raises(FinishedNodeError, match=r"Do cannot start below Do, which .* parent=node\.commander"):
             await ended.put_job(Do())
-        with pytest.raises(
-            FinishedNodeError, match="Do cannot start below Do, which has ended.* parent=node.commander"
-        ):
+        with pytest.raises(FinishedNodeError, match=r"Do cannot start below Do, which .* parent=node\.commander"):
             await job.put_job(Do(), parent=ended)
         with pytest.raises(FinishedNodeError, match="giving cannot start below Do, which has ended"):
             ended.call_handler(giving())

@@ -1,16 +1,19 @@
-"""The requests that scripted models keep."""
+"""Scripted models: the requests that they keep, and scripts that do not fit."""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commander._helpers import Entry, every_entry
 from trivium import Agent
 from trivium.journal import Journal
 from trivium.language_models import MockLM, MockLMConfig
+from trivium.llms import Request
 from trivium.testing import RecordedModel, ScriptedModel, call_tool
 
 
@@ -58,3 +61,28 @@ def test_a_model_of_ones_own_keeps_a_request_as_it_was_sent():
     Agent(Own(ANSWERS), tools=[add])("How much?")
     assert [len(as_sent.messages) for _, as_sent in kept] == [1, 3, 5]
     assert [as_sent.tools for _, as_sent in kept] == [request.tools for request, _ in kept]
+
+
+@pytest.mark.parametrize("asked", [0, 1, 3])
+def test_a_script_that_was_not_used_up_or_repeated_is_told(asked: int):
+    model = ScriptedModel(["one", "two"])
+    for _ in range(asked):
+        Agent(model)("x")
+    with pytest.raises(AssertionError, match=f"the script has 2 answers, for {asked} requests"):
+        model.assert_all_used()
+
+
+def test_a_script_that_was_used_up_is_right():
+    model = ScriptedModel(["one", "two"])
+    for _ in range(2):
+        Agent(model)("x")
+    model.assert_all_used()
+
+
+@every_entry
+def test_an_async_function_answers_too(entry: Entry):
+    async def answer(request: Request) -> str:
+        await asyncio.sleep(0)
+        return f"{len(request.messages)} message"
+
+    assert entry(Agent(ScriptedModel(answer)), "x").content == "1 message"

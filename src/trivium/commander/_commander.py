@@ -217,9 +217,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         if not isinstance(handler, HandlerCoroutine):  # type: ignore[unnecessary] - users pass anything
             if iscoroutine(handler):
                 handler.close()  # or Python would say that it was never awaited
-            raise NotHandlerError(
-                f"{handler!r} is no called handler: write name(…), of a function with @handler(PASS_WORD)"
-            )
+            raise NotHandlerError(f"{handler!r} is no called handler: call what @handler(PASS_WORD) has decorated")
         self._place(handler, parent or self)
 
     def _place(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
@@ -233,7 +231,7 @@ class CommanderAsync(WorkNode, Generic[T]):
                 raise CommanderNotRunError(_NOT_RUNNING)
             if parent._state in (NodeState.COMPLETED, NodeState.EXCEPTION):
                 raise FinishedNodeError(
-                    f"{node._name} cannot start below {parent._name}, which has ended: put it below parent=node.commander"
+                    f"{node._name} cannot start below {parent._name}, which has ended: use parent=node.commander"
                 )
             self._posted.append((node, parent))
             self._is_shared = self._is_shared or not self._runs_here()

@@ -149,7 +149,7 @@ class TaskNode:
         if parent._state is not _ACTIVE and parent._state is not _PENDING:
             raise FinishedNodeError(
                 f"{self._name} cannot start below {parent._name}, which has ended: await it before its caller ends, "
-                "run it in a context of its own, or put it below parent=node.commander"
+                "run it in a context of its own, or use parent=node.commander"
             )
         self._parent = parent
         if parent._children is None:
@@ -303,9 +303,8 @@ class TaskNode:
         else:
             self._state = _COMPLETED if error is None else _EXCEPTION
         self.exception = error
-        if self._children:  # children that nobody awaited get no further than their next step
-            for child in list(self._children):
-                child.kill("its caller has ended")
+        for child in list(self._children or ()):  # what nobody awaited gets no further than its next step
+            child.kill("its caller has ended")
         if self._parent is not None and self._parent._children:
             self._parent._children.pop(self, None)  # a finished subtree frees its memory
         if self._spent is not None and self._parent is not None:

@@ -319,7 +319,7 @@ class WorkNode(TaskNode):
             if iscoroutine(result) or isgenerator(result):
                 result.close()  # or Python would say that it was never awaited
             raise TaskResultError(
-                f"{self._name} returned a {result.__class__.__name__} that nobody runs: await it there, and do not yield"
+                f"{self._name} returned a {result.__class__.__name__} that nobody runs: await it there, do not yield"
             )
 
     def _keep(self, error: BaseException) -> None:

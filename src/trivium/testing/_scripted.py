@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, cast
 
+from trivium.commander import invoke, run_sync
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.llms import ChatModel, Delta, Request, ToolCallPart
 from trivium.prompts.parsers import write_json
@@ -32,7 +33,7 @@ class ScriptedModel(ChatModel):
 
     Args:
         answers: each a text, a tool call (`call_tool`), a list of deltas, or an error to raise; or a function
-            from the request to one of these.
+            from the request to one of these, sync or async.
         name: the model's name.
 
     Raises:
@@ -51,7 +52,9 @@ class ScriptedModel(ChatModel):
     """
 
     @checked
-    def __init__(self, answers: Iterable[Answer] | Callable[[Request], Answer], name: str = "scripted") -> None:
+    def __init__(
+        self, answers: Iterable[Answer] | Callable[[Request], Answer | Awaitable[Answer]], name: str = "scripted"
+    ) -> None:
         self.name = name
         self.gen_params = {}
         self.requests: list[Request] = []
@@ -64,7 +67,7 @@ class ScriptedModel(ChatModel):
         if self._function is None and not self._answers:
             raise ConfigurationError("the script is empty: give at least one answer; the last one is repeated")
         if self._function is not None:
-            answer = _checked(self._function(request))
+            answer = _checked(run_sync(invoke, self._function, request))
         else:
             answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
         if isinstance(answer, BaseException):
@@ -73,6 +76,15 @@ class ScriptedModel(ChatModel):
             yield answer  # type: ignore[misc] - a NamedTuple is one delta
         else:
             yield from answer
+
+    def assert_all_used(self) -> None:
+        """Check that each answer of the list was given once, so that the last was not repeated.
+
+        Raises:
+            AssertionError: there were fewer or more requests.
+        """
+        if self._function is None and len(self.requests) != len(self._answers):
+            raise AssertionError(f"the script has {len(self._answers)} answers, for {len(self.requests)} requests")
 
 
 def _checked(answer: object) -> Answer:
