@@ -436,7 +436,7 @@ def list_actions(actions: object) -> Iterable[Any]:
     is_many = actions.__class__ is list or not (
         isinstance(actions, dict | Tool) or callable(actions) or not isinstance(actions, Iterable)
     )
-    many = cast("Iterable[Any]", actions) if is_many else [actions]
+    many: Iterable[Any] = cast("Iterable[Any]", actions) if is_many else [actions]
     return [tool for each in many for tool in (each if isinstance(each, ToolKit) else (each,))]
 
 

@@ -84,7 +84,6 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._changed = ThreadEvent()
         self._over.set()
         self._ids = count(2)
-        self._last_calls: dict[WorkNode, None] = {}
         self._commander, self._id = self, 1
 
     # ---- runs
@@ -230,9 +229,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             if loop is None or not self._accepts:
                 raise CommanderNotRunError(_NOT_RUNNING)
             if parent._state in (NodeState.COMPLETED, NodeState.EXCEPTION):
-                raise FinishedNodeError(
-                    f"{node._name} cannot start below {parent._name}, which has ended: use parent=node.commander"
-                )
+                raise FinishedNodeError(f"{node._name} cannot start below {parent._name}, which has ended")
             self._posted.append((node, parent))
             self._is_shared = self._is_shared or not self._runs_here()
         post_later(loop, self._start_posted)
@@ -259,6 +256,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._open, self._running, self._leaving, self._over = 0, 0, False, ThreadEvent()
         self._is_shared = False  # other threads have given it work
         self.failures: list[tuple[WorkNode, BaseException]] = []
+        self._last_calls: dict[WorkNode, None] = {}
         self._return: T | None = None
         self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised
 

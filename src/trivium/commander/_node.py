@@ -293,8 +293,7 @@ class TaskNode:
     def _start(self) -> None:
         checkpoint(self)
         self._state = _ACTIVE
-        if self._scope.listeners:
-            emit(self, StartedEvent, None)
+        emit(self, StartedEvent, None)
 
     def _close(self, error: BaseException | None = None) -> None:
         started = self._state is _ACTIVE
