@@ -7,11 +7,12 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
-from trivium import Agent, ChatAgent, Message, Task, ToolMessage
+from trivium import Agent, ChatAgent, Hook, Message, Task, ToolMessage
 from trivium.actions import ActionExecutor, attempt_tool, run_tool, tool
 from trivium.actions._tool import Tool
 from trivium.commander import EndedEvent, NodeState
@@ -24,6 +25,7 @@ from trivium.exceptions import (
     ToolFailedError,
     ToolNotApprovedError,
 )
+from trivium.journal import Journal
 from trivium.testing import ScriptedModel, call_tool
 
 Ended: TypeAlias = list[tuple[str, NodeState, BaseException | None]]
@@ -37,6 +39,10 @@ def broken(number: int) -> int:
 async def broken_async(number: int) -> int:
     """The same, awaited."""
     return dict[int, int]()[number]
+
+
+def one() -> int:
+    return 1
 
 
 class Mute:
@@ -98,6 +104,44 @@ def test_an_unexpected_error_goes_to_the_model_is_logged_and_stands_on_its_node(
     assert (state, type(error)) == (NodeState.EXCEPTION, KeyError)
     received = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]
     assert received.content == "error: KeyError: 7"
+
+
+@pytest.mark.parametrize("kind", ["started", "tool_call", "tool_result", "ended"])
+def test_a_listener_that_fails_at_a_tool_changes_neither_its_result_nor_its_record(kind: str, tmp_path: Path):
+    paid = list[int]()
+
+    @tool(effect="once")
+    def pay(euros: int) -> str:
+        paid.append(euros)
+        return "paid"
+
+    def listen(event: Any) -> None:
+        if event.kind == kind and event.name == "tool:pay":
+            raise LookupError("the log is full")
+
+    for _ in range(2):  # the second repeats what is recorded
+        agent = Agent(ScriptedModel([call_tool("pay", euros=5), "done"]), tools=[pay])
+        with Journal(tmp_path / "runs.db") as journal:
+            assert agent("go", listeners=[listen], run_id="r", journal=journal).content == "done"
+        received = agent.memory.get(0).get_memory()[2]  # pyright: ignore[reportOptionalMemberAccess]
+        assert (paid, received.content) == ([5], "paid")
+
+
+class Late(Hook):
+    def after_action(self, executor: Any, message: Message, session_id: Any) -> Message:
+        raise ValueError("the hook is broken")
+
+
+def test_the_call_before_a_hook_that_fails_after_it_stays_in_the_memory():
+    agent = Agent(ScriptedModel([call_tool("one"), "I see"]), tools=[one])
+    agent.executor.register_hook(Late())
+    with pytest.raises(ToolFailedError, match=r"the tool one has run, and then a hook .* failed: ValueError") as raised:
+        agent("go")
+    assert isinstance(raised.value.__cause__, ValueError)
+    _, call, result = agent.memory.get_memory(0)
+    assert [each.name for each in call.tool_calls] == ["one"]
+    assert result.content.startswith("error: the tool one has run")
+    assert agent("again").content == "I see"
 
 
 def test_an_error_that_a_tool_raises_for_the_model_is_not_logged(caplog: pytest.LogCaptureFixture):

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from trivium import CommanderAsync, Event, Job, Message, Module, this_call
-from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, handler, tasker
+from trivium.commander import PASS_WORD, BasicJob, HandlerCoroutine, NodeState, handler, tasker
 from trivium.exceptions import CommanderAlreadyRunningError, CommanderNotRunError, RunKilledError
 
 from ._helpers import GUARD, Entry, every_entry, here, in_thread
+from ._work import giving
 
 
 @handler(PASS_WORD)
@@ -294,6 +296,26 @@ def test_listeners_hear_every_run():
     kinds.clear()
     commander.run(Waits(), auto_exit=True)
     assert kinds == []
+
+
+@pytest.mark.parametrize("make", [Waits, giving])
+def test_a_job_or_handler_that_was_given_a_listener_is_heard_in_each_run(make: Callable[[], Any]):
+    node, kinds, others = make(), list[str](), list[str]()
+    node.listen(lambda event: kinds.append(event.kind))
+    for _ in range(2):
+        commander = CommanderAsync()
+        commander.listen(lambda event: others.append(event.kind) if event.node is node else None)
+        commander.run(node if isinstance(node, Job) else BasicJob(node), auto_exit=True)
+    assert (kinds, others) == (["queued", "started", "ended"] * 2, ["queued", "started", "ended"] * 2)
+
+
+def test_a_listener_that_is_registered_twice_is_removed_once():
+    kinds, commander = list[str](), CommanderAsync()
+    remove, _ = commander.listen(listener := lambda event: kinds.append(event.kind)), commander.listen(listener)
+    remove()
+    remove()
+    commander.run((), auto_exit=True)
+    assert kinds == ["started", "ended"]
 
 
 def test_each_run_has_an_identity_of_its_own():

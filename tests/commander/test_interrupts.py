@@ -106,6 +106,20 @@ commander.run(Slow())
 """,
         "KeyboardInterrupt ['aslow'] None True",
     ),
+    "callbacks of a job": (
+        """
+class Slow(Job):
+    @tasker(PASS_WORD)
+    async def task(self):
+        up_when_idle(asyncio.get_running_loop())
+        await asyncio.sleep(600)
+job, stages = Slow(), ("at_terminate", "at_exception", "at_job_end", "at_commander_end")
+for stage in stages:
+    job.add_callback_functions(stage, {"function": ended.append, "params": {"args": (stage,)}})
+CommanderAsync().run(job, auto_exit=True)
+""",
+        "KeyboardInterrupt ['at_terminate', 'at_commander_end'] None True",
+    ),
     "idle commander": (
         """
 class Quick(Job):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
 
-from trivium import CommanderAsync, Job
+from trivium import CommanderAsync, Job, RunRecord
 from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, TaskNode, handler, tasker
 from trivium.exceptions import (
     AttributeNotSetError,
@@ -43,6 +44,24 @@ def run(work: Callable[[Do], Any], **kwargs: Any) -> tuple[CommanderAsync, Do]:
     commander, job = CommanderAsync(**kwargs), Do(work)
     commander.run(job, auto_exit=True)
     return commander, job
+
+
+@pytest.mark.parametrize("options", [{}, {"unsafe_hash": True}, {"eq": False}])
+def test_jobs_of_a_dataclass_with_equal_fields_are_several_jobs(options: dict[str, bool]):
+    @dataclass(**options)
+    class Fetch(Job):
+        url: str
+
+        @tasker(PASS_WORD)
+        async def task(self) -> HandlerCoroutine:
+            fetched.append(self.url)
+            return giving()
+
+    fetched, commander, record = list[str](), CommanderAsync(), RunRecord()
+    commander.listen(record)
+    commander.run([Fetch("a"), Fetch("b"), Fetch("a")], auto_exit=True)
+    assert (fetched, commander.failures) == (["a", "b", "a"], [])
+    assert [node.name for node in record.roots[0].children] == ["Fetch"] * 3
 
 
 # ---- what must be marked

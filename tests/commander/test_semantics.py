@@ -240,9 +240,20 @@ def test_failures_are_logged_with_their_place():
     assert records == ["ERROR commander#0/Do#0/failing#0 failed: ValueError: broken"]
 
 
-def test_without_a_logger_of_ones_own_failures_are_logged_too(caplog: pytest.LogCaptureFixture):
-    run(lambda job: failing(ValueError("broken")))
-    assert [(record.name, record.levelname) for record in caplog.records] == [("trivium.commander", "ERROR")]
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no words")
+
+
+@pytest.mark.parametrize(("error", "text"), [(ValueError("broken"), "ValueError: broken"), (Mute(), "Mute")])
+def test_without_a_logger_of_ones_own_failures_are_logged_too(
+    error: Exception, text: str, caplog: pytest.LogCaptureFixture
+):
+    run(lambda job: failing(error))
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("trivium.commander", "ERROR")
+    assert record.getMessage() == f"commander#0/Do#0/failing#0 failed: {text}"
+    assert "    raise error\n" in caplog.text, "the traceback says where"
 
 
 # ---- terminating and closing

@@ -10,6 +10,7 @@ import pytest
 
 from trivium import Agent
 from trivium.actions import ActionExecutor
+from trivium.exceptions import OutputError
 from trivium.hooks import MessageLogger
 from trivium.schema import Message
 from trivium.testing import ScriptedModel
@@ -32,12 +33,12 @@ def add(a: int, b: int) -> int:
 
 def test_it_logs_what_an_agent_and_an_executor_are_told_and_say(caplog: pytest.LogCaptureFixture) -> None:
     logger = MessageLogger(NAME)
-    Agent(ScriptedModel(["hello"]), name="ada", hooks=logger)("hi", session_id=7)
+    Agent(ScriptedModel(["hello\n12:00 INFO paid"]), name="ada", hooks=logger)("hi", session_id=7)
     executor = ActionExecutor(add, hooks=logger)
     executor(Message(content={"name": "add", "parameters": {"a": 1, "b": 2}}, sender="ada"))
     assert caplog.messages[:2] == [
         "session id: 7, message sender: user\nhi",
-        "session id: 7, message sender: ada\nhello",
+        "session id: 7, message sender: ada\nhello\n  12:00 INFO paid",
     ]
     assert [text.split("\n")[0] for text in caplog.messages[2:]] == [
         "session id: 0, message sender: ada", "session id: 0, message sender: ActionExecutor"
@@ -57,7 +58,7 @@ def test_colours_tell_senders_apart_and_stay_the_same(caplog: pytest.LogCaptureF
 
 def test_a_message_cannot_steer_the_terminal(caplog: pytest.LogCaptureFixture) -> None:
     Agent(ScriptedModel(["a\x1b[2Jb\rc\td\n"]), hooks=MessageLogger(NAME))("hi")
-    assert caplog.messages[1].endswith("a\\x1b[2Jb\\rc\td\n")
+    assert caplog.messages[1].endswith("a\\x1b[2Jb\\rc\td\n  ")
 
 
 def test_a_file_gets_the_lines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,3 +68,9 @@ def test_a_file_gets_the_lines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     text = (tmp_path / f"{NAME}.log").read_text(encoding="utf-8")
     assert text.count("hellö") == 2
     assert "INFO" in text
+
+
+def test_a_file_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none" / "chat.log"):
+        with pytest.raises(OutputError, match=r"cannot write .*; name another file"):
+            MessageLogger(NAME, add_file_handler=path)

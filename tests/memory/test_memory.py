@@ -16,9 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from trivium import Agent, ChatAgent, ChatAgentConfig, Message, Module, Task
 from trivium.events import RunEvent
-from trivium.exceptions import ConfigurationError, MissingEntryError, TriviumError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError, MissingEntryError, TriviumError
 from trivium.memory import Memory, MemoryManager
 from trivium.schema import LLMMessage, Role, ToolCall
+from trivium.testing import ScriptedModel
 
 texts = st.text("abc", max_size=3)
 
@@ -191,6 +192,12 @@ def test_each_session_gets_a_memory_from_the_factory():
     assert contents(manager.get_memory("s", recent_n=2)) == ["a", "b"]
     assert manager.open("s") is manager.open("s")
     assert manager.open("t") is not manager.open("s")
+
+
+@pytest.mark.parametrize("factory", [list, lambda: None])
+def test_a_factory_that_makes_no_memory_is_told_so(factory: Callable[[], Any]):
+    with pytest.raises(ArgumentTypeError, match=r"a memory derives from trivium\.memory\.Memory, and .* does not"):
+        Agent(ScriptedModel(["yes"]), memory=factory)("hi")
 
 
 def test_threads_that_open_one_session_share_it():

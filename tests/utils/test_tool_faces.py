@@ -154,6 +154,9 @@ def test_a_kit_by_name_is_one_within_its_module():
     exec("@tool_kit('numbers')\ndef three() -> int: return 3", elsewhere)
     assert elsewhere["three"].__tool_kit__ is not kit
     kit.add_tools([plain])
+    for tools in (kit, [kit], [one, ToolKit(), kit.tools[1], plain]):
+        agent = Agent(ScriptedModel([call_tool("two"), "done"]), tools=tools)
+        assert (list(agent.executor.tools), agent("go").content) == (["one", "two", "plain"], "done")
     kit.set_description("More.")
     assert (names(manager().get_tools_metadata(by_names=[kit])), kit.description) == ([], "More.")
 

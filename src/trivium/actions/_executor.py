@@ -19,12 +19,15 @@ from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
 from trivium.actions._run import OnToolError, as_arguments, attempt_tool
 from trivium.actions._texts import as_text
 from trivium.actions._tool import MAX_RESULT, Tool, mark_of
+from trivium.actions.kits import ToolKit
 from trivium.commander import current, driver_neutral, gather, this_session
 from trivium.commander.lowlevel import change_scope, scope_of, settle
+from trivium.events import exception_line
 from trivium.exceptions import (
     CallOriginError,
     ConfigurationError,
     LimitExceededError,
+    RunError,
     RunPausedError,
     ToolDefinitionError,
     ToolError,
@@ -111,8 +114,7 @@ class ActionExecutor(Module):
                 )
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        many = actions if actions == () or actions.__class__ is list else list_actions(actions)
-        for action in many:
+        for action in list_actions(actions) if actions != () else ():
             made = _made(action)
             called = made.spec.name if isinstance(made, Tool) else made.name
             if called in self.actions:
@@ -319,8 +321,14 @@ class ActionExecutor(Module):
         text = as_text(parameters)
         returned = await self.run(name, call.arguments if text == before else text, is_counted=is_counted)
         message = message_of(returned, self.name)
-        for hook in hooks:
-            message = await self._after(hook, message, session_id)
+        try:
+            for hook in hooks:
+                message = await self._after(hook, message, session_id)
+        except RunError:
+            raise
+        except Exception as error:  # the call has run, and must not be forgotten
+            text = f"the tool {name} has run, and then a hook of the executor failed: {exception_line(error)}"
+            raise ToolFailedError(text, name) from error
         return message.content
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
@@ -420,13 +428,16 @@ def group_calls(
 
 
 def list_actions(actions: object) -> Iterable[Any]:
-    """List the actions given to an executor: one, several, or those of another executor; a set by its names."""
+    """List the actions given to an executor: one, several, or those of another; a set by its names, a kit's tools."""
     if isinstance(actions, ActionExecutor):
         return list(actions.actions.values())
     if isinstance(actions, set | frozenset):
         return sorted(cast("Iterable[Any]", actions), key=_name_of)
-    is_one = isinstance(actions, dict | Tool) or callable(actions) or not isinstance(actions, Iterable)
-    return [actions] if is_one else cast("Iterable[Any]", actions)
+    is_many = actions.__class__ is list or not (
+        isinstance(actions, dict | Tool) or callable(actions) or not isinstance(actions, Iterable)
+    )
+    many: Iterable[Any] = cast("Iterable[Any]", actions) if is_many else [actions]
+    return [tool for each in many for tool in (each if isinstance(each, ToolKit) else (each,))]
 
 
 def _name_of(action: object) -> str:

@@ -292,7 +292,9 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _request(self, history: History, extra: Extra) -> Request:
         if not history:
-            raise ArgumentTypeError(f"{self.name} has nothing to answer: give it a message", "message")
+            raise ArgumentTypeError(
+                f"{self.name} has nothing to answer: give it a message that its memory keeps", "message"
+            )
         choice, specs = "auto", described.specs_of(self)
         if "tool_choice" in extra:
             choice = parts.tool_choice(extra["tool_choice"], {*self._toolbox.usable, *(each.name for each in specs)})

@@ -153,7 +153,7 @@ def this_call() -> CallNode:
     while node is not None and not isinstance(node, CallNode):
         node = parent_of(node)
     if node is None:
-        raise CommanderNotRunError("no call runs here: this_call() is for code below a module's call")
+        raise CommanderNotRunError("no call of a module runs here: a job is self, a handler self_handler")
     return node
 
 

@@ -21,9 +21,10 @@ from typing_extensions import TypeVar
 from trivium.commander._drivers import ThreadEvent, run_on_loop, run_sync, wait
 from trivium.commander._jobs import HandlerCoroutine, Job, waiters
 from trivium.commander._loops import is_in_trio, run_from_trio, shield
-from trivium.commander._node import Cancellation, NodeState, Scope, TaskNode, current
+from trivium.commander._node import ROOT, Cancellation, NodeState, TaskNode, change_scope, current
 from trivium.commander._work import OVER, WorkNode
 from trivium.commander._workers import get_running_loop, post, post_later
+from trivium.events import exception_line
 from trivium.exceptions import (
     CommanderAlreadyRunningError,
     CommanderNotRunError,
@@ -83,7 +84,6 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._changed = ThreadEvent()
         self._over.set()
         self._ids = count(2)
-        self._last_calls: dict[WorkNode, None] = {}
         self._commander, self._id = self, 1
 
     # ---- runs
@@ -216,7 +216,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         if not isinstance(handler, HandlerCoroutine):  # type: ignore[unnecessary] - users pass anything
             if iscoroutine(handler):
                 handler.close()  # or Python would say that it was never awaited
-            raise NotHandlerError(f"{handler!r} is no called handler: decorate its function with @handler(PASS_WORD)")
+            raise NotHandlerError(f"{handler!r} is no called handler: call what @handler(PASS_WORD) has decorated")
         self._place(handler, parent or self)
 
     def _place(self, node: Job | HandlerCoroutine[Any], parent: TaskNode) -> None:
@@ -249,13 +249,14 @@ class CommanderAsync(WorkNode, Generic[T]):
         heard = self._scope.listeners
         self._reset()
         TaskNode.__init__(self, self._name, current.get())
-        self._scope = self._scope.replace(listeners=(*self._scope.listeners, *heard))
+        change_scope(self, listeners=heard)
         self._accepts = True
 
     def _reset(self) -> None:
         self._open, self._running, self._leaving, self._over = 0, 0, False, ThreadEvent()
         self._is_shared = False  # other threads have given it work
         self.failures: list[tuple[WorkNode, BaseException]] = []
+        self._last_calls: dict[WorkNode, None] = {}
         self._return: T | None = None
         self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised
 
@@ -320,8 +321,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             await node._stage("at_commander_end")
         self._last_calls.clear()
         self._go_on([partial(self._close, error)])
-        inherited = self._parent._scope.listeners if self._parent is not None else ()
-        self._scope = Scope().replace(listeners=tuple(each for each in self._scope.listeners if each not in inherited))
+        self._scope = ROOT.replace(listeners=self._own_listeners())
         self._loop = None
         self._over.set()
 
@@ -379,7 +379,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             self.kill(type(error).__name__)
         if self._stopping is None or isinstance(error, Exception):
             self.failures.append((node, error))
-            self.logger.error("%s failed: %s: %s", node._path(most=8), type(error).__name__, error)
+            self.logger.error("%s failed: %s", node._path(most=8), exception_line(error), exc_info=error)
 
 
 def _check_jobs(job: Any) -> tuple[Job, ...]:

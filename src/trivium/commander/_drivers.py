@@ -209,7 +209,13 @@ def run_on_loop(work: Callable[[], Core[T]]) -> T:
     """Run `await work()` to its end from sync code: on a loop of this thread, or on a background loop if one runs."""
     if get_running_loop() is None and home_loop_here() is None:
         with asyncio.Runner() as runner:  # not its `run`: there Ctrl-C would wait for user code that reads a line
-            return runner.get_loop().run_until_complete(work())
+            task = runner.get_loop().create_task(work())
+            try:
+                return runner.get_loop().run_until_complete(task)
+            except KeyboardInterrupt:
+                if task.cancel():  # it alone, if it is not done: it stops what runs below it in order
+                    runner.get_loop().run_until_complete(asyncio.wait([task]))
+                raise
     return await_on_loop(work, lend=False)
 
 

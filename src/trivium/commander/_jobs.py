@@ -99,6 +99,7 @@ class _Queued(WorkNode):
 class Job(_Queued):
     """A unit of work: subclass it and write `task`, decorated with `@tasker(PASS_WORD)`.
 
+    A job is equal to itself alone, whatever its class defines: two of a dataclass with equal fields are two jobs.
     Jobs run one after the other, in the order in which they were put; the next starts when the previous
     `task` has returned. A job ends when everything it started has ended.
 
@@ -118,6 +119,8 @@ class Job(_Queued):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if cls.task is Job.task:
             cls._check_task()
+        if cls.__eq__ is not object.__eq__:  # a dataclass: but two jobs of equal fields are two jobs
+            cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__
         job = super().__new__(cls)  # here, not in __init__: a subclass may set attributes before it calls that
         job._prepare(cls.__name__, cls.task.__policy__ if hasattr(cls.task, "__policy__") else None)  # type: ignore[attr-defined]
         return job

@@ -10,8 +10,10 @@ from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from enum import StrEnum
+from functools import partial
 from hashlib import blake2b
 from itertools import count
+from logging import getLogger
 from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -60,6 +62,7 @@ class Cancellation(BaseException):
     """Unwinds a cancelled subtree; becomes a RunError at the node that was stopped, and never leaves it."""
 
 
+_log = getLogger("trivium.commander")
 _new = object.__new__  # without `__init__`, at half the cost
 
 
@@ -146,7 +149,7 @@ class TaskNode:
         if parent._state is not _ACTIVE and parent._state is not _PENDING:
             raise FinishedNodeError(
                 f"{self._name} cannot start below {parent._name}, which has ended: await it before its caller ends, "
-                "or run it in a context of its own"
+                "run it in a context of its own, or use parent=node.commander"
             )
         self._parent = parent
         if parent._children is None:
@@ -269,10 +272,11 @@ class TaskNode:
             ArgumentTypeError: it is no function, or an async one.
         """
         check_options(None, None, (listener,))
-        self._change_listeners(lambda old: (*old, listener))
+        heard = partial(listener)  # of this call alone: a listener may be registered twice
+        self._change_listeners(lambda old: (*old, heard))
 
         def remove() -> None:
-            self._change_listeners(lambda old: tuple(each for each in old if each is not listener))
+            self._change_listeners(lambda old: tuple(each for each in old if each is not heard))
 
         return remove
 
@@ -289,8 +293,7 @@ class TaskNode:
     def _start(self) -> None:
         checkpoint(self)
         self._state = _ACTIVE
-        if self._scope.listeners:
-            emit(self, StartedEvent, None)
+        emit(self, StartedEvent, None)
 
     def _close(self, error: BaseException | None = None) -> None:
         started = self._state is _ACTIVE
@@ -299,9 +302,8 @@ class TaskNode:
         else:
             self._state = _COMPLETED if error is None else _EXCEPTION
         self.exception = error
-        if self._children:  # children that nobody awaited get no further than their next step
-            for child in list(self._children):
-                child.kill("its caller has ended")
+        for child in list(self._children or ()):  # what nobody awaited gets no further than its next step
+            child.kill("its caller has ended")
         if self._parent is not None and self._parent._children:
             self._parent._children.pop(self, None)  # a finished subtree frees its memory
         if self._spent is not None and self._parent is not None:
@@ -439,12 +441,15 @@ def change_scope(
 
 
 def emit(node: TaskNode, event: type[Event[D, Any]], data: D) -> None:
-    """Call the listeners of the node with an event."""
+    """Call the listeners of the node with an event; one that fails is logged, since it only observes the run."""
     listeners = node._scope.listeners
     if listeners:
         happened: Any = event(node, data)
         for listener in listeners:
-            listener(happened)
+            try:
+                listener(happened)
+            except Exception:
+                _log.exception("a listener failed at %r of %s; the run goes on", event.kind, node._path(most=8))
 
 
 def checkpoint(node: TaskNode) -> None:

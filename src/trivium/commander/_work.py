@@ -24,6 +24,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from inspect import isasyncgen, isawaitable, iscoroutine, isgenerator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from trivium.commander._commander import CommanderAsync
     from trivium.commander._jobs import HandlerCoroutine
+    from trivium.events import Listener
 
 _PENDING, _ACTIVE = NodeState.PENDING, NodeState.ACTIVE
 AROUND, RUNNING, OVER, ENDING = range(4)
@@ -77,18 +79,8 @@ class WorkNode(TaskNode):
     """The base of jobs, handlers and the commander: nodes that hold children which outlive their own body."""
 
     __slots__ = (
-        "_callbacks",
-        "_commander",
-        "_id",
-        "_joiners",
-        "_next",
-        "_open",
-        "_phase",
-        "_policy",
-        "_task",
-        "_timer",
-        "data",
-    )
+        "_callbacks", "_commander", "_id", "_joiners", "_next", "_open", "_phase", "_policy", "_task", "_timer", "data",
+    )  # fmt: skip
     _kind = "job"
 
     def _prepare(self, name: str, policy: Policy | None = None) -> None:
@@ -211,18 +203,25 @@ class WorkNode(TaskNode):
         holds = isinstance(parent, WorkNode)
         if holds and parent._commander is not commander:
             raise FinishedNodeError(f"nothing can be put below {parent._name}: it does not run below this commander")
+        heard = self._own_listeners() if self._scope.listeners else ()
         if self._parent is not None:  # it has run before
             if self._state is _PENDING or self._state is _ACTIVE:
                 raise CommanderError(f"{self._name} is queued or running already: make another one")
             TaskNode.__init__(self, self._name)
             self._task, self._phase = None, AROUND
         self._scope = parent._scope
+        if heard:
+            change_scope(self, listeners=heard)
         self._join(parent)
         self._commander = commander
-        if self._scope.listeners:
-            emit(self, QueuedEvent, None)
+        emit(self, QueuedEvent, None)
         if holds:
             parent._open += 1
+
+    def _own_listeners(self) -> tuple[Listener, ...]:
+        """Return the listeners that it was given, without those of the node that it ran below before, if any."""
+        inherited = self._parent._scope.listeners if self._parent is not None else ()
+        return tuple(each for each in self._scope.listeners if each not in inherited)
 
     def _work(self) -> Awaitable[Any]:
         raise NotImplementedError
@@ -320,7 +319,7 @@ class WorkNode(TaskNode):
             if iscoroutine(result) or isgenerator(result):
                 result.close()  # or Python would say that it was never awaited
             raise TaskResultError(
-                f"{self._name} returned a {result.__class__.__name__} that nobody runs: await it there"
+                f"{self._name} returned a {result.__class__.__name__} that nobody runs: await it there, do not yield"
             )
 
     def _keep(self, error: BaseException) -> None:
@@ -380,10 +379,7 @@ class WorkNode(TaskNode):
             if node._timer is not None:
                 node._timer.cancel()
             above = node._parent
-            try:
-                node._close(node.exception)
-            except BaseException as error:  # of a listener
-                node.commander._failed(node, error)
+            node._go_on([partial(node._close, node.exception)])  # a listener may exit the program
             if node._next is not None:
                 node._go_on(node._next)
             if not isinstance(above, WorkNode):

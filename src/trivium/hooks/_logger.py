@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from trivium.events import escape_controls
+from trivium.exceptions import OutputError
 from trivium.hooks._get_logger import get_logger
 from trivium.hooks._hook import Hook
 from trivium.schema import Message
@@ -33,6 +34,9 @@ class MessageLogger(Hook):
         >>> agent = Agent(ScriptedModel(["hello"]), hooks=MessageLogger("trivium.chat"))
         >>> agent("hi").content  # logs "session id: 0, message sender: user" with "hi" below, then the answer
         'hello'
+
+    Raises:
+        OutputError: the file cannot be written.
     """
 
     @checked
@@ -47,7 +51,10 @@ class MessageLogger(Hook):
     def _add_file(self, path: Path) -> None:
         label = f"trivium:{path.resolve()}"
         if all(handler.name != label for handler in self.logger.handlers):
-            handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+            try:
+                handler = logging.FileHandler(path, encoding="utf-8")
+            except OSError as error:
+                raise OutputError(f"cannot write {path}: {error.strerror or error}; name another file") from error
             handler.name = label
             handler.setFormatter(logging.Formatter(_FORMAT))
             self.logger.addHandler(handler)
@@ -70,7 +77,8 @@ class MessageLogger(Hook):
         self._log(message, session_id)
 
     def _log(self, message: Message, session_id: Hashable) -> None:
-        text = escape_controls(f"session id: {session_id}, message sender: {message.sender}\n{message.content}")
+        content = str(message.content).replace("\n", "\n  ")  # or a line of it could pass for an entry of the log
+        text = escape_controls(f"session id: {session_id}, message sender: {message.sender}\n{content}")
         if self.color:
             color = _COLORS[crc32(message.sender.encode("utf-8", "replace")) % len(_COLORS)]
             text = f"\x1b[{color}m{text}\x1b[0m"

@@ -308,10 +308,18 @@ class MemoryManager:
         self.open(session_id)
 
     def open(self, session_id: Hashable = 0) -> Memory:
-        """Return the memory of a session; make it if there is none."""
+        """Return the memory of a session; make it if there is none.
+
+        Raises:
+            ArgumentTypeError: the factory has made something else.
+        """
         memory = self.memory_map.get(session_id)
         if memory is None:  # setdefault: two threads that open one session get the same memory
-            memory = _open(self.memory_map, session_id, self.factory())
+            made = self.factory()
+            if not isinstance(made, Memory):  # type: ignore[unnecessary] - users pass anything
+                kind = type(made).__name__
+                raise ArgumentTypeError(f"a memory derives from trivium.memory.Memory, and {kind} does not", "factory")
+            memory = _open(self.memory_map, session_id, made)
         return memory
 
     def add(self, messages: Message | str | Iterable[Message | str] | None, session_id: Hashable = 0) -> None:

