@@ -1,6 +1,6 @@
 """Internals of the HTTP client, for trivium's other packages and for authors of extensions."""
 
 from trivium.http._proxies import login_of, proxy_for
-from trivium.http._urls import URL
+from trivium.http._urls import URL, is_loopback
 
-__all__ = ["URL", "login_of", "proxy_for"]
+__all__ = ["URL", "is_loopback", "login_of", "proxy_for"]
