@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from contextlib import closing
 from urllib.parse import quote
 
 import psycopg
@@ -47,6 +49,12 @@ async def meet(journal: Journal, meeting: Meeting, run_ids: list[str]) -> list[a
     return calls  # type: ignore[return-value]
 
 
+def go_on(journal: Journal) -> list[str]:
+    again = Meeting(1)
+    again.may_go.set()
+    return [again("Come.", run_id=each, journal=journal, session_id=each).content for each in "abc"]
+
+
 def test_many_runs_at_work_share_few_connections(postgres: Place):
     journal, name = named(postgres)
 
@@ -69,7 +77,25 @@ def test_many_runs_at_work_share_few_connections(postgres: Place):
     journal.close()
 
 
-def test_a_lost_connection_ends_the_attempts_whose_leases_it_held(postgres: Place):
+def nothing(postgres: Place) -> None:
+    """What happens to the runs while nobody has their leases."""
+
+
+def begin_others(postgres: Place) -> None:
+    with closing(postgres.journal()) as other:
+        assert go_on(other) == ["met"] * 3
+
+
+def lose_records(postgres: Place) -> None:
+    """Do as a server that is killed, or that another one replaces: its last commits may be missing."""
+    postgres.execute("DELETE FROM entry WHERE seq = 2")
+    postgres.execute("UPDATE run SET head = (SELECT link FROM trivium_entry WHERE run = id AND seq = 1)")
+
+
+@pytest.mark.parametrize(("meanwhile", "goes_on"), [(nothing, True), (begin_others, False), (lose_records, False)])
+def test_attempts_whose_leases_a_lost_connection_held_go_on_where_the_runs_are_as_they_left_them(
+    postgres: Place, meanwhile: Callable[[Place], None], *, goes_on: bool
+):
     journal, name = named(postgres)
 
     def until_killed() -> None:
@@ -86,16 +112,19 @@ def test_a_lost_connection_ends_the_attempts_whose_leases_it_held(postgres: Plac
             query = f"SELECT count(pg_terminate_backend(pid)) FROM ({holders} AND application_name = %s) AS held"
             database.execute(query.encode(), (name,))
         await asyncio.to_thread(until_killed)
+        await asyncio.to_thread(meanwhile, postgres)
         meeting.may_go.set()
         return await asyncio.gather(*calls, return_exceptions=True)
 
-    errors = asyncio.run(program())
-    assert [type(each) for each in errors] == [JournalError] * 3
-    assert "has lost its connection" in str(errors[0])
-    again = Meeting(1)
-    again.may_go.set()
-    assert [again("Come.", run_id=each, journal=journal, session_id=each).content for each in "abc"] == ["met"] * 3
-    assert {each.epoch for each in journal.runs()} == {2}
+    found = asyncio.run(program())
+    if goes_on:
+        assert [str(getattr(each, "content", each)) for each in found] == ["met"] * 3
+        assert {(each.status, each.epoch) for each in journal.runs()} == {("done", 1)}
+    else:
+        assert [type(each) for each in found] == [JournalError] * 3
+        assert "has lost its connection" in str(found[0])
+    assert go_on(journal) == ["met"] * 3
+    assert {each.status for each in journal.runs()} == {"done"}
     journal.close()
 
 

@@ -313,27 +313,24 @@ def test_a_program_that_is_killed_ends_as_if_it_had_not_been_on_postgresql(postg
 
 
 # ---- a server that fails
-def test_a_connection_that_is_lost_ends_the_attempt_and_the_next_one_goes_on(postgres: Place):
+def test_what_an_act_gives_is_written_over_a_new_connection_where_the_old_one_is_lost(postgres: Place):
     def lose() -> str:
         others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
         postgres.execute(f"SELECT pg_terminate_backend(pid) {others}")
         while postgres.execute(f"SELECT {others}"):  # the server ends them a moment later
             pass
-        return "outcome that could not be written"
+        return "done once"
 
     journal = postgres.journal()
 
-    def program() -> None:
-        with journal.run("a"):
-            assert step("one", lambda: 1) == 1
-            step("two", lose, effect="read")
-
-    with pytest.raises(JournalError, match="resume the run"):
-        program()
     with journal.run("a"):
-        assert step("one", lambda: "never") == 1
-        assert step("two", lambda: 2, effect="read") == 2
-    assert journal.info("a").status == "done"
+        assert step("one", lambda: 1) == 1
+        assert step("two", lose, effect="once") == "done once"
+        assert step("three", lambda: 3) == 3
+        assert journal.info("a").status == "running"
+    with postgres.journal().run("a"):
+        assert [step(name, lambda: "never") for name in ("one", "two", "three")] == [1, "done once", 3]
+    assert (journal.info("a").status, journal.info("a").epoch) == ("done", 1)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from trivium.exceptions import ConfigurationError, LimitExceededError
 from trivium.language_models.model_info import get_model_info
 from trivium.llms import (
     ClaudeAPI,
+    CostLimiter,
     FallbackModel,
     OpenAIModel,
     OverflowModel,
@@ -266,6 +267,18 @@ def test_where_the_price_is_not_known_a_limit_in_dollars_is_refused_and_nothing_
     for limits in (Limits(usd=1.0), Limits(usd=1.0, tokens=5)):
         with pytest.raises(ConfigurationError, match=r"price of no-such-model is not known.*Price\(.*PublishedPrice\("):
             Agent(model)("hi", limits=limits)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.2:8000", "10.0.0.5", "[2001:db8::1]", "litellm:4000", "gpu-box"])
+def test_a_limiter_of_costs_refuses_a_gateway_whose_address_has_no_dotted_name(host: str) -> None:
+    model = OpenAIModel("gpt-5", base_url=f"http://{host}/v1", api_key="k")
+    with pytest.raises(ConfigurationError, match=r"price of gpt-5 is not known.*Price\(0, 0\) where it costs nothing"):
+        CostLimiter(0.01, per="day").of(model).chat("hi")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "127.0.1.1", "[::1]:8000", "LOCALHOST"])
+def test_a_model_on_this_machine_costs_nothing(host: str) -> None:
+    assert PublishedPrice("gpt-5", url=f"http://{host}/v1").usd(Usage(10**9)) == 0.0
 
 
 def test_limits_are_inherited_and_each_level_counts_what_is_below_it() -> None:

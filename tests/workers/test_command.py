@@ -174,9 +174,10 @@ def test_queues_and_what_waits_are_listed(url: str, journal: Journal):
     assert [each.get("queue") or each["pid"] for each in told] == ["night", "shop", worker.pid]
     listed = say(url, "runs").out
     assert listed.startswith("a  queued   ")
-    assert listed.endswith("  buyer, in shop\n")
+    assert listed.endswith("  buyer, in shop, no worker takes from 'shop'\n")
     [found] = say(url, "runs", "--json").records
     assert (found["run"], found["root"], found["status"], found["queue"]) == ("a", "buyer", "queued", "shop")
+    assert found["why"] == "no worker takes from 'shop'"
     assert say(url, "show", "a") == (0, listed, "")
     assert say(url, "forget", "a").err == "1 run is deleted\n"
     assert say(url, "runs").out == ""

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import psycopg
 import pytest
 
-from trivium.exceptions import ConfigurationError, RunAliveError, UnknownRunError
+from trivium.exceptions import ConfigurationError, DeadlineExceededError, RunAliveError, UnknownRunError
 from trivium.journal import Entry, Journal, QueueInfo
 from trivium.journal._postgres import PostgresRunStore
 
@@ -26,6 +26,7 @@ def test_queues_workers_and_what_waits_are_listed(journal: Journal, workers: Fle
     later, first = journal.waiting()[::-1]
     assert (first.id, first.program, first.queue, first.status, first.at) == ("a", "nobody", "night", "queued", None)
     assert (later.id, later.status, later.at) == ("later", "scheduled", pytest.approx(tomorrow.timestamp(), abs=60))
+    assert (first.why, later.why) == ("no worker takes from 'night'", "")
     assert journal.queues() == [QueueInfo("default", 1, 0, 0, None, 0), QueueInfo("night", 0, 1, 0, None, 0)]
     first = workers.start("waiter", queues={"default": 3})
     running = journal.submit("waiter", "Go.", run_id="b")
@@ -39,6 +40,24 @@ def test_queues_workers_and_what_waits_are_listed(journal: Journal, workers: Fle
     assert (running.status(), journal.info("b").status) == ("cancelled", "stopped")
     with pytest.raises(ConfigurationError, match="in PostgreSQL"):
         Journal("runs.db").queues()
+
+
+@pytest.mark.parametrize(
+    ("queue", "put_in", "why"),
+    [
+        ("night", "night", "no worker takes from 'night'"),
+        ("default", "default@nobody", "no worker that takes from 'default' serves 'nobody'"),
+    ],
+)
+def test_a_run_that_no_worker_takes_tells_which_one_it_waits_for(
+    journal: Journal, workers: Fleet, queue: str, put_in: str, why: str
+):
+    workers.start("echo")
+    run = journal.submit("nobody", "Go.", run_id="a", queue=queue)
+    until(lambda: [each.queue for each in journal.waiting()] == [put_in])
+    assert [each.why for each in journal.waiting()] == [why]
+    with pytest.raises(DeadlineExceededError, match=f"is queued after 0.01 s: {why}; it goes on"):
+        run.result(timeout=0.01)
 
 
 def test_nothing_is_left_of_a_run_that_is_forgotten(journal: Journal, workers: Fleet, url: str):

@@ -21,6 +21,7 @@ from policies._paths import MAIL, reader
 from trivium import Agent, ChatAgent, Message, Module, Task, tool
 from trivium.exceptions import (
     ConfigurationError,
+    DeadlineExceededError,
     JournalError,
     RecordedError,
     RunInputError,
@@ -175,6 +176,8 @@ def test_the_runs_of_an_older_release_wait_for_a_worker_that_has_it(journal: Jou
     for run in runs:
         until(lambda run=run: journal.info(run.id).status == "failed" and run.status() == "queued")
         assert journal.info(run.id).why.startswith("AgentChangedError: clerk is not the agent with which the run")
+    with pytest.raises(DeadlineExceededError, match="no worker that takes from 'default' has the agents with which it"):
+        runs[0].result(timeout=0.01)
     later = journal.submit("clerk", "Go.", run_id="later")
     assert later.result(timeout=30).content == "done"
     workers.start("slow", queues={"default": 2})

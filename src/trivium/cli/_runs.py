@@ -92,12 +92,12 @@ def list_runs(journal: Journal, status: str | None, as_json: bool, limit: int) -
 
 def _waiting_json(run: WaitingRun) -> dict[str, object]:
     told = {"run": run.id, "root": run.program, "status": run.status, "started": None, "ended": None}
-    return {**told, "attempts": 0, "why": "", "queue": run.queue, "at": run.at}
+    return {**told, "attempts": 0, "why": run.why, "queue": run.queue, "at": run.at}
 
 
 def _waiting_line(run: WaitingRun, wide: int) -> Text:
     begins = "" if run.at is None else f"begins at {format_time(run.at)}"
-    rest = ", ".join(filter(None, (one_line(run.program), f"in {one_line(run.queue)}", begins)))
+    rest = ", ".join(filter(None, (one_line(run.program), f"in {one_line(run.queue)}", begins, one_line(run.why))))
     return Text.assemble(
         f"{one_line(run.id):<{wide}}  ", (f"{run.status:<11}", "blue"), f"{format_time(run.since)}  {rest}"
     )

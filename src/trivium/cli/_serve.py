@@ -13,10 +13,11 @@ from typing import NamedTuple
 from trivium.cli._objects_at import import_agents
 from trivium.cli._screen import one_line, write_line
 from trivium.exceptions import ConfigurationError, MissingExtraError
+from trivium.http.lowlevel import is_loopback
 from trivium.journal import Journal
 from trivium.mcp import MCPEndpoint
 from trivium.serving import AgentServer, ConnectionLimits, ServeOptions
-from trivium.serving.lowlevel import HTTPServing, is_loopback
+from trivium.serving.lowlevel import HTTPServing
 
 
 class ServedAt(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 from unicodedata import normalize
 from urllib.parse import quote, urljoin, urlsplit
@@ -90,6 +91,14 @@ class URL(NamedTuple):
 
     def __repr__(self) -> str:
         return f"{self.scheme}://{self.authority}{self.target}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if a host is this machine, which no other one reaches by this address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _ascii(host: str) -> str:

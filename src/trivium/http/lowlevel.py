@@ -2,6 +2,6 @@
 
 from trivium.http._certificates import system_certificates
 from trivium.http._proxies import login_of, proxy_for
-from trivium.http._urls import URL
+from trivium.http._urls import URL, is_loopback
 
-__all__ = ["URL", "login_of", "proxy_for", "system_certificates"]
+__all__ = ["URL", "is_loopback", "login_of", "proxy_for", "system_certificates"]

@@ -169,6 +169,7 @@ class PostgresRunStore:
             return Begun(epoch, entries, is_done)
         if lease is None:
             raise Owner.parse(row and row[3]).error(run_id, caller)
+        lease.epoch, lease.head = epoch, entries[-1].link if entries else ""
         self._leases.add(run_id, epoch, lease)
         return Begun(epoch, entries)
 
@@ -203,6 +204,8 @@ class PostgresRunStore:
         columns = map(list, zip(*entries, strict=True))
         values = (entries[-1].link, run_id, epoch, "on" if is_durable else "off", *columns)
         self._write(connection, run_id, _APPEND, values, len(entries))
+        if (held := self._leases.find(run_id, epoch)) is not None:
+            held.head = entries[-1].link
         for chain in chains:  # the reference first: `forget` waits for its transaction, or this one for that
             reference = (run_id, chain[-1].digest)
             connection.execute("INSERT INTO trivium_head VALUES (%s, %s) ON CONFLICT DO NOTHING", reference)
@@ -219,9 +222,9 @@ class PostgresRunStore:
     def _connected(self, run_id: str, epoch: int) -> Generator[Connection[Any]]:
         """A connection for what an attempt writes, whose lease holds; or for others, where none is at work."""
         held = self._leases.find(run_id, epoch)
-        if held is not None:
-            self._locks.check(held)
         try:
+            if held is not None:
+                self._locks.hold(held)
             with self.connections.use(run_id) as connection:
                 yield connection
         except JournalError as error:

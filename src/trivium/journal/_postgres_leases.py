@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _KEY: Final = "hashtextextended(current_schema() || '/trivium_run/' || %s, 0)"
+_AGAIN: Final = f"""
+SELECT pg_try_advisory_lock({_KEY}) FROM trivium_run
+WHERE id = %s AND epoch = %s AND head = %s AND status = 'running'
+"""  # noqa: S608 - our own text
+"""The head tells of records that a server has lost which was killed, and of a new run of the same id."""
 
 
 class Lease:
@@ -23,16 +28,23 @@ class Lease:
     Args:
         run_id: the run.
         connection: the connection.
+
+    Attributes:
+        is_lost: whether nothing may be written any more.
+        epoch: the number of the attempt; 0: it has not begun.
+        head: the link of the run's last record, as far as the attempt knows.
     """
 
     def __init__(self, run_id: str, connection: Connection[Any]) -> None:
         self.run_id, self.connection, self.is_lost = run_id, connection, False
+        self.epoch, self.head = 0, ""
 
 
 class PostgresLeases:
     """The leases of this process, which end with its connection; a child process has none of them.
 
-    All are lost where the connection is: a lease holds as long as the connection does by which it was taken.
+    All are free where the connection is lost, as where the server restarts. An attempt that then has something to write
+    takes its lease again, if the run still is as the attempt has left it.
 
     Args:
         connections: how the database is reached.
@@ -46,34 +58,47 @@ class PostgresLeases:
     def take(self, run_id: str) -> Lease | None:
         """Take the lease of a run; None: another attempt has it."""
         with self._own():
-            connection = self._connection
-            if connection is None or not _is_open(connection):
-                self._drop()
-                with self._connections.use(run_id, is_kept=True) as connection:
-                    self._connection = connection
-            elif run_id in self._held:  # a connection would get its own lock again
-                return None
-            with self._connections.typed_errors(run_id):
-                query = f"SELECT pg_try_advisory_lock({_KEY})"
-                if connection.execute(query.encode(), (run_id,)).fetchone() != (True,):
-                    return None
-            self._held.add(run_id)
-            return Lease(run_id, connection)
+            connection = self._locked(run_id, f"SELECT pg_try_advisory_lock({_KEY})", run_id)
+            return None if connection is None else Lease(run_id, connection)
 
-    def check(self, lease: Lease) -> None:
-        """Check that a lease holds.
+    def hold(self, lease: Lease) -> None:
+        """See that a lease holds; take it again if its connection was lost.
 
         Raises:
-            JournalError: the connection was lost.
+            JournalError: it is lost: something could not be written, another attempt has begun, or records are missing.
         """
         with self._own():
-            if lease.is_lost or lease.connection is not self._connection or not _is_open(lease.connection):
+            if not lease.is_lost and lease.connection is self._connection and _is_open(lease.connection):
+                return
+            taken = (
+                None
+                if lease.is_lost
+                else self._locked(lease.run_id, _AGAIN, lease.run_id, lease.run_id, lease.epoch, lease.head)
+            )
+            if taken is None:
+                lease.is_lost = True
                 raise JournalError(
                     f"the run {lease.run_id!r} has lost its connection to {self._connections.place}: see that the "
                     "server runs and can be reached, then resume the run",
                     lease.run_id,
                     self._connections.place,
                 )
+            lease.connection = taken
+
+    def _locked(self, run_id: str, query: str, *values: object) -> Connection[Any] | None:
+        """Return the connection once it has the lock of a run, by a query that tries to take it; None: it has not."""
+        connection = self._connection
+        if connection is None or not _is_open(connection):
+            self._drop()
+            with self._connections.use(run_id, is_kept=True) as connection:
+                self._connection = connection
+        elif run_id in self._held:  # a connection would get its own lock again
+            return None
+        with self._connections.typed_errors(run_id):
+            if connection.execute(query.encode(), values).fetchone() != (True,):
+                return None
+        self._held.add(run_id)
+        return connection
 
     def lose(self, lease: Lease) -> None:
         """Give a lease back of which a record could not be written: nothing may be written after it."""

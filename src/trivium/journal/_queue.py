@@ -26,7 +26,7 @@ from trivium.exceptions import (
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._postgres import PostgresRunStore
 from trivium.journal._queued_run import RUN, QueuedRun, QueueStatus, Schedule, is_of_schedule
-from trivium.journal._queues import has_queues
+from trivium.journal._queues import has_queues, missing_worker
 from trivium.journal._store import VERSION, Store
 from trivium.schema import Message
 from trivium.schema.lowlevel import check_content
@@ -236,7 +236,7 @@ class RunQueue:
 
     def _attach(self, program: str, asked: str, run_id: str, queue: str) -> None:
         found = self.find(run_id, load_input=True)
-        before: Sequence[Any] = (found.input or {"args": ("", "[]")})["args"]
+        before = _given(found)
         if (program, _digest(asked)) != (before[0], _digest(before[1])):
             other = "another input" if program == before[0] else f"{before[0]}, not for {program}"
             raise RunInputError(
@@ -322,6 +322,11 @@ class RunQueue:
             raise UnknownRunError(f"no run {run_id!r} was submitted to {self.journal.place}", run_id)
         return found[0]
 
+    def missing_worker(self, run_id: str) -> str:
+        """Return which worker a run that is queued waits for that is not there; "" for none."""
+        found = self.find(run_id, load_input=True)
+        return missing_worker(self.connections, _given(found)[0], found.queue_name or "")
+
     def status_of(self, found: WorkflowStatus) -> QueueStatus:
         """Return the status of a run, by its workflow."""
         status = _STATUS[found.status]
@@ -337,6 +342,11 @@ class RunQueue:
         """Return the error with which a run has failed."""
         told = getattr(found.error, "data", None)
         return self.codec.load_error(told) if isinstance(told, str) else found.error or RuntimeError("no error")
+
+
+def _given(found: WorkflowStatus) -> Sequence[str]:
+    """Return the program of a run and the JSON of its messages, by its workflow with its input."""
+    return (found.input or {"args": ("", "[]")})["args"]
 
 
 def _seconds_until(at: datetime) -> float:

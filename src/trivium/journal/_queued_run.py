@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
@@ -74,7 +75,8 @@ class QueuedRun:
                     return Message(content="") if answer is None else answer
             left = pause if until is None else until - time.monotonic()
             if left <= 0:
-                raise DeadlineExceededError(f"the run {self.id!r} is {status} after {timeout:g} s; it goes on")
+                why = "" if status != "queued" else await _beside_loop(self._missing)
+                raise DeadlineExceededError(f"the run {self.id!r} is {status} after {timeout:g} s{why}; it goes on")
             await wait(min(pause, left))
         raise AssertionError
 
@@ -93,6 +95,12 @@ class QueuedRun:
         if status in ("failed", "paused"):
             raise self._queue.error_of(found)
         return status, self._queue.journal.view(self.id).result if status == "done" else None
+
+    def _missing(self) -> str:
+        with suppress(JournalError):
+            missing = self._queue.missing_worker(self.id)
+            return f": {missing}" if missing else ""
+        return ""
 
     def events(self, after: int = 0) -> RunEntries:
         """Return the records of the run as they are written: iterate over them with `for` or `async for`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from trivium.journal._served import ADVISORY_LOCKS
@@ -58,6 +59,7 @@ class WaitingRun(NamedTuple):
         status: "scheduled" before its time, then "queued"; or "cancelled".
         since: when it was submitted, in seconds since the epoch.
         at: when it may begin; None: at once.
+        why: which worker it waits for that is not there; "" for none.
     """
 
     id: str
@@ -66,6 +68,7 @@ class WaitingRun(NamedTuple):
     status: Literal["scheduled", "queued", "cancelled"]
     since: float
     at: float | None
+    why: str = ""
 
 
 _WORKERS: Final = f"""
@@ -114,7 +117,7 @@ def read_workers(connections: PostgresConnections) -> list[WorkerInfo]:
 
 def read_queues(connections: PostgresConnections, schema: str) -> list[QueueInfo]:
     """Return the queues by name; those in which runs are passed on only where some are there."""
-    taken = [name for each in read_workers(connections) for name in each.queues]
+    taken = _taken(connections)
     with connections.use() as connection:
         rows = connection.execute(_QUEUES.format(schema=schema).encode()).fetchall()
     found = [QueueInfo._make((*row, taken.count(row[0]))) for row in rows]
@@ -123,5 +126,30 @@ def read_queues(connections: PostgresConnections, schema: str) -> list[QueueInfo
 
 def read_waiting(connections: PostgresConnections, schema: str) -> list[WaitingRun]:
     """Return the runs that have not begun, the latest first."""
+    taken = _taken(connections)
     with connections.use() as connection:
-        return [*map(WaitingRun._make, connection.execute(_WAITING.format(schema=schema).encode()))]
+        found = [WaitingRun(*row) for row in connection.execute(_WAITING.format(schema=schema).encode())]
+    return [
+        each._replace(why=_missing(taken, each.program, each.queue)) if each.status == "queued" else each
+        for each in found
+    ]
+
+
+def missing_worker(connections: PostgresConnections, program: str, queue: str) -> str:
+    """Return which worker a run in a queue waits for that is not there; "" for none."""
+    return _missing(_taken(connections), program, queue)
+
+
+def _taken(connections: PostgresConnections) -> list[str]:
+    """Return the queues from which workers take runs, each as often as there are workers."""
+    return [name for each in read_workers(connections) for name in each.queues]
+
+
+def _missing(taken: Sequence[str], program: str, queue: str) -> str:
+    name, _, passed_on = queue.partition("@")
+    if name not in taken:
+        return f"no worker takes from {name!r}"
+    if f"{name}@{passed_on or program}" in taken:  # what workers serve, and which agents they have
+        return ""
+    lacks = "has the agents with which it began" if passed_on not in ("", program) else f"serves {program!r}"
+    return f"no worker that takes from {name!r} {lacks}"

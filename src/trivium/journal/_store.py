@@ -203,8 +203,8 @@ class Store(Protocol):
 
     One attempt of a run is at work at a time: it has the run's lease from `begin` to `leave`, or until its process
     ends. It also has a number, the epoch, and only the latest epoch can write; so an attempt that lost its lease writes
-    nothing. Records are numbered without gaps and linked to each other, and the run holds the link of its last one, so
-    that a record that was changed or is missing is noticed.
+    nothing once another one has begun. Records are numbered without gaps and linked to each other, and the run holds
+    the link of its last one, so that a record that was changed or is missing is noticed.
     """
 
     seal: Seal

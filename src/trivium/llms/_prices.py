@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from numbers import Real
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
@@ -97,7 +96,9 @@ class PublishedPrice:
 
     def usd(self, usage: Usage) -> float | None:
         """Return the cost of a usage in US dollars; None if it is not known."""
-        if self.url and is_private_host(self.url):
+        from trivium.http.lowlevel import is_loopback
+
+        if self.url and is_loopback(urlsplit(self.url).hostname or ""):
             return 0.0
         try:
             from genai_prices import Usage as Counted
@@ -129,8 +130,9 @@ def price_of(model: object) -> Pricing | None:
 def unknown_price(model: str, limit: str) -> ConfigurationError:
     """Return the error of a model whose cost is limited, and whose price is not known."""
     return ConfigurationError(
-        f"the price of {model} is not known, so {limit} could not hold: give it price=Price(…), or, by the extra "
-        "'prices', price=PublishedPrice('NAME', 'PROVIDER') with the name of the same model at a provider"
+        f"the price of {model} is not known, so {limit} could not hold: give it price=Price(…), or Price(0, 0) "
+        "where it costs nothing, or, by the extra 'prices', price=PublishedPrice('NAME', 'PROVIDER') with the name of "
+        "the same model at a provider"
     )
 
 
@@ -191,12 +193,3 @@ def _cached_parts(usage: Usage) -> tuple[int, int]:
     """Return the input tokens read from and written to the provider's cache, never more than there were."""
     cached = min(usage.cached_tokens, usage.input_tokens)
     return cached, min(usage.cache_write_tokens, usage.input_tokens - cached)
-
-
-def is_private_host(url: str) -> bool:
-    """Tell whether the host of a URL is an address or a name without dots, to which no published price applies."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return bool(ip_address(host))
-    except ValueError:
-        return "." not in host

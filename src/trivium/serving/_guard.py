@@ -33,14 +33,6 @@ _WEB: Final = {"http": 80, "https": 443}
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
-def is_loopback(host: str) -> bool:
-    """Return True if only this machine reaches a server that listens at this address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def check_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
     """Return the tokens by user; the one user of a server with one token has no name.
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, Unpack
 from trivium.commander import ThreadEvent, driver_neutral, sync_method, wait
 from trivium.commander.lowlevel import capture, submit
 from trivium.exceptions import ConfigurationError, MissingExtraError
+from trivium.http.lowlevel import is_loopback
 from trivium.module import Module
 from trivium.schema.lowlevel import checked, positive
 from trivium.serving._app import ServeOptions, Service
@@ -19,7 +20,7 @@ from trivium.serving._connections import (
     ConnectionLimits,
     bounded_log,
 )
-from trivium.serving._guard import LOOPBACK, is_loopback, public_address
+from trivium.serving._guard import LOOPBACK, public_address
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._tasks import run_to_end
 

@@ -6,7 +6,7 @@
 
 from trivium.serving._approvals import Verdict
 from trivium.serving._conversation import check_unattended
-from trivium.serving._guard import Guard, check_tokens, is_loopback
+from trivium.serving._guard import Guard, check_tokens
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
 from trivium.serving._log import ENDS, STOPS
 from trivium.serving._routes import Endpoint
@@ -35,7 +35,6 @@ __all__ = [
     "check_tokens",
     "check_unattended",
     "forward_event",
-    "is_loopback",
     "parse_answer",
     "shutting_down",
     "to_failure",
