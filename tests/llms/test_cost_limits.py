@@ -14,9 +14,9 @@ import pytest
 
 from journal._places import postgres_place
 from tasks._redis import redis_server
-from trivium import ChatAgent, StatusCode, Task
+from trivium import ChatAgent, Limits, StatusCode, Task
 from trivium.exceptions import ConfigurationError, LimitExceededError, ModelError, RateLimitStoreError
-from trivium.llms import CostLimiter, Delta, Request
+from trivium.llms import CostLimiter, Delta, FallbackModel, OpenAIModel, Request
 from trivium.schema import Usage
 
 from ._spending import Cents
@@ -109,6 +109,16 @@ def test_a_task_says_that_the_limit_ended_it():
     result = Task(ChatAgent(CostLimiter(0.0001).of(Cents())), interactive=False).run("four")
     assert result is not None
     assert result.status is StatusCode.MAX_COST
+
+
+def test_each_model_of_a_chain_has_a_price_or_none_is_asked():
+    unknown = OpenAIModel("own", base_url="https://models.example/v1", api_key="key")
+    chain = FallbackModel([Cents(), unknown])
+    with pytest.raises(ConfigurationError, match=r"the price of own is not known, so its CostLimiter"):
+        CostLimiter(1).of(chain).chat("four")
+    with pytest.raises(ConfigurationError, match=r"the price of own is not known, so Limits\(usd=…\)"):
+        ChatAgent(chain)("four", limits=Limits(usd=1))
+    assert ChatAgent(chain)("four").content
 
 
 def test_what_cannot_be_limited(tmp_path: Path):

@@ -13,7 +13,7 @@ from trivium.commander import CallNode, Event, TaskNode
 from trivium.commander.lowlevel import Budget, current_node, driver_neutral, emit, pull
 from trivium.events import Display, JSONObject, on_one_line
 from trivium.exceptions import MalformedAnswerError, RunError
-from trivium.llms._prices import expected_usage, expected_usd, inner_models_of, price_of, priced, unknown_price
+from trivium.llms._prices import expected_usage, expected_usd, inner_models_of, priced, unknown_price, unpriced_in
 from trivium.llms._protocol import (
     SILENT,
     Delta,
@@ -336,8 +336,7 @@ def expected_cost(model: ModelProtocol, request: Request, budget: Budget) -> tup
     Raises:
         ConfigurationError: the budget limits dollars, and the price of the model is not known.
     """
+    if budget.limits_any("usd") and (unpriced := unpriced_in(model)) is not None:
+        raise unknown_price(unpriced.name, "Limits(usd=…)")
     expected = expected_usage(model, request)
-    usd = expected_usd(model, expected)
-    if usd is None and price_of(model) is not None and budget.limits_any("usd"):
-        raise unknown_price(model.name, "Limits(usd=…)")
-    return expected.total, usd
+    return expected.total, expected_usd(model, expected)

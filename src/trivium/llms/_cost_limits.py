@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 from trivium.commander import invoke
 from trivium.exceptions import ConfigurationError, LimitExceededError, ModelError, RateLimitStoreError
 from trivium.llms._cost_stores import cost_store_at
-from trivium.llms._prices import expected_usage, expected_usd, price_of, priced, unknown_price
+from trivium.llms._prices import expected_usage, expected_usd, priced, unknown_price, unpriced_in
 from trivium.llms._protocol import Delta, ModelProtocol, Request
 from trivium.llms._wrapped import WrappedModel, deltas_of
 from trivium.schema import Usage
@@ -141,10 +141,9 @@ class CostLimitedModel(WrappedModel):
             ModelError: the model could not answer.
         """
         request = request._replace(parameters=self.update_gen_params(**request.parameters))
-        expected = expected_usd(self._model, expected_usage(self._model, request))
-        if expected is None and price_of(self._model) is not None:
-            raise unknown_price(self.name, "its CostLimiter")
-        expected, used = expected or 0.0, None
+        if (unpriced := unpriced_in(self._model)) is not None:
+            raise unknown_price(unpriced.name, "its CostLimiter")
+        expected, used = expected_usd(self._model, expected_usage(self._model, request)) or 0.0, None
         period = await self._limiter.reserve(expected)
         try:
             async with aclosing(deltas_of(self._model, request)) as deltas:

@@ -127,6 +127,14 @@ def price_of(model: object) -> Pricing | None:
     return getattr(model, "price", None)
 
 
+def unpriced_in(model: ModelProtocol) -> ModelProtocol | None:
+    """Return a model that may answer and whose price is not known; one without `price` costs nothing."""
+    price = price_of(model)
+    if price is not None:
+        return model if price.usd(Usage(1, 1)) is None else None
+    return next((found for each, _ in inner_models_of(model) if (found := unpriced_in(each)) is not None), None)
+
+
 def unknown_price(model: str, limit: str) -> ConfigurationError:
     """Return the error of a model whose cost is limited, and whose price is not known."""
     return ConfigurationError(
