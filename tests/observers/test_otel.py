@@ -256,7 +256,7 @@ def test_the_sampler_of_the_provider_decides(
 
 def test_the_sampler_of_a_provider_that_was_set_later_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", None)
-    listener, spans = OpenTelemetryListener(), Spans(None, TraceIdRatioBased(0))
+    listener, spans = OpenTelemetryListener(), Spans(None, ParentBased(TraceIdRatioBased(0)))
     monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", spans.provider)
     Agent(ScriptedModel(["hi"]))("Hello.", listeners=[listener], journal=Journal(tmp_path / "runs.db"), run_id="a")
     assert not list(spans)
