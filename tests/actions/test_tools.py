@@ -180,7 +180,7 @@ def test_what_cannot_be_a_tool_is_refused_by_name(function: Any):
 
 
 def test_a_plain_function_may_call_a_parameter_self():
-    def echo(self, x: int) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    def echo(self, x: int) -> str:  # type: ignore[no-untyped-def]
         return f"{self} {x}"
 
     assert Tool.of(echo).spec.parameters["properties"].keys() == {"self", "x"}
