@@ -179,6 +179,13 @@ def test_what_cannot_be_a_tool_is_refused_by_name(function: Any):
     assert error.value.tool == function.__name__
 
 
+def test_a_plain_function_may_call_a_parameter_self():
+    def echo(self, x: int) -> str:  # type: ignore[no-untyped-def]
+        return f"{self} {x}"
+
+    assert Tool.of(echo).spec.parameters["properties"].keys() == {"self", "x"}
+
+
 # ---- bad arguments
 BAD = [
     "", "null", "[1]", '"a"', "3", "true", '{"a": 1', '{"a": 1} {"a": 2}', '{"a": 1} and so on', "{'a': 1}",

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
+from enum import Enum
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,12 @@ from trivium.testing import ScriptedModel, call_tool
 from ._agents import CASES, calculator, exact
 
 FEW = CASES[:4]
+
+
+class Colour(Enum):
+    """An input of a class that is no JSON."""
+
+    RED = "red"
 
 
 class Question(BaseModel):
@@ -191,6 +199,19 @@ def test_a_case_with_another_input_than_its_run_is_an_error_and_not_scored(
         assert "its answer is one to another input" in error.errors["run"]
     reading.close()
     assert len(model.requests) == 4
+
+
+@pytest.mark.parametrize(
+    "given",
+    [Fraction(1, 3), Colour.RED, "half \ud800", {"half": "\ud800", "run": print}, object(), Question, {1: {2, 3}}],
+    ids=lambda value: type(value).__name__,
+)
+def test_inputs_of_any_class_are_scored_now_and_later(journal: Journal, tmp_path: Path, given: object) -> None:
+    dataset = Dataset([Case("any", given, "1")], [exact])
+    assert values(evaluate(Agent(ScriptedModel(["1"]), name="one"), dataset, "first", journal)) == [1]
+    reading = Journal(tmp_path / "runs.db", types=(Question, Colour))
+    assert values(rescore(dataset, "first", journal)) == values(rescore(dataset, "first", reading)) == [1]
+    reading.close()
 
 
 def test_a_case_that_gives_the_agent_nothing_is_an_error_of_its_own(journal: Journal) -> None:

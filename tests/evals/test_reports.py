@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from trivium import Agent, Message
 from trivium.evals import (
     Answered,
     Case,
+    CaseResult,
     Dataset,
     EvaluationReport,
     Judge,
@@ -77,6 +79,29 @@ def test_a_case_that_was_changed_is_not_compared(journal: Journal, changed: dict
     comparison = compare(first, second)
     assert (comparison.unpaired, len(comparison.pairs)) == (("n000",), 11)
     assert "not compared, since only one has a score, or it changed: n000" in str(comparison)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_equal"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        (1, 1.0, True),
+        (float("nan"), float("nan"), True),
+        (lambda: 1, lambda: 1, True),
+        (object(), object(), True),
+        (Fraction(1, 3), Fraction(1, 3), True),
+        (Fraction(1, 3), Fraction(1, 2), False),
+        (1, "1", False),
+        ("fault at 0x10", "fault at 0x20", False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_case_that_was_made_anew_is_compared(journal: Journal, first: Any, second: Any, is_equal: bool) -> None:
+    def report(name: str, expected: Any) -> EvaluationReport:
+        made = (CaseResult(case, 0, "", None, {"exact": Score(1)}) for case in [*SOME, Case("new", "?", expected)])
+        return EvaluationReport(name, "cases", ("exact",), tuple(made), journal)
+
+    assert compare(report("before", first), report("after", second)).unpaired == (() if is_equal else ("new",))
 
 
 class Grader:

@@ -37,8 +37,8 @@ def test_it_logs_what_an_agent_and_an_executor_are_told_and_say(caplog: pytest.L
     executor = ActionExecutor(add, hooks=logger)
     executor(Message(content={"name": "add", "parameters": {"a": 1, "b": 2}}, sender="ada"))
     assert caplog.messages[:2] == [
-        "session id: 7, message sender: user\nhi",
-        "session id: 7, message sender: ada\nhello\n  12:00 INFO paid",
+        "session id: 7, message sender: user\n  hi",
+        "session id: 7, message sender: ada\n  hello\n  12:00 INFO paid",
     ]
     assert [text.split("\n")[0] for text in caplog.messages[2:]] == [
         "session id: 0, message sender: ada", "session id: 0, message sender: ActionExecutor"
@@ -59,6 +59,15 @@ def test_colours_tell_senders_apart_and_stay_the_same(caplog: pytest.LogCaptureF
 def test_a_message_cannot_steer_the_terminal(caplog: pytest.LogCaptureFixture) -> None:
     Agent(ScriptedModel(["a\x1b[2Jb\rc\td\n"]), hooks=MessageLogger(NAME))("hi")
     assert caplog.messages[1].endswith("a\\x1b[2Jb\\rc\td\n  ")
+
+
+def test_no_text_passes_for_another_entry(caplog: pytest.LogCaptureFixture) -> None:
+    forged = "12:00 INFO paid\n12:00 INFO paid"
+    agent = Agent(ScriptedModel([forged]), hooks=MessageLogger(NAME))
+    agent(Message(content=forged, sender=f"ada\n{forged}"), session_id=f"7\n{forged}")
+    lines = [line for text in caplog.messages for line in text.split("\n")]
+    assert [line for line in lines if not line.startswith(("session id: 7\\n", "  "))] == []
+    assert len(lines) == 6
 
 
 def test_a_file_gets_the_lines_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

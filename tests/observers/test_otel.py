@@ -195,6 +195,15 @@ def test_a_run_that_was_resumed_three_times_is_one_trace_with_the_spans_of_what_
         assert roots[0].parent is None
 
 
+def test_runs_of_one_caller_have_spans_of_their_own(spans: Spans):
+    with spans.provider.get_tracer("mine").start_as_current_span("request"):
+        for _ in range(2):
+            buyer(Line())("Go.", listeners=[spans.listener()])
+    contexts = [each.context for each in spans if each.context is not None]
+    assert len({each.trace_id for each in contexts}) == 1
+    assert len({each.span_id for each in contexts}) == len(contexts) == 9
+
+
 def test_a_fork_has_a_link_to_the_node_where_it_left_the_other_run(tmp_path: Path):
     spans, journal = Spans(RunIds()), Journal(tmp_path / "runs.db")
     buyer(Line())("Go.", run_id="a", journal=journal, listeners=[spans.listener()])
@@ -243,6 +252,14 @@ def test_the_sampler_of_the_provider_decides(
     with spans.provider.get_tracer("mine").start_as_current_span("request") if is_called else nullcontext():
         Agent(ScriptedModel(["hi"]))("Hello.", listeners=[spans.listener()], **options)
     assert len(list(spans)) == (2 + is_called if sampler is DEFAULT_ON else 0)
+
+
+def test_the_sampler_of_a_provider_that_was_set_later_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", None)
+    listener, spans = OpenTelemetryListener(), Spans(None, ParentBased(TraceIdRatioBased(0)))
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", spans.provider)
+    Agent(ScriptedModel(["hi"]))("Hello.", listeners=[listener], journal=Journal(tmp_path / "runs.db"), run_id="a")
+    assert not list(spans)
 
 
 def test_what_was_stopped_with_a_node_above_has_the_error_of_the_stop(spans: Spans):

@@ -16,13 +16,12 @@ from trivium.actions._action import BaseAction, descriptions_of, invalid_api
 from trivium.actions._cut import ASK_LESS, cut_text
 from trivium.actions._outcomes import FinishAction, InvalidAction, NoAction
 from trivium.actions._read_more import READ_MORE, how_to_read_on, whole_text
-from trivium.actions._run import OnToolError, as_arguments, attempt_tool
+from trivium.actions._run import HookFailedError, OnToolError, as_arguments, attempt_tool
 from trivium.actions._texts import as_text
 from trivium.actions._tool import MAX_RESULT, Tool, mark_of
 from trivium.actions.kits import ToolKit
 from trivium.commander import current, driver_neutral, gather, this_session
 from trivium.commander.lowlevel import change_scope, scope_of, settle
-from trivium.events import exception_line
 from trivium.exceptions import (
     CallOriginError,
     ConfigurationError,
@@ -327,8 +326,8 @@ class ActionExecutor(Module):
         except RunError:
             raise
         except Exception as error:  # the call has run, and must not be forgotten
-            text = f"the tool {name} has run, and then a hook of the executor failed: {exception_line(error)}"
-            raise ToolFailedError(text, name) from error
+            error.add_note(f"the tool {name} has run")
+            raise HookFailedError(error, name) from error
         return message.content
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:

@@ -43,6 +43,8 @@ def read_parameters(
         hints = get_type_hints(plain if inspect.isroutine(plain) else type(plain).__call__, include_extras=True)
     except NameError as error:
         raise ToolDefinitionError(f"an annotation of the tool {name} cannot be read: {error}", name) from None
+    owner = plain.__qualname__.rpartition(".")[0] if inspect.isfunction(plain) else ""
+    is_of_class = owner != "" and not owner.endswith("<locals>")
     kinds: dict[str, object] = {}
     notes_of: dict[str, JSONSchema] = {}
     try:
@@ -61,7 +63,7 @@ def read_parameters(
                 "so use plain or keyword-only parameters",
                 name,
             )
-        if parameter.name == "self" and "self" not in hints:
+        if parameter.name == "self" and "self" not in hints and is_of_class:
             text = f"the tool {name} is a method without its object (it has `self`): give one's, as `thing.{name}`"
             raise ToolDefinitionError(text, name)
         kind = hints.get(parameter.name, Any)

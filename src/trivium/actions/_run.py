@@ -68,6 +68,16 @@ _STATES = (
 _logger = getLogger("trivium.tools")
 
 
+class HookFailedError(ToolFailedError):
+    """A hook failed after a tool had run: the agent remembers the call, and then the hook's own error ends the run."""
+
+    def __init__(self, error: Exception, tool: str) -> None:
+        super().__init__(
+            f"the tool {tool} has run, and then a hook of the executor failed: {exception_line(error)}", tool
+        )
+        self.error = error
+
+
 class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]], Literal["tool_call"]]):
     """A tool is called; `data` is its name and the arguments as the model wrote them."""
 

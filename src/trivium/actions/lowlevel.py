@@ -10,7 +10,7 @@ from trivium.actions._exact_json import read_exact_json, refuse_booleans
 from trivium.actions._executor import ask_ahead, list_actions, refuse_twins
 from trivium.actions._json_schema import enclosed_schema, remove_titles
 from trivium.actions._read_more import read_more_of
-from trivium.actions._run import reason_of
+from trivium.actions._run import HookFailedError, reason_of
 from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._texts import sendable_json
 from trivium.actions._tool import describe_errors, mark_of
@@ -18,6 +18,7 @@ from trivium.actions._tool_message import classes_by_name, guidance_of
 from trivium.actions._warned import warn_caller, warn_of_text
 
 __all__ = [
+    "HookFailedError",
     "approval_question",
     "ask_ahead",
     "call_text",

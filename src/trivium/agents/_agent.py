@@ -12,7 +12,7 @@ import trivium.agents._handling as handling
 import trivium.agents._parts as parts
 import trivium.policies as policies
 from trivium.actions import ActionExecutor, OnToolError, ToolMessage, as_text, find_handler
-from trivium.actions.lowlevel import read_more_of
+from trivium.actions.lowlevel import HookFailedError, read_more_of
 from trivium.agents._answer_format import name_of_type, repair, repairs_exceeded
 from trivium.agents._calls import READERS, as_message, class_of, handled_by, is_empty, overrides, warn_of_calls
 from trivium.agents._config import AgentConfig, ModelOption
@@ -323,7 +323,7 @@ class Agent(AgentNames, Generic[T_co]):
         if self._memory and node is not None and results:  # where nothing ran, nothing was asked
             self._remember(node, done)
         if reached is not None:
-            raise reached
+            raise reached.error if isinstance(reached, HookFailedError) else reached
         return results
 
     def _message(self, reply: Reply) -> Message:

@@ -133,7 +133,7 @@ class CustomToolModel:
         before, and then the error.
 
         Args:
-            source: the text in pieces; the other items of a model's stream, such as its usage, are ignored.
+            source: the text in pieces; the other items of a model's stream, such as its usage or None, are ignored.
 
         Returns:
             A function from "to_user" or "tool_call" to an async generator; tool calls are JSON texts with
@@ -166,9 +166,9 @@ class _TextSplitter:
         """Return the pieces that an item adds."""
         if isinstance(item, str):
             yield from self._sorted(self._reader.feed(item))
-        elif not isinstance(item, get_args(Delta)):
-            kind = type(item).__name__
-            raise ArgumentTypeError(f"the source is the text of an answer in pieces, and {kind} is no text", "source")
+        elif item is not None and not isinstance(item, get_args(Delta)):  # None as in OpenAI's `delta.content`
+            problem = f"the source is the text of an answer in pieces, and {type(item).__name__} is no text"
+            raise ArgumentTypeError(f"{problem}: of OpenAI's chunks, give `chunk.choices[0].delta.content`", "source")
 
     def end(self) -> Iterator[Piece]:
         """Return the pieces that are left at the end."""

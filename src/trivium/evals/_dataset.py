@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -120,9 +121,6 @@ class Dataset(Sequence[Case[I, E]]):
     def __len__(self) -> int:
         return len(self.cases)
 
-    def __iter__(self) -> Iterator[Case[I, E]]:
-        return iter(self.cases)
-
     @overload
     def __getitem__(self, index: int) -> Case[I, E]: ...
     @overload
@@ -212,9 +210,22 @@ class Dataset(Sequence[Case[I, E]]):
 
 
 def plain_text(value: object) -> str:
-    """Return the text of an input, an expected answer or a message: of equal ones the same, whoever made them."""
+    """Return the text of an input, an expected answer or a message: its JSON, or else the text that it has."""
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def is_same(first: object, second: object) -> bool:
+    """Return whether two inputs or expected answers are equal as JSON, or else as texts, whoever made them."""
+    one, other = _plain(first), _plain(second)
+    return one == other or repr(one) == repr(other)  # NaN is not equal to itself
+
+
+def _plain(value: object) -> Any:
     content = value.content if isinstance(value, Message) else value
-    return content if isinstance(content, str) else json.dumps(json_or_text(content), ensure_ascii=False)
+    plain = json_or_text(content)
+    # A function, or an object without a text of its own, tells where it is in memory: each time elsewhere.
+    return re.sub(" at 0x[0-9a-fA-F]+", "", plain) if isinstance(plain, str) and not isinstance(content, str) else plain
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:

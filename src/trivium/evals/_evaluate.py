@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from trivium.commander import CallNode, Limits, Listener, current, driver_neutral, invoke, sync_function
 from trivium.commander.lowlevel import change_scope, check_option, check_options, is_cancelled
-from trivium.evals._dataset import Case, Dataset, E, I, Score, plain_text, scorer_name
+from trivium.evals._dataset import Case, Dataset, E, I, Score, is_same, scorer_name
 from trivium.evals._report import CaseResult, EvaluationReport
 from trivium.events import exception_line, is_of_signal_handler
 from trivium.exceptions import (
@@ -27,6 +27,7 @@ from trivium.exceptions import (
     UnknownRunError,
 )
 from trivium.journal import Journal, RunView
+from trivium.journal.lowlevel import Codec
 from trivium.module import Module
 from trivium.schema import Message
 from trivium.schema.lowlevel import positive
@@ -34,6 +35,7 @@ from trivium.tasks import run_batch_function_async
 
 OnResult: TypeAlias = Callable[[CaseResult[I, E]], object]
 
+_CODEC = Codec()
 _LIBRARY = str(Path(__file__).parents[1])
 _OF_ALL = (AgentChangedError, ConfigurationError, MissingExtraError, NestedRunError)
 """Errors that each case would have; and that are no answers of the agent."""
@@ -57,9 +59,9 @@ async def evaluate_async(
     """Run an agent on each case of a dataset, and score its answers.
 
     Each case is a durable run "EXPERIMENT/CASE/REPETITION" in a session of its own. An evaluation that was broken off,
-    by whatever, goes on where it was when it is made again: no answer of a model is asked for twice. A case that fails,
-    or that had another input in this experiment, is an error of its result, and not scored; the next time it is tried
-    again.
+    by whatever, goes on where it was when it is made again: no answer of a model is asked for twice. A case that fails
+    is an error of its result, and not scored; the next time it is tried again. So is one that had another input in this
+    experiment, until it has an id of its own.
 
     Args:
         module: the agent, task or other module.
@@ -180,9 +182,9 @@ async def _scored(dataset: Dataset[I, E], journal: Journal, result: CaseResult[I
         run = await invoke(journal.view, result.run_id)
     except UnknownRunError:  # it was refused before it began, or is not there any more
         return replace(result, errors=result.errors or {"run": "there is no run of it"})
-    if run.input and plain_text(run.input[0]) != plain_text(result.case.input):
-        said = "its answer is one to another input: give the case an id, or the experiment a name, of its own"
-        return replace(result, errors={"run": said})
+    # With an answer the journal has compared them, and not all inputs come back as they were.
+    if result.message is None and run.input and not is_same(run.input[0], _CODEC.load(_CODEC.dump(result.case.input))):
+        return replace(result, errors={"run": "its answer is one to another input: give the case an id of its own"})
     if result.message is None and not result.errors:
         said = run.why if run.info.status == "failed" else f"the run is {run.info.status}: evaluate again to go on"
         result = replace(result, message=run.result, errors={} if run.result is not None else {"run": said})

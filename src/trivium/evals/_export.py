@@ -36,8 +36,8 @@ def write_html(report: EvaluationReport, path: str | PathLike[str], comparison: 
     """
     metrics = [
         (each.name, f"{each.mean:.3f}", f"{each.low:.3f} to {each.high:.3f}", each.cases, each.trials,
-         ", ".join(f"{k}: {each.pass_at[k]:.3f}" for k in each.pass_at),
-         ", ".join(f"{k}: {each.pass_hat[k]:.3f}" for k in each.pass_hat), report.notes.get(each.name, ""))
+         *(", ".join(f"{k}: {of[k]:.3f}" for k in of) for of in (each.pass_at, each.pass_hat)),
+         report.notes.get(each.name, ""))
         for each in report.metrics
     ]  # fmt: skip
     heads = ("scorer", "mean", "95 %", "cases", "scores", "pass@k", "pass^k", "note")

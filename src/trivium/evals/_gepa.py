@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gepa.core.adapter import EvaluationBatch
 
 _NAME = "system_message"
-_logger = getLogger("trivium.evals")
 
 
 def texts_of(module: Module) -> dict[str, str]:
@@ -159,8 +158,8 @@ def improve_texts(
 
     found = optimize(
         seed_candidate=seed, trainset=[*dataset], valset=[*(validation or dataset)],
-        adapter=TextAdapter(module, dataset, experiment, journal, at_once),
-        reflection_lm=reflect, max_metric_calls=runs, logger=SimpleNamespace(log=_logger.debug), **options,
+        adapter=TextAdapter(module, dataset, experiment, journal, at_once), max_metric_calls=runs,
+        reflection_lm=reflect, logger=SimpleNamespace(log=getLogger("trivium.evals").debug), **options,
     )  # fmt: skip
     best: dict[str, str] = dict(found.best_candidate)
     load_texts(module, best)

@@ -63,8 +63,7 @@ class Agreement:
     bias: float
 
     def __str__(self) -> str:
-        interval = f"{self.low:.0%} to {self.high:.0%}"
-        kappa = f"kappa {self.kappa:.2f}, bias {self.bias:+.2f}"
+        interval, kappa = f"{self.low:.0%} to {self.high:.0%}", f"kappa {self.kappa:.2f}, bias {self.bias:+.2f}"
         return f"agrees with {self.agreement:.0%} of {self.cases} labels ({interval}), {kappa}"
 
 
@@ -96,8 +95,7 @@ class Judge:
     """
 
     def __init__(self, model: ModelProtocol | str, criteria: str, *, name: str = "judge") -> None:
-        self.__name__ = name
-        self.criteria = criteria
+        self.__name__, self.criteria = name, criteria
         self.agent = Agent[Grade](model, system_message=_INSTRUCTION.format(criteria=criteria), name=name)
         self.calibration: Agreement | None = None
 
@@ -130,16 +128,14 @@ class Judge:
         """
         if len({each.expected for each in dataset}) < 2:
             raise ConfigurationError("all labels are the same: give the judge answers that pass and answers that fail")
-        cases = [Case(each.id, _question(each.input), each.expected) for each in dataset]
-        asked = Dataset(cases, name=dataset.name)
+        asked = Dataset([Case(each.id, _question(each.input), each.expected) for each in dataset], name=dataset.name)
         report = await evaluate_async(self.agent, asked, self._experiment(), journal, at_once=at_once)
         if report.errors:
             raise ConfigurationError(f"{self.__name__} could not grade all answers:\n{report}")
         verdicts = [(each.message.output.passed, each.case.expected) for each in report.results if each.message]
-        agreed = sum(verdict == label for verdict, label in verdicts)
+        count, agreed = len(verdicts), sum(verdict == label for verdict, label in verdicts)
         bias = fmean(verdict - label for verdict, label in verdicts)
-        interval = wilson(agreed, len(verdicts))
-        self.calibration = Agreement(len(cases), agreed / len(cases), *interval, cohens_kappa(verdicts), bias)
+        self.calibration = Agreement(count, agreed / count, *wilson(agreed, count), cohens_kappa(verdicts), bias)
         return self.calibration
 
     calibrate = sync_method(calibrate_async)

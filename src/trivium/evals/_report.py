@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 from typing import Generic, NamedTuple, Self
 
-from trivium.evals._dataset import Case, Dataset, E_co, I_co, Score, plain_text, scorer_name
+from trivium.evals._dataset import Case, Dataset, E_co, I_co, Score, is_same, scorer_name
 from trivium.evals._statistics import bootstrap, paired_interval, paired_test, pass_at_k, pass_hat_k, wilson
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Divergence, Journal, RunView
@@ -136,9 +136,8 @@ class EvaluationReport(Generic[I_co, E_co]):
         low, high = wilson(sum(means), len(means)) if is_wilson else bootstrap(clusters)
         counts = [(len(each), int(sum(each))) for each in clusters]
         ks = range(1, min(map(len, clusters)) + 1) if is_rate else ()
-        pass_at = {k: fmean(pass_at_k(*each, k) for each in counts) for k in ks}
-        pass_hat = {k: fmean(pass_hat_k(*each, k) for each in counts) for k in ks}
-        return Metric(scorer, fmean(means), low, high, len(clusters), sum(map(len, clusters)), pass_at, pass_hat)
+        passes = ({k: fmean(of(*each, k) for each in counts) for k in ks} for of in (pass_at_k, pass_hat_k))
+        return Metric(scorer, fmean(means), low, high, len(clusters), sum(map(len, clusters)), *passes)
 
     @property
     def metrics(self) -> list[Metric]:
@@ -249,9 +248,8 @@ def compare(first: EvaluationReport, second: EvaluationReport, scorer: str | Non
         raise ConfigurationError(f"name the scorer to compare by: {', '.join(first.scorers)}")
     name = first.scorers[0] if scorer is None else scorer
     one, other = first.values(name), second.values(name)
-    asked = {plain_text(replace(each.case, metadata={})) for each in first.results}
-    same = {each.case.id for each in second.results if plain_text(replace(each.case, metadata={})) in asked}
-    pairs = {each: (fmean(one[each]), fmean(other[each])) for each in one if each in other and each in same}
+    was, now = ({each.case.id: (each.case.input, each.case.expected) for each in of.results} for of in (first, second))
+    pairs = {key: (fmean(one[key]), fmean(other[key])) for key in one if key in other and is_same(was[key], now[key])}
     if not pairs:
         raise ConfigurationError(f"no equal case of {first.experiment} and {second.experiment} has a score of {name}")
     p = paired_test([after - before for before, after in pairs.values()])

@@ -77,8 +77,10 @@ class MessageLogger(Hook):
         self._log(message, session_id)
 
     def _log(self, message: Message, session_id: Hashable) -> None:
-        content = str(message.content).replace("\n", "\n  ")  # or a line of it could pass for an entry of the log
-        text = escape_controls(f"session id: {session_id}, message sender: {message.sender}\n{content}")
+        lines = (f"session id: {session_id}, message sender: {message.sender}", *str(message.content).split("\n"))
+        head, *content = (escape_controls(line) for line in lines)
+        # A line that is not indented could pass for an entry of the log.
+        text = "\n  ".join((head.replace("\n", "\\n"), *content))
         if self.color:
             color = _COLORS[crc32(message.sender.encode("utf-8", "replace")) % len(_COLORS)]
             text = f"\x1b[{color}m{text}\x1b[0m"

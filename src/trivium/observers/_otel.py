@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -44,9 +44,9 @@ def _number(text: str, bits: int) -> int:
 
 
 class RunIds(IdGenerator):
-    """A generator of ids for a `TracerProvider`: those of spans are made of the keys of nodes.
+    """A generator of ids for a `TracerProvider`: those of the spans of durable runs are made of the keys of nodes.
 
-    So a run that was broken off and resumed has the same ids in each attempt. Spans of other programs have random ids.
+    So a run that was broken off and resumed has the same ids in each attempt. All other spans have random ids.
 
     Example::
 
@@ -89,6 +89,7 @@ class _Open:
     span: Span
     above: _Open | None
     name: str
+    is_durable: bool
     operation: str = ""
     usage: Usage = field(default_factory=Usage)
 
@@ -139,7 +140,7 @@ class OpenTelemetryListener:
         from trivium import __version__
 
         self._trace, self._context, self._no_context = trace, context, context.Context()
-        self._provider = trace.get_tracer_provider() if provider is None else provider
+        self._provider = provider
         self._tracer = trace.get_tracer("trivium", __version__, provider, _SCHEMA)
         self._ids, self._content = ids, content
         self._open: dict[TaskNode, _Open] = {}
@@ -177,6 +178,8 @@ class OpenTelemetryListener:
         name, operation, told = self._describe(event)
         kind = self._trace.SpanKind.CLIENT if operation == "chat" else self._trace.SpanKind.INTERNAL
         around, links = _around.get(), list["Link"]()
+        # Of runs without a journal two may have equal keys in one trace, so their spans get no ids made of keys.
+        is_durable = scope_of(event.node).journal is not None if above is None else above.is_durable
         if around is None or around.node is not event.node:  # else another listener has the outer one
             around = _Around(event.node, self._context.get_current(), around)
         if above is not None:
@@ -185,14 +188,14 @@ class OpenTelemetryListener:
         else:
             key, context = event.node.run_id if isinstance(event.node, CallNode) else event.key, around.outer
             told["trivium.run.id"], trace_id = key, _number(key, 128)
-            if scope_of(event.node).journal is not None:
+            if is_durable:
                 context, links = self._durable_root(key, name, context)
-        began, make = int(event.time * 1e9), self._tracer.start_span
-        span = self._given(trace_id, key, lambda: make(name, context, kind, told, links, began))
+        with nullcontext() if self._ids is None or not is_durable else self._ids.giving(trace_id, _number(key, 64)):
+            span = self._tracer.start_span(name, context, kind, told, links, int(event.time * 1e9))
         if isinstance(event.node, CallNode):  # a call begins and ends in one context, in which its code runs
             _around.set(around)
             self._context.attach(self._trace.set_span_in_context(span))
-        return _Open(span, above, event.name, operation)
+        return _Open(span, above, event.name, is_durable, operation)
 
     def _durable_root(self, run_id: str, name: str, outer: Context) -> tuple[Context, list[Link]]:
         """Return the context of the root of a durable run, whose attempts are one trace, and its link to the caller."""
@@ -201,16 +204,11 @@ class OpenTelemetryListener:
         if self._ids is not None:
             return self._no_context, links
         # Only a parent can give it the trace; as a sampler follows the parent, it is asked before.
-        above, sampler = self._context_of(run_id), getattr(self._provider, "sampler", None)
+        provider = self._trace.get_tracer_provider() if self._provider is None else self._provider
+        above, sampler = self._context_of(run_id), getattr(provider, "sampler", None)
         if sampler and not sampler.should_sample(self._no_context, above.trace_id, name).decision.is_sampled():
             above = self._trace.SpanContext(above.trace_id, above.span_id, is_remote=True)
         return self._trace.set_span_in_context(self._trace.NonRecordingSpan(above), self._no_context), links
-
-    def _given(self, trace_id: int, key: str, make: Callable[[], Span]) -> Span:
-        if self._ids is None:
-            return make()
-        with self._ids.giving(trace_id, _number(key, 64)):
-            return make()
 
     def _context_of(self, run_id: str, key: str = "", root: str = "") -> SpanContext:
         """Return the place of a node of a run; that of its root for "" and for the root's name."""
