@@ -246,9 +246,10 @@ class CommanderAsync(WorkNode, Generic[T]):
     # ---- the life of a run
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        heard = self._scope.listeners
+        heard = self._heard
         self._reset()
         TaskNode.__init__(self, self._name, current.get())
+        self._heard = heard
         change_scope(self, listeners=heard)
         self._accepts = True
 
@@ -321,7 +322,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             await node._stage("at_commander_end")
         self._last_calls.clear()
         self._go_on([partial(self._close, error)])
-        self._scope = ROOT.replace(listeners=self._own_listeners())
+        self._scope = ROOT
         self._loop = None
         self._over.set()
 

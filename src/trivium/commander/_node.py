@@ -116,7 +116,7 @@ class TaskNode:
     """
 
     __slots__ = (
-        "__weakref__", "_children", "_key", "_name", "_ordinal", "_ordinals", "_parent", "_request", "_run_id",
+        "__weakref__", "_children", "_heard", "_key", "_name", "_ordinal", "_ordinals", "_parent", "_request", "_run_id",
         "_scope", "_sources", "_spent", "_state", "_stopping", "_target", "_wakers", "exception", "result",
     )  # fmt: skip
     _kind: str = "call"
@@ -137,6 +137,7 @@ class TaskNode:
         self._sources: frozenset[Any] = NOTHING
         self._request: object = None
         self._target: str = ""
+        self._heard: tuple[Listener, ...] = ()  # its own, by `listen`
         self.exception: BaseException | None = None
         self.result: Any = None
         self._ordinal = 0
@@ -283,6 +284,7 @@ class TaskNode:
     def _change_listeners(self, change: Callable[[tuple[Listener, ...]], tuple[Listener, ...]]) -> None:
         # The cost is paid here, once, never per event or per level: one new scope for each old one.
         made: dict[Scope, Scope] = {}
+        self._heard = change(self._heard)
         for node in self._subtree():
             old = node._scope
             if old not in made:
