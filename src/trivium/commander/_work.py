@@ -86,7 +86,7 @@ class WorkNode(TaskNode):
         """Give every slot its first value, in one function, since a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._stopping = self._wakers = self._key = self._run_id = self._spent = None
-        self._scope, self._ordinal, self._sources, self._heard = ROOT, 0, NOTHING, ()
+        self._scope, self._ordinal, self._sources, self._heard, self._failing = ROOT, 0, NOTHING, (), ()
         self._commander: CommanderAsync[Any] | None = None
         self._id: int | str | None = None
         self._callbacks: list[Callback] | None = None
