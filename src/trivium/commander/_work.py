@@ -161,11 +161,11 @@ class WorkNode(TaskNode):
         """Stop this node alone; what was started below it goes on, below the commander."""
         above = self.commander
         mine, theirs = self._children or {}, above._children or {}
-        for child in list(mine):
+        for child in list(mine.values()):
             # One that is awaited is a part of the body, and is stopped with it.
             if isinstance(child, WorkNode) and (child._kind == "job" or child._task or child._phase >= OVER):
                 child._get_key()  # its identity stays the one of its birth
-                theirs[child] = mine.pop(child)
+                theirs[id(child)] = mine.pop(id(child))
                 child._parent, self._open, above._open = above, self._open - 1, above._open + 1
         await self._stop_and_wait("terminated")
 
@@ -335,7 +335,7 @@ class WorkNode(TaskNode):
         token = current.set(self if alive else None)
         for callback in self._callbacks or ():
             if callback.at("at_commander_end"):
-                self.commander._last_calls[self] = None
+                self.commander._last_calls[id(self)] = self
             for entry in list(callback.at(which)):
                 params = entry.get("params") or {}
                 node = callback.task_node if callback._locked else self
