@@ -129,7 +129,7 @@ class TaskNode:
         self._name = name
         self._state: NodeState = _PENDING
         self._parent: TaskNode | None = None
-        self._children: dict[int, TaskNode] | None = None  # by identity: a job may define `__eq__`
+        self._children: dict[TaskNode, None] | None = None
         self._stopping: tuple[TaskNode, str] | None = None
         self._wakers: list[Callable[[], object]] | None = None
         self._key: str | None = None
@@ -163,7 +163,7 @@ class TaskNode:
         if counter is None:  # setdefault and next are atomic: two threads never share a number
             counter = parent._ordinals.setdefault(self._name, count())
         self._ordinal = next(counter)
-        parent._children[id(self)] = self
+        parent._children[self] = None
         if parent._stopping is not None:
             self._stopping = parent._stopping
 
@@ -179,7 +179,7 @@ class TaskNode:
     @property
     def children(self) -> list[TaskNode]:
         """The nodes below that have not ended."""
-        return list((self._children or {}).values())
+        return list(self._children or ())
 
     @property
     def children_num(self) -> int:
@@ -302,10 +302,10 @@ class TaskNode:
         else:
             self._state = _COMPLETED if error is None else _EXCEPTION
         self.exception = error
-        for child in list((self._children or {}).values()):  # what nobody awaited gets no further than its next step
+        for child in list(self._children or ()):  # what nobody awaited gets no further than its next step
             child.kill("its caller has ended")
         if self._parent is not None and self._parent._children:
-            self._parent._children.pop(id(self), None)  # a finished subtree frees its memory
+            self._parent._children.pop(self, None)  # a finished subtree frees its memory
         if self._spent is not None and self._parent is not None:
             with _lock:  # children may end in threads of their own
                 before = self._parent._spent
@@ -353,7 +353,7 @@ class TaskNode:
             node = todo.pop()
             if node is not except_for:
                 yield node
-                todo.extend(list((node._children or {}).values()))
+                todo.extend(list(node._children or ()))
 
 
 class WokenBy:

@@ -161,11 +161,11 @@ class WorkNode(TaskNode):
         """Stop this node alone; what was started below it goes on, below the commander."""
         above = self.commander
         mine, theirs = self._children or {}, above._children or {}
-        for child in list(mine.values()):
+        for child in list(mine):
             # One that is awaited is a part of the body, and is stopped with it.
             if isinstance(child, WorkNode) and (child._kind == "job" or child._task or child._phase >= OVER):
                 child._get_key()  # its identity stays the one of its birth
-                theirs[id(child)] = mine.pop(id(child))
+                theirs[child] = mine.pop(child)
                 child._parent, self._open, above._open = above, self._open - 1, above._open + 1
         await self._stop_and_wait("terminated")
 
