@@ -30,6 +30,16 @@ class Terminal(StringIO):
         return True
 
 
+class Closed(StringIO):
+    """What a reader has left, as of `| head`."""
+
+    writes = 0
+
+    def write(self, s: str, /) -> int:
+        self.writes += 1
+        raise BrokenPipeError
+
+
 def here(trivium: Command, *arguments: str, typed: str = "", out: StringIO | None = None) -> Ended:
     """The command in this process, which is quicker."""
     out, err = StringIO() if out is None else out, StringIO()
@@ -94,6 +104,15 @@ def test_on_a_terminal_the_places_are_links(trivium: Command):
     assert f"{(trivium.folder / 'lease.txt').as_uri()}" in ended.out
     assert "\x1b]8;" in ended.out
     assert "lease.txt:3" in ended.out
+
+
+def test_where_the_reader_has_left_the_answer_ends(trivium: Command, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("trivium.cli._app.silence", lambda: None)  # it is for the real stdout
+    (trivium.folder / "lease.txt").write_text(LEASE)
+    (trivium.folder / "said.json").write_text(json.dumps([ANSWER]))
+    arguments = ("ask", "lease.txt", "How much is the rent?", "--model", "scripted:said.json", "--embedding", "none")
+    ended = here(trivium, *arguments, out=(out := Closed()))
+    assert (ended.status, ended.err, out.writes) == (1, "", 1)
 
 
 def test_what_a_document_says_does_not_steer_the_terminal(trivium: Command):

@@ -15,6 +15,7 @@ from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
     FinishedNodeError,
+    LimitExceededError,
     NotHandlerError,
     NotTaskerError,
     PasswordError,
@@ -220,6 +221,22 @@ def test_a_listener_that_raises_changes_nothing_and_is_logged(kind: str, who: st
     for record in records:
         assert record.exc_info is not None
         assert f"a listener failed at '{kind}' of " in record.getMessage()
+
+
+def test_the_first_failure_of_a_listener_in_a_run_is_logged_alone(caplog: pytest.LogCaptureFixture):
+    commander, heard = CommanderAsync(), list[str]()
+
+    class Fails(list[str]):  # it cannot be hashed
+        def __call__(self, event: Any) -> None:
+            heard.append(event.kind)
+            raise LimitExceededError("tokens", 1)
+
+    commander.listen(Fails())
+    commander.listen(Fails())
+    for runs in (1, 2):
+        commander.run([Do(), Do()], auto_exit=True)
+        assert len(heard) == 2 * 8 * runs
+        assert len([each for each in caplog.records if each.name == "trivium.commander"]) == 2 * runs
 
 
 def test_one_node_is_started_once_at_a_time():

@@ -309,6 +309,21 @@ def test_a_job_or_handler_that_was_given_a_listener_is_heard_in_each_run(make: C
     assert (kinds, others) == (["queued", "started", "ended"] * 2, ["queued", "started", "ended"] * 2)
 
 
+@pytest.mark.parametrize("make", [Waits, giving])
+def test_a_job_or_handler_that_is_put_again_is_not_heard_by_the_call_before(make: Callable[[], Any]):
+    node, heard = make(), list[str]()
+
+    class Runs(Module):
+        async def forward(self, message: Message) -> str:
+            await CommanderAsync().run_async(node if isinstance(node, Job) else BasicJob(node), auto_exit=True)
+            return ""
+
+    for name in ("first", "second", "third"):
+        heard.clear()
+        Runs()("x", listeners=[lambda event, name=name: heard.append(name) if event.node is node else None])
+        assert heard == [name] * 3
+
+
 def test_a_listener_that_is_registered_twice_is_removed_once():
     kinds, commander = list[str](), CommanderAsync()
     remove, _ = commander.listen(listener := lambda event: kinds.append(event.kind)), commander.listen(listener)

@@ -14,6 +14,7 @@ from trivium.commander import PASS_WORD, HandlerCoroutine, NodeState, TaskNode, 
 from trivium.exceptions import (
     AttributeNotSetError,
     CommanderError,
+    ConfigurationError,
     FinishedNodeError,
     NotHandlerError,
     NotTaskerError,
@@ -62,6 +63,40 @@ def test_jobs_of_a_dataclass_with_equal_fields_are_several_jobs(options: dict[st
     commander.run([Fetch("a"), Fetch("b"), Fetch("a")], auto_exit=True)
     assert (fetched, commander.failures) == (["a", "b", "a"], [])
     assert [node.name for node in record.roots[0].children] == ["Fetch"] * 3
+
+
+def test_a_job_keeps_the_comparison_that_its_class_defines_and_all_equals_run():
+    class Fetch(Job):
+        def __init__(self, url: str) -> None:
+            super().__init__()
+            self.url = url
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Fetch) and other.url == self.url
+
+        def __hash__(self) -> int:
+            return hash(self.url)
+
+        @tasker(PASS_WORD)
+        async def task(self) -> HandlerCoroutine:
+            fetched.append(self.url)
+            return giving()
+
+    fetched, commander = list[str](), CommanderAsync()
+    jobs = [Fetch("a"), Fetch("b"), Fetch("a")]
+    assert len(set(jobs)) == 2
+    commander.run(jobs, auto_exit=True)
+    assert (fetched, commander.failures, commander.children) == (["a", "b", "a"], [], [])
+
+
+def test_a_frozen_job_is_refused():
+    @dataclass(frozen=True)
+    class Frozen(Job):
+        @tasker(PASS_WORD)
+        async def task(self) -> None: ...
+
+    with pytest.raises(ConfigurationError, match="Frozen is frozen: leave out frozen=True"):
+        Frozen()
 
 
 # ---- what must be marked

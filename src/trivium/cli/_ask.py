@@ -28,7 +28,6 @@ from trivium.cli._knowledge import (
 from trivium.cli._model import choose_model
 from trivium.cli._screen import bar, in_words, one_line, stdout, write_line
 from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, may_be_late
-from trivium.commander import Event
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge import Hit, SQLiteStoreConfig
 from trivium.knowledge.retrieval import NearestSentences
@@ -128,14 +127,13 @@ def ask(agent: DocChatAgent, question: str, is_written: bool) -> Message:
     """Ask an agent, and write its answer as it comes; until then something moves at a terminal."""
     with bar(TextColumn("the model reads and answers")) as progress:
         progress.add_task("", total=None)
-
-        def write_delta(event: Event[object]) -> None:
-            if isinstance(event, DeltaEvent) and isinstance(event.data, str) and event.data:
+        stream = agent.stream(question)
+        for event in stream:  # not a listener: where nobody reads the answer any more, the error ends the call
+            if is_written and isinstance(event, DeltaEvent) and isinstance(event.data, str) and event.data:
                 progress.stop()
                 sys.stdout.write(safe_text(event.data))
                 sys.stdout.flush()
-
-        return agent(question, listeners=[write_delta] if is_written else [])
+        return stream.result
 
 
 def note_read(agent: DocChatAgent, seconds: float) -> None:

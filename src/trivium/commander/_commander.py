@@ -74,8 +74,8 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._prepare(name)
         self.logger = logger or logging.getLogger("trivium.commander")
         self.raise_errors, self.max_running, self.max_queued = raise_errors, max_running, max_queued
-        self._queue: OrderedDict[Job, None] = OrderedDict()
-        self._waiting: OrderedDict[HandlerCoroutine[Any], None] = OrderedDict()
+        self._queue: OrderedDict[int, Job] = OrderedDict()  # by identity
+        self._waiting: OrderedDict[int, HandlerCoroutine[Any]] = OrderedDict()
         self._reset()
         self._job: Job | None = None
         self._gate, self._accepts = RLock(), False  # guards what other threads post, and the end of a run
@@ -246,9 +246,10 @@ class CommanderAsync(WorkNode, Generic[T]):
     # ---- the life of a run
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        heard = self._scope.listeners
+        heard = self._heard
         self._reset()
         TaskNode.__init__(self, self._name, current.get())
+        self._heard = heard
         change_scope(self, listeners=heard)
         self._accepts = True
 
@@ -256,14 +257,14 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._open, self._running, self._leaving, self._over = 0, 0, False, ThreadEvent()
         self._is_shared = False  # other threads have given it work
         self.failures: list[tuple[WorkNode, BaseException]] = []
-        self._last_calls: dict[WorkNode, None] = {}
+        self._last_calls: dict[int, WorkNode] = {}
         self._return: T | None = None
         self._fatal: BaseException | None = None  # SystemExit or KeyboardInterrupt: it ends the run, and is raised
 
     async def _take_jobs(self, auto_exit: bool) -> None:
         while self._stopping is None and not self._leaving:
             if self._queue:
-                self._job = self._queue.popitem(last=False)[0]
+                self._job = self._queue.popitem(last=False)[1]
                 self._changed.set()
                 self._number(self._job)
                 # A task of its own: what the job does to its task does not reach the run.
@@ -300,7 +301,7 @@ class CommanderAsync(WorkNode, Generic[T]):
         self._leaving = True
         handlers: list[HandlerCoroutine] = [node for node in self._subtree() if isinstance(node, HandlerCoroutine)]
         for node in handlers:  # but not those that the current task runs itself
-            if (node._task or node in self._waiting) and node._phase < OVER and node._stopping is None:
+            if (node._task or id(node) in self._waiting) and node._phase < OVER and node._stopping is None:
                 node._cancel_below(self, "exit", except_for=self._job)
         self._changed.set()
 
@@ -311,18 +312,17 @@ class CommanderAsync(WorkNode, Generic[T]):
             self._accepts = False
             self._posted.clear()
         self._changed.set()
-        for dropped in (*self._queue, *self._waiting):  # each still ends, and its tree above it
+        for dropped in (*self._queue.values(), *self._waiting.values()):  # each still ends, and its tree above it
             dropped._cancel_below(self, "exit")
             dropped._cancel()
         current.set(None)  # what waits here is not stopped
         while self._open:  # each ends itself, after what is called at its end
             await wait(event=self._next_change())
-        for node in (*self._last_calls, self):
+        for node in (*self._last_calls.values(), self):
             await node._stage("at_commander_end")
         self._last_calls.clear()
         self._go_on([partial(self._close, error)])
-        self._scope = ROOT.replace(listeners=self._own_listeners())
-        self._loop = None
+        self._scope, self._loop = ROOT, None
         self._over.set()
 
     # ---- used by the nodes
@@ -345,14 +345,14 @@ class CommanderAsync(WorkNode, Generic[T]):
             raise CommanderNotRunError(_NOT_RUNNING)
         node._enter(self, parent if isinstance(parent, WorkNode) else parent._holder())
         if isinstance(node, Job):
-            self._queue[node] = None
+            self._queue[id(node)] = node
             self._changed.set()
         else:
             self._number(node)
             if self.max_running is None:
                 node._begin(self._loop)
                 return
-            self._waiting[node] = None
+            self._waiting[id(node)] = node
             self._fill(ended=0)
         if node._stopping is not None:  # put below a node that is being stopped: it ends now, not in its turn
             node._cancel()
@@ -360,14 +360,14 @@ class CommanderAsync(WorkNode, Generic[T]):
     def _withdraw(self, node: Any) -> bool:
         """Remove a node from the queue; return True if it was there."""
         self._changed.set()  # there is more room now, or a reason not to wait for it: it is awaited
-        return None in (self._queue.pop(node, node), self._waiting.pop(node, node))
+        return self._queue.pop(id(node), self._waiting.pop(id(node), None)) is not None
 
     def _fill(self, ended: int) -> None:
         """Start waiting handlers, as far as the limit allows, after `ended` bodies have ended."""
         self._running -= ended
         while self._waiting and self._running < (self.max_running or 0):
             self._running += 1
-            self._waiting.popitem(last=False)[0]._begin(self._loop)
+            self._waiting.popitem(last=False)[1]._begin(self._loop)
 
     def _number(self, node: WorkNode) -> None:
         if node._id is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from asyncio import Task
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import suppress
+from dataclasses import FrozenInstanceError, is_dataclass
 from functools import partial, update_wrapper
 from inspect import isawaitable, iscoroutinefunction
 from types import MethodType
@@ -99,7 +100,8 @@ class _Queued(WorkNode):
 class Job(_Queued):
     """A unit of work: subclass it and write `task`, decorated with `@tasker(PASS_WORD)`.
 
-    A job is equal to itself alone, whatever its class defines: two of a dataclass with equal fields are two jobs.
+    A job is equal to itself alone where its class is a dataclass, or defines `__eq__` without `__hash__`: two with
+    equal fields are two jobs. A class that defines both keeps them.
     Jobs run one after the other, in the order in which they were put; the next starts when the previous
     `task` has returned. A job ends when everything it started has ended.
 
@@ -119,10 +121,13 @@ class Job(_Queued):
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if cls.task is Job.task:
             cls._check_task()
-        if cls.__eq__ is not object.__eq__:  # a dataclass: but two jobs of equal fields are two jobs
+        if cls.__eq__ is not object.__eq__ and (cls.__hash__ is None or is_dataclass(cls)):  # two jobs
             cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__
         job = super().__new__(cls)  # here, not in __init__: a subclass may set attributes before it calls that
-        job._prepare(cls.__name__, cls.task.__policy__ if hasattr(cls.task, "__policy__") else None)  # type: ignore[attr-defined]
+        try:
+            job._prepare(cls.__name__, cls.task.__policy__ if hasattr(cls.task, "__policy__") else None)  # type: ignore[attr-defined]
+        except FrozenInstanceError as error:
+            raise ConfigurationError(f"{cls.__name__} is frozen: leave out frozen=True, since a job changes") from error
         return job
 
     def __init__(self, callback: Callback | None = None) -> None:

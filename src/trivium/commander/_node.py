@@ -116,8 +116,9 @@ class TaskNode:
     """
 
     __slots__ = (
-        "__weakref__", "_children", "_key", "_name", "_ordinal", "_ordinals", "_parent", "_request", "_run_id",
-        "_scope", "_sources", "_spent", "_state", "_stopping", "_target", "_wakers", "exception", "result",
+        "__weakref__", "_children", "_failing", "_heard", "_key", "_name", "_ordinal", "_ordinals", "_parent",
+        "_request", "_run_id", "_scope", "_sources", "_spent", "_state", "_stopping", "_target", "_wakers",
+        "exception", "result",
     )  # fmt: skip
     _kind: str = "call"
     """The kind of node, for views: "call", "job", "handler" or "commander"."""
@@ -137,6 +138,8 @@ class TaskNode:
         self._sources: frozenset[Any] = NOTHING
         self._request: object = None
         self._target: str = ""
+        self._heard: tuple[Listener, ...] = ()  # its own, by `listen`
+        self._failing: tuple[Listener, ...] = ()  # of a whole run, at its root: those that have raised
         self.exception: BaseException | None = None
         self.result: Any = None
         self._ordinal = 0
@@ -274,15 +277,12 @@ class TaskNode:
         check_options(None, None, (listener,))
         heard = partial(listener)  # of this call alone: a listener may be registered twice
         self._change_listeners(lambda old: (*old, heard))
-
-        def remove() -> None:
-            self._change_listeners(lambda old: tuple(each for each in old if each is not heard))
-
-        return remove
+        return partial(self._change_listeners, lambda old: tuple(each for each in old if each is not heard))
 
     def _change_listeners(self, change: Callable[[tuple[Listener, ...]], tuple[Listener, ...]]) -> None:
         # The cost is paid here, once, never per event or per level: one new scope for each old one.
         made: dict[Scope, Scope] = {}
+        self._heard = change(self._heard)
         for node in self._subtree():
             old = node._scope
             if old not in made:
@@ -441,7 +441,7 @@ def change_scope(
 
 
 def emit(node: TaskNode, event: type[Event[D, Any]], data: D) -> None:
-    """Call the listeners of the node with an event; one that fails is logged, since it only observes the run."""
+    """Call the listeners of the node with an event; the first error of each in a run is logged: they only observe."""
     listeners = node._scope.listeners
     if listeners:
         happened: Any = event(node, data)
@@ -449,7 +449,10 @@ def emit(node: TaskNode, event: type[Event[D, Any]], data: D) -> None:
             try:
                 listener(happened)
             except Exception:
-                _log.exception("a listener failed at %r of %s; the run goes on", event.kind, node._path(most=8))
+                root = node.ancestor_chain[-1]
+                if listener not in root._failing:
+                    root._failing = (*root._failing, listener)
+                    _log.exception("a listener failed at %r of %s; the run goes on", event.kind, node._path(most=8))
 
 
 def checkpoint(node: TaskNode) -> None:

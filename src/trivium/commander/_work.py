@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from trivium.commander._commander import CommanderAsync
     from trivium.commander._jobs import HandlerCoroutine
-    from trivium.events import Listener
 
 _PENDING, _ACTIVE = NodeState.PENDING, NodeState.ACTIVE
 AROUND, RUNNING, OVER, ENDING = range(4)
@@ -87,7 +86,7 @@ class WorkNode(TaskNode):
         """Give every slot its first value, in one function, since a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._stopping = self._wakers = self._key = self._run_id = self._spent = None
-        self._scope, self._ordinal, self._sources = ROOT, 0, NOTHING
+        self._scope, self._ordinal, self._sources, self._heard, self._failing = ROOT, 0, NOTHING, (), ()
         self._commander: CommanderAsync[Any] | None = None
         self._id: int | str | None = None
         self._callbacks: list[Callback] | None = None
@@ -203,13 +202,13 @@ class WorkNode(TaskNode):
         holds = isinstance(parent, WorkNode)
         if holds and parent._commander is not commander:
             raise FinishedNodeError(f"nothing can be put below {parent._name}: it does not run below this commander")
-        heard = self._own_listeners() if self._scope.listeners else ()
+        heard = self._heard
         if self._parent is not None:  # it has run before
             if self._state is _PENDING or self._state is _ACTIVE:
                 raise CommanderError(f"{self._name} is queued or running already: make another one")
             TaskNode.__init__(self, self._name)
             self._task, self._phase = None, AROUND
-        self._scope = parent._scope
+        self._scope, self._heard = parent._scope, heard
         if heard:
             change_scope(self, listeners=heard)
         self._join(parent)
@@ -217,11 +216,6 @@ class WorkNode(TaskNode):
         emit(self, QueuedEvent, None)
         if holds:
             parent._open += 1
-
-    def _own_listeners(self) -> tuple[Listener, ...]:
-        """Return the listeners that it was given, without those of the node that it ran below before, if any."""
-        inherited = self._parent._scope.listeners if self._parent is not None else ()
-        return tuple(each for each in self._scope.listeners if each not in inherited)
 
     def _work(self) -> Awaitable[Any]:
         raise NotImplementedError
@@ -341,7 +335,7 @@ class WorkNode(TaskNode):
         token = current.set(self if alive else None)
         for callback in self._callbacks or ():
             if callback.at("at_commander_end"):
-                self.commander._last_calls[self] = None
+                self.commander._last_calls[id(self)] = self
             for entry in list(callback.at(which)):
                 params = entry.get("params") or {}
                 node = callback.task_node if callback._locked else self
