@@ -60,6 +60,7 @@ def test_a_variable_is_set_as_the_shell_of_the_system_sets_it(
     monkeypatch.setenv("TRIVIUM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OPENAI_API_KEY", f"{SECRET}\n")
     monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr("trivium.http.lowlevel.system_certificates", lambda: None)  # Windows has them elsewhere
     fixes = {each.name: each.fix for each in examine()}
     assert fixes["cache"] == f"{command} TRIVIUM_CACHE=FOLDER"
     assert fixes["OPENAI_API_KEY"] == f"{command} OPENAI_API_KEY=KEY"

@@ -32,6 +32,7 @@ from trivium.exceptions import (
     FinishedNodeError,
     NotHandlerError,
     NotTaskerError,
+    TriviumError,
     WouldDeadlockError,
 )
 
@@ -379,7 +380,8 @@ class CommanderAsync(WorkNode, Generic[T]):
             self.kill(type(error).__name__)
         if self._stopping is None or isinstance(error, Exception):
             self.failures.append((node, error))
-            self.logger.error("%s failed: %s", node._path(most=8), exception_line(error), exc_info=error)
+            text = f"{node._path(most=8)} failed: {exception_line(error)}"  # trivium's own errors say it all
+            self.logger.error("%s", text, exc_info=None if isinstance(error, TriviumError) else error)
 
 
 def _check_jobs(job: Any) -> tuple[Job, ...]:
