@@ -142,20 +142,17 @@ class _QdrantPoints:
         with self._used() as client:
             return [each.removesuffix(".notes") for each in _tables(client) if each.endswith(".notes")]
 
-    def make(self, collection: str, dimensions: int) -> None:
+    def make(self, collection: str, table: Table, dimensions: int) -> None:
         from qdrant_client import models
 
         none: Any = {}
         vectors: Any = models.VectorParams(size=dimensions, distance=models.Distance.DOT) if dimensions else none
         with self._used() as client:
-            for table, kind in (("chunks", vectors), ("notes", none)):
-                name = f"{collection}.{table}"
-                if kind and name in _tables(client) and _is_left(client, name, dimensions):
-                    client.delete_collection(name)
-                if name not in _tables(client):
-                    _create(client, name, kind)
-                if not self.local:  # in local mode it has no effect and warns
-                    client.create_payload_index(f"{collection}.{table}", "terms", models.PayloadSchemaType.KEYWORD)
+            name = f"{collection}.{table}"
+            if name not in _tables(client):
+                _create(client, name, vectors)
+            if not self.local:  # in local mode it has no effect and warns
+                client.create_payload_index(name, "terms", models.PayloadSchemaType.KEYWORD)
 
     @contextmanager
     def alone(self, collection: str) -> Generator[None]:
@@ -172,10 +169,10 @@ class _QdrantPoints:
             with self._used() as client:
                 turn.end(client, notes)
 
-    def drop(self, collection: str) -> None:
+    def drop(self, collection: str, *tables: Table) -> None:
         with self._used() as client:
             there = _tables(client)
-            for name in (f"{collection}.notes", f"{collection}.chunks"):
+            for name in (f"{collection}.{table}" for table in tables):
                 if name not in there:
                     continue
                 if self.local:  # where its file is deleted Qdrant leaves it open, and Windows then keeps it
@@ -275,11 +272,6 @@ def _client(config: QdrantStoreConfig) -> Any:
 
 def _tables(client: Any) -> set[str]:
     return {each.name for each in client.get_collections().collections}
-
-
-def _is_left(client: Any, name: str, dimensions: int) -> bool:
-    """Tell that a table without chunks has vectors of other dimensions: its creation was interrupted."""
-    return client.get_collection(name).config.params.vectors.size != dimensions and not client.count(name).count
 
 
 def _create(client: Any, name: str, vectors: Any) -> None:
