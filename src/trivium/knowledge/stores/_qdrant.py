@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from errno import ENOSPC
-from threading import Lock
-from typing import Any, ClassVar, Final, TypeVar
+from logging import getLogger
+from threading import Lock, local
+from time import monotonic
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -33,9 +35,11 @@ from trivium.knowledge.stores._store import VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, TermFilter
 
 T = TypeVar("T")
+_logger = getLogger("trivium.knowledge")
 _PAGE: Final = 500
 _BATCH: Final = 200
 _SILENT: Final = 2  # timeouts of a request after which a writer that changes nothing is taken for dead
+_RENEWED: Final = 0.25  # timeouts of a request after which a writer shows that it is alive
 _ALONE: Final = (
     "it can be open only once: share one store object between threads and agents, or run a Qdrant server and give its "
     "url"
@@ -94,6 +98,20 @@ class QdrantStore(StagedStore):
         return _QdrantPoints(self.config)
 
 
+class _Has(NamedTuple):
+    """A turn that a thread has, with the table it is for and the time when it was taken or renewed."""
+
+    notes: str
+    turn: Turn
+    since: float
+
+
+class _Writer(local):
+    """The turn of each thread."""
+
+    has: _Has | None = None
+
+
 class _QdrantPoints:
     """Points in two collections of Qdrant for each collection of the store."""
 
@@ -106,6 +124,7 @@ class _QdrantPoints:
         self._client: Any = None
         self._holder = uuid4().hex
         self._guard, self._users = Lock(), dict[int, int]()
+        self._writer = _Writer()
         self._pid = os.getpid()
         self._of_parent: list[Any] = []
 
@@ -125,6 +144,7 @@ class _QdrantPoints:
                 client = self._client
                 self._users[id(client)] = self._users.get(id(client), 0) + 1
             try:
+                self._renew(client)
                 yield client
             finally:
                 self._left(client)
@@ -163,11 +183,23 @@ class _QdrantPoints:
         with self._used() as client:
             holder, silent = f"{self._holder}.{os.getpid()}", _SILENT * self._config.timeout
             turn = Turn.taken(client, notes, holder, silent, self._place)
+        self._writer.has = _Has(notes, turn, monotonic())
         try:
             yield
         finally:
-            with self._used() as client:
-                turn.end(client, notes)
+            turn, self._writer.has = self._writer.has.turn, None
+            try:
+                with self._used() as client:
+                    turn.end(client, notes)
+            except StoreError as error:  # it must not hide how the write itself ended
+                _logger.warning("a turn to write was not given back, so others wait for %d seconds: %s", silent, error)
+
+    def _renew(self, client: Any) -> None:
+        """Show the others that the writer is alive, if this thread is one."""
+        has = self._writer.has
+        if has is not None and monotonic() - has.since >= _RENEWED * self._config.timeout:
+            turn = has.turn.renewed(client, has.notes, self._place)
+            self._writer.has = _Has(has.notes, turn, monotonic())
 
     def drop(self, collection: str, *tables: Table) -> None:
         with self._used() as client:
@@ -193,6 +225,7 @@ class _QdrantPoints:
         ]
         with self._used() as client:
             for start in range(0, len(made), _BATCH):
+                self._renew(client)
                 client.upsert(f"{collection}.{table}", made[start : start + _BATCH], wait=True)
 
     def get(self, collection: str, table: Table, keys: Sequence[str]) -> list[Point]:
@@ -203,6 +236,7 @@ class _QdrantPoints:
         made, offset = list[Point](), None
         with self._used() as client:
             while True:
+                self._renew(client)
                 rows, offset = client.scroll(
                     f"{collection}.{table}", scroll_filter=_filter(condition), limit=_PAGE, offset=offset
                 )
