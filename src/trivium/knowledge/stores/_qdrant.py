@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from errno import ENOSPC
 from logging import getLogger
-from threading import Lock, local
+from threading import Lock
 from time import monotonic
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -106,12 +107,6 @@ class _Has(NamedTuple):
     since: float
 
 
-class _Writer(local):
-    """The turn of each thread."""
-
-    has: _Has | None = None
-
-
 class _QdrantPoints:
     """Points in two collections of Qdrant for each collection of the store."""
 
@@ -124,7 +119,7 @@ class _QdrantPoints:
         self._client: Any = None
         self._holder = uuid4().hex
         self._guard, self._users = Lock(), dict[int, int]()
-        self._writer = _Writer()
+        self._turn: ContextVar[_Has | None] = ContextVar("trivium_store_turn", default=None)  # of the thread
         self._pid = os.getpid()
         self._of_parent: list[Any] = []
 
@@ -183,11 +178,13 @@ class _QdrantPoints:
         with self._used() as client:
             holder, silent = f"{self._holder}.{os.getpid()}", _SILENT * self._config.timeout
             turn = Turn.taken(client, notes, holder, silent, self._place)
-        self._writer.has = _Has(notes, turn, monotonic())
+        taken = _Has(notes, turn, monotonic())
+        before = self._turn.set(taken)
         try:
             yield
         finally:
-            turn, self._writer.has = self._writer.has.turn, None
+            turn = (self._turn.get() or taken).turn
+            self._turn.reset(before)
             try:
                 with self._used() as client:
                     turn.end(client, notes)
@@ -196,10 +193,10 @@ class _QdrantPoints:
 
     def _renew(self, client: Any) -> None:
         """Show the others that the writer is alive, if this thread is one."""
-        has = self._writer.has
+        has = self._turn.get()
         if has is not None and monotonic() - has.since >= _RENEWED * self._config.timeout:
             turn = has.turn.renewed(client, has.notes, self._place)
-            self._writer.has = _Has(has.notes, turn, monotonic())
+            self._turn.set(_Has(has.notes, turn, monotonic()))
 
     def drop(self, collection: str, *tables: Table) -> None:
         with self._used() as client:
