@@ -47,7 +47,11 @@ class FakeQdrant(ThreadingHTTPServer):
         if parts[0] != "collections":
             return 404, None
         route = (method, *(each if at != 1 else "*" for at, each in enumerate(parts)))
-        writes = route[2:] in (("points",), ("points", "delete")) and method in ("PUT", "POST") and route[0] != "GET"
+        writes = (
+            route[2:] in (("points",), ("points", "delete"), ("points", "payload"))
+            and method in ("PUT", "POST")
+            and route[0] != "GET"
+        )
         if writes and route != ("POST", "collections", "*", "points") and query.get("wait") != ["true"]:
             self.wrong.append(f"{method} {target} does not wait")
         name = parts[1] if len(parts) > 1 else ""
@@ -90,6 +94,10 @@ class FakeQdrant(ThreadingHTTPServer):
                 return engine.count(name, count.filter, exact=bool(count.exact))
             case ("POST", "collections", "*", "points", "delete"):
                 return engine.delete(name, TypeAdapter(models.PointsSelector).validate_python(body))
+            case ("POST", "collections", "*", "points", "payload"):
+                change = models.SetPayload.model_validate(body)
+                assert change.filter is not None
+                return engine.set_payload(name, change.payload, points=change.filter)
             case ("POST", "collections", "*", "points", "query"):
                 query = models.QueryRequest.model_validate(body)
                 limit = query.limit or 10

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -167,12 +168,15 @@ def test_what_a_qdrant_server_answers_wrongly_is_reported(answer: tuple[int, Any
         served = OLD
         for at in range(99 if answer[0] in (0, 503) else 1):  # at each request, or at the first
             writes = iter(range(99))
-            broken = [False]
+            broken, ends = [False], [False]
 
-            def fault(method: str, path: str, at: int = at, writes: Any = writes, broken: Any = broken) -> Any:
+            def fault(
+                method: str, path: str, at: int = at, writes: Any = writes, broken: Any = broken, ends: Any = ends
+            ) -> Any:
                 if method == "GET" or broken[0] or next(writes) != at:
                     return None
                 broken[0] = True
+                ends[0] = path.partition("?")[0].endswith(".notes/points/delete")  # of a turn, after what it was for
                 return answer
 
             server.fault = fault
@@ -182,12 +186,13 @@ def test_what_a_qdrant_server_answers_wrongly_is_reported(answer: tuple[int, Any
             except TriviumError as told:
                 caught.append(told)
             assert all(isinstance(each, error) for each in caught), caught
-            assert len(caught) == broken[0]
+            assert len(caught) == (broken[0] and not ends[0])
             server.fault = lambda method, path: None
             served = texts_of(store)
             assert served in (OLD, NEW)
-            if not broken[0]:
+            if not caught:
                 assert served == NEW
+            if not broken[0]:
                 break
             serve(store, "a", *OLD)
 
@@ -229,6 +234,57 @@ def test_the_turn_of_a_writer_that_was_killed_passes_on() -> None:
             Turn.taken(client, notes, "third", 0, server.url)
         assert Turn.taken(client, notes, "other", 60, server.url) != other  # its own, left by a failed call
         client.close()
+
+
+def test_a_turn_that_was_lost_is_not_taken_again_by_its_renewal() -> None:
+    from qdrant_client import QdrantClient
+
+    with fake_qdrant() as server, opened(QdrantStoreConfig(url=server.url, embedding=None)) as store:
+        assert store.count() == 0
+        notes = f"{store.collection_name}.notes"
+        client = QdrantClient(url=server.url, check_compatibility=False)
+        slow = Turn.taken(client, notes, "slow", 60, server.url).renewed(client, notes, server.url)
+        slow = slow.renewed(client, notes, server.url)
+        other = Turn.taken(client, notes, "other", 0.05, server.url)
+        for _ in range(2):  # also when the other one is ready
+            with pytest.raises(StoreBusyError, match="another took its turn"):
+                slow.renewed(client, notes, server.url)
+            other.end(client, notes)
+        client.close()
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["kept", "lost"])
+def test_a_writer_on_a_qdrant_server_renews_its_turn(lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trivium.knowledge.stores._qdrant._RENEWED", 0)
+    with fake_qdrant() as server, opened(QdrantStoreConfig(url=server.url, embedding=Words())) as store:
+        serve(store, "a", *OLD)
+        notes, key, names = f"{store.collection_name}.notes", str(UUID(int=1)), list[str]()
+
+        def watch(method: str, path: str) -> None:
+            kept: Any = server.engine.retrieve(notes, [key])
+            if kept and ".chunks/" in path:
+                names.append(kept[0].payload["turn"][1])
+                if lost:  # while this request is on its way
+                    server.engine.set_payload(notes, {"terms": ["x"], "turn": ["other", "x"]}, points=[key])
+
+        server.fault = watch
+        if lost:
+            with pytest.raises(StoreBusyError, match="another took its turn"):
+                store.delete({})
+            assert len(names) == 1  # the chunks were read, and not deleted
+            assert texts_of(store) == OLD
+        else:
+            assert store.delete({}) == 2
+            assert len(names) == len({*names}) > 1
+
+
+def test_a_write_is_done_though_the_end_of_its_turn_fails(caplog: pytest.LogCaptureFixture) -> None:
+    with fake_qdrant() as server, opened(QdrantStoreConfig(url=server.url, embedding=Words())) as store:
+        serve(store, "a", *OLD)
+        server.fault = lambda method, path: (500, "panicked") if ".notes/points/delete" in path else None
+        store.add_documents(chunks_of("b", "one"))
+        assert texts_of(store) == [*OLD, "one"]
+        assert "was not given back" in caplog.text
 
 
 def test_a_qdrant_server_that_went_away_is_reported_and_found_again() -> None:

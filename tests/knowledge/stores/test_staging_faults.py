@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from knowledge.stores._extra_kinds import EXTRA_KINDS
+from knowledge.stores._extra_kinds import EXTRA_KINDS, QDRANT_SERVER
 from knowledge.stores._kinds import Kind, Words, chunks_of, opened, serve, texts_of
 from trivium.exceptions import StoreBusyError
 from trivium.knowledge import Chunk, SourceRecord, VectorStore, VectorStoreConfig
@@ -70,7 +70,10 @@ def dying(store: VectorStore, at: int, half: bool) -> Generator[Dying]:
         store._points = real
 
 
-@pytest.fixture(params=[kind for kind in EXTRA_KINDS if kind.name in ("chroma", "qdrant")], ids=lambda kind: kind.name)
+STAGED = [kind for kind in EXTRA_KINDS if kind.name in ("chroma", "qdrant")]
+
+
+@pytest.fixture(params=STAGED, ids=lambda kind: kind.name)
 def kind(request: pytest.FixtureRequest) -> Kind:
     return request.param
 
@@ -113,6 +116,27 @@ def test_a_source_is_whole_whoever_is_killed_at_whichever_write(
     assert seen[-1] == NEW
     assert all(each in (OLD, NEW) for each in seen)
     assert [each == NEW for each in seen] == sorted(each == NEW for each in seen)  # and it changes once
+
+
+@pytest.mark.parametrize("kind", [*STAGED, QDRANT_SERVER], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("at", [0, 2], ids=["before", "half through"])
+@pytest.mark.parametrize("embedding", [Words(), Words("words-2", 32), None], ids=["same", "other dimensions", "none"])
+def test_a_deletion_that_stops_halfway_brings_nothing_back(
+    config: VectorStoreConfig, at: int, embedding: Words | None
+) -> None:
+    for before, after in ((config.embedding, embedding), (embedding, config.embedding)):
+        with opened(config, embedding=before) as store:
+            serve(store, "a", *OLD)
+            assert isinstance(store, StagedStore)
+            store._points.drop(store.collection_name, "notes")
+        with opened(config, embedding=after) as store, dying(store, at, half=False):
+            store.count()  # it is killed again, while it creates the collection
+        with opened(config, embedding=after) as store:
+            assert texts_of(store) == []
+            assert store.sources() == []
+            serve(store, "b", *NEW)
+            assert texts_of(store) == NEW
+            store.delete_collection(store.collection_name)
 
 
 def _everything() -> Any:

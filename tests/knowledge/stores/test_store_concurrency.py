@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.forkserver import ensure_running
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from knowledge.stores._extra_kinds import EXTRA_KINDS, QDRANT_SERVER
 from knowledge.stores._kinds import KINDS, Kind, Words, chunks_of, opened, serve, texts_of
 from trivium.exceptions import IncompleteSourceError
 from trivium.knowledge import SourceRecord, VectorStore, VectorStoreConfig
+from trivium.knowledge.stores._folder_lock import FolderLock
 
 
 @pytest.fixture(params=[*KINDS, *EXTRA_KINDS, QDRANT_SERVER], ids=lambda kind: kind.name)
@@ -93,6 +95,22 @@ def test_threads_that_write_wait_for_each_other(store: VectorStore) -> None:
             work.result()
     assert sorted(store.unique_sources()) == sorted([f"s{at}" for at in range(12)] + [f"t{at}" for at in range(12)])
     assert store.count() == 36
+
+
+def test_who_waits_long_for_a_folder_asks_as_often_as_who_has_just_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, pauses = FolderLock(str(tmp_path), ""), list[float]()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 50:
+            holder.release()
+
+    monkeypatch.setattr("trivium.knowledge.stores._folder_lock.sleep", pause)
+    holder.acquire()
+    with FolderLock(str(tmp_path), "", 60):
+        assert pauses == 50 * pauses[:1]
 
 
 @cache

@@ -123,22 +123,21 @@ class _ChromaPoints:
                 each.name.removesuffix(".notes") for each in client.list_collections() if each.name.endswith(".notes")
             ]
 
-    def make(self, collection: str, dimensions: int) -> None:
+    def make(self, collection: str, table: Table, dimensions: int) -> None:
         with self._used() as client:
-            for table in ("chunks", "notes"):
-                client.get_or_create_collection(
-                    f"{collection}.{table}",
-                    embedding_function=None,
-                    configuration={"hnsw": {"space": "ip", "ef_search": _SEEN, "ef_construction": _SEEN}},
-                )
+            client.get_or_create_collection(
+                f"{collection}.{table}",
+                embedding_function=None,
+                configuration={"hnsw": {"space": "ip", "ef_search": _SEEN, "ef_construction": _SEEN}},
+            )
 
     def alone(self, collection: str) -> AbstractContextManager[None]:
         return nullcontext()  # the lock of the folder does it
 
-    def drop(self, collection: str) -> None:
+    def drop(self, collection: str, *tables: Table) -> None:
         with self._used() as client:
             there = {each.name for each in client.list_collections()}
-            for table in ("notes", "chunks"):
+            for table in tables:
                 if f"{collection}.{table}" in there:
                     client.delete_collection(f"{collection}.{table}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final
 from weakref import finalize
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NAME: Final = "trivium.lock"
+_PAUSE: Final = 0.01  # seconds between two attempts
 
 
 class FolderLock:
@@ -55,20 +57,34 @@ class FolderLock:
         try:
             Path(self._folder).mkdir(parents=True, exist_ok=True)
             path = Path(self._folder) / _NAME
-            held = sqlite3.connect(path, timeout=self._seconds, isolation_level=None, check_same_thread=False)
+            held = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from error
         try:
-            held.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
+            self._lock(held)
+        except BaseException:
             held.close()
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise self._unusable(error) from error
-            raise StoreBusyError(
-                f"the store {self._folder} is in use, here or in another process: {self._advice}", self._folder
-            ) from None
+            raise
         self._held = held
         finalize(self, _close, held, self._pid).atexit = False  # what was opened under it may still be open then
+
+    def _lock(self, held: Connection) -> None:
+        """Lock the file; SQLite itself would ask ever less often, so that new threads overtake those that wait."""
+        import sqlite3
+
+        end = monotonic() + self._seconds
+        while True:
+            try:
+                held.execute("BEGIN EXCLUSIVE")
+                return
+            except sqlite3.Error as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise self._unusable(error) from error
+            if monotonic() >= end:
+                raise StoreBusyError(
+                    f"the store {self._folder} is in use, here or in another process: {self._advice}", self._folder
+                )
+            sleep(_PAUSE)
 
     def release(self) -> None:
         """Release the lock."""

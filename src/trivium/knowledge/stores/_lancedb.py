@@ -118,7 +118,8 @@ class LanceStore(VectorStore):
 
     def _alone(self) -> FolderLock:
         """Lock out all other writers; LanceDB itself would join their changes, and a publication is several."""
-        return FolderLock(self.config.storage_path, "others write to it; try again", _WAIT)
+        advice = "others write to it; try again, but not in a process that was forked during a write: use spawn"
+        return FolderLock(self.config.storage_path, advice, _WAIT)
 
     @contextmanager
     def _writing(self, model: bool = False) -> Generator[Any]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from errno import ENOSPC
+from logging import getLogger
 from threading import Lock
-from typing import Any, ClassVar, Final, TypeVar
+from time import monotonic
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -33,9 +36,11 @@ from trivium.knowledge.stores._store import VectorStoreConfig
 from trivium.knowledge.stores._terms import Every, Has, TermFilter
 
 T = TypeVar("T")
+_logger = getLogger("trivium.knowledge")
 _PAGE: Final = 500
 _BATCH: Final = 200
 _SILENT: Final = 2  # timeouts of a request after which a writer that changes nothing is taken for dead
+_RENEWED: Final = 0.25  # timeouts of a request after which a writer shows that it is alive
 _ALONE: Final = (
     "it can be open only once: share one store object between threads and agents, or run a Qdrant server and give its "
     "url"
@@ -94,6 +99,14 @@ class QdrantStore(StagedStore):
         return _QdrantPoints(self.config)
 
 
+class _Has(NamedTuple):
+    """A turn that a thread has, with the table it is for and the time when it was taken or renewed."""
+
+    notes: str
+    turn: Turn
+    since: float
+
+
 class _QdrantPoints:
     """Points in two collections of Qdrant for each collection of the store."""
 
@@ -106,6 +119,7 @@ class _QdrantPoints:
         self._client: Any = None
         self._holder = uuid4().hex
         self._guard, self._users = Lock(), dict[int, int]()
+        self._turn: ContextVar[_Has | None] = ContextVar("trivium_store_turn", default=None)  # of the thread
         self._pid = os.getpid()
         self._of_parent: list[Any] = []
 
@@ -125,6 +139,7 @@ class _QdrantPoints:
                 client = self._client
                 self._users[id(client)] = self._users.get(id(client), 0) + 1
             try:
+                self._renew(client)
                 yield client
             finally:
                 self._left(client)
@@ -142,20 +157,17 @@ class _QdrantPoints:
         with self._used() as client:
             return [each.removesuffix(".notes") for each in _tables(client) if each.endswith(".notes")]
 
-    def make(self, collection: str, dimensions: int) -> None:
+    def make(self, collection: str, table: Table, dimensions: int) -> None:
         from qdrant_client import models
 
         none: Any = {}
         vectors: Any = models.VectorParams(size=dimensions, distance=models.Distance.DOT) if dimensions else none
         with self._used() as client:
-            for table, kind in (("chunks", vectors), ("notes", none)):
-                name = f"{collection}.{table}"
-                if kind and name in _tables(client) and _is_left(client, name, dimensions):
-                    client.delete_collection(name)
-                if name not in _tables(client):
-                    _create(client, name, kind)
-                if not self.local:  # in local mode it has no effect and warns
-                    client.create_payload_index(f"{collection}.{table}", "terms", models.PayloadSchemaType.KEYWORD)
+            name = f"{collection}.{table}"
+            if name not in _tables(client):
+                _create(client, name, vectors)
+            if not self.local:  # in local mode it has no effect and warns
+                client.create_payload_index(name, "terms", models.PayloadSchemaType.KEYWORD)
 
     @contextmanager
     def alone(self, collection: str) -> Generator[None]:
@@ -166,16 +178,30 @@ class _QdrantPoints:
         with self._used() as client:
             holder, silent = f"{self._holder}.{os.getpid()}", _SILENT * self._config.timeout
             turn = Turn.taken(client, notes, holder, silent, self._place)
+        taken = _Has(notes, turn, monotonic())
+        before = self._turn.set(taken)
         try:
             yield
         finally:
-            with self._used() as client:
-                turn.end(client, notes)
+            turn = (self._turn.get() or taken).turn
+            self._turn.reset(before)
+            try:
+                with self._used() as client:
+                    turn.end(client, notes)
+            except StoreError as error:  # it must not hide how the write itself ended
+                _logger.warning("a turn to write was not given back, so others wait for %d seconds: %s", silent, error)
 
-    def drop(self, collection: str) -> None:
+    def _renew(self, client: Any) -> None:
+        """Show the others that the writer is alive, if this thread is one."""
+        has = self._turn.get()
+        if has is not None and monotonic() - has.since >= _RENEWED * self._config.timeout:
+            turn = has.turn.renewed(client, has.notes, self._place)
+            self._turn.set(_Has(has.notes, turn, monotonic()))
+
+    def drop(self, collection: str, *tables: Table) -> None:
         with self._used() as client:
             there = _tables(client)
-            for name in (f"{collection}.notes", f"{collection}.chunks"):
+            for name in (f"{collection}.{table}" for table in tables):
                 if name not in there:
                     continue
                 if self.local:  # where its file is deleted Qdrant leaves it open, and Windows then keeps it
@@ -196,6 +222,7 @@ class _QdrantPoints:
         ]
         with self._used() as client:
             for start in range(0, len(made), _BATCH):
+                self._renew(client)
                 client.upsert(f"{collection}.{table}", made[start : start + _BATCH], wait=True)
 
     def get(self, collection: str, table: Table, keys: Sequence[str]) -> list[Point]:
@@ -206,6 +233,7 @@ class _QdrantPoints:
         made, offset = list[Point](), None
         with self._used() as client:
             while True:
+                self._renew(client)
                 rows, offset = client.scroll(
                     f"{collection}.{table}", scroll_filter=_filter(condition), limit=_PAGE, offset=offset
                 )
@@ -275,11 +303,6 @@ def _client(config: QdrantStoreConfig) -> Any:
 
 def _tables(client: Any) -> set[str]:
     return {each.name for each in client.get_collections().collections}
-
-
-def _is_left(client: Any, name: str, dimensions: int) -> bool:
-    """Tell that a table without chunks has vectors of other dimensions: its creation was interrupted."""
-    return client.get_collection(name).config.params.vectors.size != dimensions and not client.count(name).count
 
 
 def _create(client: Any, name: str, vectors: Any) -> None:

@@ -18,8 +18,9 @@ class Turn(NamedTuple):
     """A turn, which is a point among the notes of a collection, as long as it lasts.
 
     A server inserts a point that is not there, and replaces one only if it meets the condition of the request. So of
-    several writers that insert it at once, one succeeds. A writer that is killed leaves its point, which others replace
-    when nothing has changed for some time, by their own clocks.
+    several writers that insert it at once, one succeeds. Its holder renews it under another name as long as it works. A
+    writer that is killed leaves its point, which others replace when nothing has changed for some time, by their own
+    clocks.
 
     Args:
         holder: the store that has it.
@@ -67,15 +68,36 @@ class Turn(NamedTuple):
         """Write the point, unless there is one of another name than `replaced`."""
         from qdrant_client import models
 
-        point = models.PointStruct(id=_KEY, vector={}, payload={"terms": [self.name], "turn": list(self)})
-        strong = models.WriteOrdering.STRONG
-        client.upsert(notes, [point], wait=True, ordering=strong, update_filter=_named(replaced))
+        point = models.PointStruct(id=_KEY, vector={}, payload=self._payload())
+        client.upsert(notes, [point], wait=True, ordering=_strong(), update_filter=_named(replaced))
+
+    def renewed(self, client: Any, notes: str, place: str) -> Turn:
+        """Return the turn under a new name, by which others see that its holder is alive.
+
+        Raises:
+            StoreBusyError: another has taken it meanwhile.
+        """
+        made = Turn(self.holder, uuid4().hex)
+        client.set_payload(notes, made._payload(), points=_named(self.name), wait=True, ordering=_strong())
+        if self._of(client.retrieve(notes, [_KEY], with_payload=True)) != made:
+            said = "nothing was heard of this writer for so long that another took its turn; try again"
+            raise StoreBusyError(f"the store {place} cannot be used: {said}", place)
+        return made
+
+    def _payload(self) -> dict[str, Any]:
+        return {"terms": [self.name], "turn": list(self)}
 
     def end(self, client: Any, notes: str) -> None:
         """Delete the point, if it is still the one of this turn."""
         from qdrant_client import models
 
         client.delete(notes, points_selector=models.FilterSelector(filter=_named(self.name)), wait=True)
+
+
+def _strong() -> Any:
+    from qdrant_client import models
+
+    return models.WriteOrdering.STRONG
 
 
 def _named(name: str) -> Any:

@@ -82,16 +82,16 @@ class Points(Protocol):
         """Return the collections, including those that are not complete."""
         ...
 
-    def make(self, collection: str, dimensions: int) -> None:
-        """Create both tables, the notes last; existing ones stay, but for an empty one of other dimensions."""
+    def make(self, collection: str, table: Table, dimensions: int) -> None:
+        """Create a table, unless it exists."""
         ...
 
     def alone(self, collection: str) -> AbstractContextManager[None]:
         """Lock out the other stores that write a collection, in all processes."""
         ...
 
-    def drop(self, collection: str) -> None:
-        """Delete both tables if they exist, the notes first."""
+    def drop(self, collection: str, *tables: Table) -> None:
+        """Delete tables, in this order, if they exist."""
         ...
 
     def put(self, collection: str, table: Table, points: Sequence[Point], vectors: Vectors | None) -> None:
@@ -199,18 +199,23 @@ class StagedStore(VectorStore):
             if self._fits(kept):
                 return
             if kept is None:
-                self._points.make(collection, self._identity()[1])
+                self._points.make(collection, "notes", 0)
             with self._points.alone(collection):
                 kept = self._about(collection)
                 if self._fits(kept):  # another process has made it meanwhile
                     return
-                if kept is not None:
-                    if self._points.count(collection, Every()):
-                        raise self._mismatch(collection, kept)
-                    self._points.drop(collection)
-                    self._points.make(collection, self._identity()[1])
+                if kept is not None and self._points.count(collection, Every()):
+                    raise self._mismatch(collection, kept)
+                self._clear(collection)
+                self._points.make(collection, "chunks", self._identity()[1])
                 about = Point(_key(_ABOUT), [], "", json.dumps(self._identity()))
                 self._points.put(collection, "notes", [about], None)
+
+    def _clear(self, collection: str) -> None:
+        """Delete what is left of a creation or deletion that was interrupted: its chunks must not be served again."""
+        self._points.erase(collection, "notes", [_key(_ABOUT)])  # first: with it, a collection is complete
+        self._points.erase(collection, "notes", Has("note"))
+        self._points.drop(collection, "chunks")
 
     def _fits(self, kept: tuple[str, int] | None) -> bool:
         return kept is not None and self._identity() in (kept, ("", 0))
@@ -218,7 +223,7 @@ class StagedStore(VectorStore):
     def drop_collection(self, collection: str) -> None:
         with self._turn:
             self._states.pop(collection, None)
-            self._points.drop(collection)
+            self._points.drop(collection, "notes", "chunks")
 
     def _checked_model(self) -> None:
         kept = self._about(self.collection_name) or ("", 0)
