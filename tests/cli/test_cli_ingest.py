@@ -75,7 +75,7 @@ def test_a_page_that_no_longer_exists_is_told_where_it_is_removed(
         assert fill_store(Library(store), page, 1 << 20, 15, prune=True).added == [*page.paths]
         pages.status = 404
         assert fill_store(Library(store), page, 1 << 20, 15, prune=True).dropped == [*page.paths]
-        assert capsys.readouterr().err == f"error: {pages.url}/page: this page no longer exists\n"
+        assert capsys.readouterr().err == f"error: {pages.url}/page: it no longer exists\n"
 
 
 def test_a_document_that_cannot_be_read_is_reported_and_the_others_are_kept(trivium: Command, folder: Path):
@@ -84,6 +84,20 @@ def test_a_document_that_cannot_be_read_is_reported_and_the_others_are_kept(triv
     data = json.loads(ended.out)
     assert (ended.status, len(data["added"]), list(data["failed"])) == (1, 2, [str(folder / "bad.txt")])
     assert ended.error.startswith("handbook/bad.txt: this is binary data")
+
+
+def test_a_missing_path_is_reported_and_the_others_are_read(trivium: Command, folder: Path):
+    ended = ingest(trivium, "missing.md", "handbook", "--json")
+    data = json.loads(ended.out)
+    assert (ended.status, len(data["added"]), list(data["failed"])) == (1, 2, [str(trivium.folder / "missing.md")])
+    assert ended.error.startswith("missing.md: there is no such file or folder")
+
+
+def test_an_empty_document_is_not_made_a_store(trivium: Command, folder: Path):
+    (trivium.folder / "empty.md").touch()
+    ended = trivium("ingest", "empty.md", "handbook", "--embedding", "none")
+    assert (ended.status, ended.error) == (2, "empty.md is an empty document and no store: name the store first")
+    assert (trivium.folder / "empty.md").read_bytes() == b""
 
 
 @pytest.mark.parametrize(

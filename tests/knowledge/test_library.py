@@ -164,6 +164,34 @@ def test_what_a_gitignore_file_now_excludes_is_gone(store: VectorStore, folder: 
     assert library.ingest(folder, prune=True).dropped == [f"{folder}/old/bob.txt"]
 
 
+@pytest.mark.parametrize("named", [".notes.md", ".drafts", "photo.png", "link", "link.md", "within.md"])
+def test_what_a_folder_never_finds_was_named_and_is_not_gone(store: VectorStore, folder: Path, named: str) -> None:
+    library, outside = Library(store), folder.with_name("outside")
+    for path in (folder / ".notes.md", folder / "photo.png", folder / ".drafts" / "a.md", outside / "a.md"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("A note.")
+    (folder / "link").symlink_to(outside)
+    (folder / "link.md").symlink_to(outside / "a.md")
+    (folder / "within.md").symlink_to("old/bob.txt")
+    library.ingest(folder, folder / named)
+    names = [record.source for record in library.sources()]
+    assert library.ingest(folder, prune=True).dropped == []
+    outside.rename(folder.with_name("away"))
+    (folder / "old" / "bob.txt").unlink()
+    assert library.ingest(folder, prune=True).dropped == [f"{folder}/old/bob.txt"]
+    assert [record.source for record in library.sources()] == [each for each in names if "bob" not in each]
+
+
+def test_skipped_files_are_counted_only_for_their_suffix(folder: Path) -> None:
+    (folder / ".gitignore").write_text("ignored.md\n")
+    for name in ("ignored.md", ".hidden.md", "letter.doc", "letter.DOC"):
+        (folder / name).write_text("A note.")
+    (folder / "made.egg-info").mkdir()
+    (folder / "made.egg-info" / ".keep.txt").touch()
+    with store_of(storage_path=str(folder / "store.db")) as store:
+        assert Library(store).ingest(folder).left_out == "2 skipped (.doc)"
+
+
 @pytest.mark.parametrize(("status", "is_gone"), [(404, True), (410, True), (403, False), (500, False), (0, False)])
 def test_a_page_is_gone_only_if_its_server_says_so(store: VectorStore, status: int, is_gone: bool) -> None:
     class Pages(LoopbackServer):

@@ -102,9 +102,17 @@ def test_what_is_no_text_is_one_typed_error() -> None:
         parts(b"PK\x03\x04" + b"x" * 100)
 
 
-@pytest.mark.parametrize("data", [b"", b" \n", b"\xef\xbb\xbf\r\n", b" \n" * 1_000_000], ids=len)
+@pytest.mark.parametrize(
+    "data", [b"", b" \n", b"\xef\xbb\xbf\r\n", "\n".encode("utf-16"), "".encode("utf-32"), b" \n" * 1_000_000], ids=len
+)
 def test_a_blank_file_has_no_parts(data: bytes) -> None:
     assert parts(data) == []
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.pptx", "a.xlsx"])
+def test_an_empty_file_of_a_binary_format_is_a_broken_one(name: str) -> None:
+    with pytest.raises(EmptyDocumentError):
+        parts(b"", name, 1 << 20)
 
 
 _READ = """

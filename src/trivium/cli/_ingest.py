@@ -38,7 +38,7 @@ def ingest_command(
     from trivium.exceptions import ConfigurationError
     from trivium.knowledge import Library, SQLiteStore
 
-    places = find_places(files)
+    places = find_places(files, some=True)
     if places.stdin:
         raise ConfigurationError("standard input has no name under which it could be read again: give files")
     with SQLiteStore(choose_store(places, embedding, store)) as opened:

@@ -27,6 +27,7 @@ from trivium.exceptions import (
 from trivium.hooks import Hook
 from trivium.knowledge import EmbeddingModel, IngestEvent, IngestLimits, IngestReport, Library, SQLiteStoreConfig
 from trivium.llms import ModelStore
+from trivium.parsing.lowlevel import text_type
 from trivium.schema import Message
 
 T = TypeVar("T")
@@ -47,17 +48,22 @@ class Places(NamedTuple):
     stdin: bool = False
 
 
-def find_places(given: Sequence[str]) -> Places:
+def find_places(given: Sequence[str], some: bool = False) -> Places:
     """Return the documents that the user has named.
+
+    Args:
+        given: files, folders and URLs; "-" is standard input.
+        some: those that are missing are reported when they are read, if any other is there.
 
     Raises:
         DocumentNotFoundError: there is no such file or folder.
     """
+    some = some and any(is_url(each) or os.path.exists(each) for each in given)
     paths: list[str] = []
     for each in given:
         if each == str(STDIN):
             continue
-        if not is_url(each) and not os.path.exists(each):
+        if not some and not is_url(each) and not os.path.exists(each):
             raise DocumentNotFoundError(f"{one_line(each)}: there is no such file or folder; check the path", each)
         paths.append(each if is_url(each) else os.path.abspath(each))
     return Places(tuple(dict.fromkeys(paths)), stdin=str(STDIN) in given)
@@ -78,8 +84,8 @@ def choose_store(places: Places, embedding: str, store: Path | None = None, keep
         keep: store what is read on disk.
 
     Raises:
-        ConfigurationError: a file is named, and nothing is to be kept; or there are no documents and no such file; or
-            there is no such embedding model.
+        ConfigurationError: a file is named, and nothing is to be kept; or it is an empty document; or there are no
+            documents and no such file; or there is no such embedding model.
     """
     if store is not None and not keep:
         raise ConfigurationError("--store and --no-store contradict each other: give one of them")
@@ -88,9 +94,15 @@ def choose_store(places: Places, embedding: str, store: Path | None = None, keep
             f"there is no store {one_line(store)}: check the path, or put the documents to store in it before the "
             "question"
         )
+    if store is not None and text_type(store.suffix.lower()) and _is_empty_file(store.expanduser()):
+        raise ConfigurationError(f"{one_line(store)} is an empty document and no store: name the store first")
     model = None if embedding == "none" else EmbeddingModel.create(embedding)
     path = str(store.expanduser()) if store is not None else cache_file(places, model) if keep else None
     return SQLiteStoreConfig(storage_path=path or ":memory:", embedding=model)
+
+
+def _is_empty_file(path: Path) -> bool:
+    return path.is_file() and not path.stat().st_size
 
 
 def _cache_folder() -> Path:
@@ -199,7 +211,7 @@ def fill_store(
         name = display_name(source)
         write_line(f"error: {text.replace(source, name) if source in text else f'{name}: {text}'}")
     for place in set(places.paths) & set(report.dropped):
-        write_line(f"error: {display_name(place)}: this page no longer exists")
+        write_line(f"error: {display_name(place)}: it no longer exists")
     if gone := report.gone:
         one = f"{display_name(gone[0])}, which is gone from the folder: --prune removes it"
         more = f"{len(gone):,} documents, which are gone from the folder: --prune removes them"

@@ -31,7 +31,9 @@ from trivium.exceptions import (
 from trivium.knowledge._ingest_item import IngestItem
 from trivium.knowledge._limits import IngestLimits
 from trivium.knowledge.loading import Skipped, Source, find_sources
+from trivium.knowledge.loading._choice import BINARY
 from trivium.knowledge.loading._find import as_git
+from trivium.knowledge.loading._folder import IGNORED
 from trivium.knowledge.loading._git import repository_name
 from trivium.knowledge.stores import SourceRecord, VectorStore
 from trivium.parsing import Chunk
@@ -119,9 +121,8 @@ class IngestReport:
 
     @property
     def left_out(self) -> str:
-        """The number of skipped files with a suffix, and these suffixes: "3 skipped (.doc, .rtf)"; "" without any."""
-        paths = [PurePath(each.name) for each in self.skipped if each.error is None]
-        suffixes = Counter(path.suffix.lower() for path in paths if path.suffix)
+        """The number of files skipped for their suffix, and these: "3 skipped (.doc, .rtf)"; "" without any."""
+        suffixes = Counter(PurePath(each.name).suffix.lower() for each in self.skipped if each.reason == BINARY)
         kinds = ", ".join(sorted(suffixes)[:_SHOWN]) + (", …" if len(suffixes) > _SHOWN else "")
         return f"{suffixes.total():,} skipped ({kinds})" if suffixes else ""
 
@@ -197,9 +198,10 @@ class Library:
 
         Args:
             *places: paths of files and folders, git repositories, URLs, or sources.
-            prune: delete chunks of sources below these places that are no longer found: they do not exist, or are now
-                hidden or excluded by a `.gitignore` file. If a place itself is not there, those below it stay. An empty
-                folder is there, also where a drive is not mounted.
+            prune: delete chunks of sources below these places that are no longer found: they do not exist, or a
+                `.gitignore` file excludes them and they are no places of this call. What is hidden or behind a link
+                stays. If a place itself is not there, those below it stay. An empty folder is there, also where a drive
+                is not mounted.
             listeners: called for each event of this call.
 
         Raises:
@@ -304,11 +306,12 @@ class _Ingest:
 
     def find_at(self, place: str | os.PathLike[str]) -> Iterator[Source]:
         """Iterate over the sources at a place, within the limits of the library, without the files of its store."""
-        limits, on_skip = self._library.limits, self._report.skipped.append
+        limits, skipped = self._library.limits, list[Skipped]()
         is_own = _below(f"{self._store.config.storage_path}{end}" for end in ("", "-journal", "-shm", "-wal"))
-        for source in find_sources(place, max_bytes=limits.max_bytes, limits=limits.read, on_skip=on_skip):
+        for source in find_sources(place, max_bytes=limits.max_bytes, limits=limits.read, on_skip=skipped.append):
             if source.name == _name(place) or not is_own(_absolute(source.name)):
                 yield source
+        self._report.skipped += [each for each in skipped if not is_own(_absolute(each.name))]
 
     # ---- one source
     async def ingest_source(self, source: Source) -> None:
@@ -423,10 +426,10 @@ class _Ingest:
         self._late.append(source)
 
     def gone(self, places: Iterable[Place], sources: Iterable[str]) -> list[str]:
-        """Return the sources below some places that are no longer found, except those below what cannot be searched."""
+        """Return the sources below some places that are no longer found, except those below what was not searched."""
         missing = {name for name, error in self._report.failed.items() if _is_missing(error)}
         there = set(sources) - missing
-        unread = [each.name for each in self._report.skipped if each.error is not None]
+        unread = [each.name for each in self._report.skipped if each.reason != IGNORED]  # known: places by themselves
         is_below, is_unknown = _below(places), _below([*unread, *filter(self._is_lost, missing)])
         absent = [(name, _absolute(name)) for name in self._known if name not in there]
         return [name for name, path in absent if is_below(path) and not is_unknown(path)]

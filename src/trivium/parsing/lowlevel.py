@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trivium.parsing.formats._formats import Original, Parsed, escape_unprintable, suffix_of
     from trivium.parsing.formats._html import declared_charset, parse_page
     from trivium.parsing.formats._markup import Tag, tokenize_html
-    from trivium.parsing.formats._media_types import suffix_for
+    from trivium.parsing.formats._media_types import suffix_for, text_type
     from trivium.parsing.formats._parsers import parse_original
     from trivium.parsing.formats._pictures import page_pictures
     from trivium.parsing.formats._reading import opening_error, read_original
@@ -57,6 +57,7 @@ __all__ = [
     "stems",
     "suffix_for",
     "suffix_of",
+    "text_type",
     "tidy",
     "to_string",
     "tokenize_html",
@@ -90,6 +91,7 @@ _HOMES = {
     "statements": "_statements",
     "stems": "_words",
     "suffix_for": "formats._media_types",
+    "text_type": "formats._media_types",
     "suffix_of": "formats._formats",
     "tidy": "formats._decoding",
     "to_string": "_typed_values",

@@ -70,6 +70,10 @@ _BEFORE: Final = re.compile(
 _WINDOW: Final = 16  # characters before a number that may belong to it
 _LABELLED: Final = re.compile(r"([^\W\d_]+|\d[\d.]*)(?:\W+(?:nos?|nr|num(?:ber|mer))\b)?[^\w|\n]*\Z", re.IGNORECASE)
 _LONGEST_LABEL: Final = 40
+_RANGE: Final = re.compile(r"\d\s?–\s?\Z")
+_OR_MORE: Final = re.compile(
+    r" (?:or|and|oder|und) (?:more|later|above|over|older|newer|up|less|below|earlier|mehr|höher|neuer|älter|später)\b"
+)
 _MONTH_BEHIND: Final = re.compile(r" (000\d\d)\b")
 _BEHIND: Final = re.compile(
     r"(?:[.,][-–—]{1,2}(?!\w))?(?P<minus>[-−](?![\w-]))?(?:(?P<short>[kKmMbB])\b)?(?:\s?(?P<half>[aApP])\.?[mM]\b)?"
@@ -85,7 +89,8 @@ class Numeral(NamedTuple):
             currency or percent, and the million behind it.
         words: the words that a text has by it.
         label: the word or number before it, without "number", as in "flat no. 12"; of the day of a month, the month;
-            "" at the beginning of a text or of a cell of a table.
+            "to" for the dash of a range, and "least" for "or more" behind it; "" at the beginning of a text or of a
+            cell of a table.
     """
 
     meanings: tuple[frozenset[str], ...]
@@ -184,6 +189,10 @@ def _numeral(text: str, run: re.Match[str], start: int, decreases: bool) -> Nume
 def _label(text: str, run: re.Match[str]) -> str:
     if month := _MONTH_BEHIND.match(text, run.end()):
         return month[1]
+    if _OR_MORE.match(text, run.end()):
+        return "least"
+    if _RANGE.search(text, max(0, run.start() - _WINDOW), run.start()):
+        return "to"
     found = _LABELLED.search(text, max(0, run.start() - _LONGEST_LABEL), run.start())
     return (stems(found[1]) or [found[1]])[-1] if found else ""
 
@@ -215,7 +224,8 @@ def _readings(written: str) -> tuple[list[str], list[str]]:
     """Return what digits with marks may mean, and the numbers in them if they may be no single one, as in 1.2.3."""
     parts = re.findall(r"\d+", written)
     if parts == [written]:
-        return [written], []
+        plain = "" if re.fullmatch(r"000\d\d", written) else written.lstrip("0")  # but a month stays as it is
+        return [written, plain] if plain not in ("", written) else [written], []
     values = list[str]()
     if grouped := _GROUPED.fullmatch(written):
         values.append(_decimal(re.sub(r"\D", "", grouped[1]), grouped[3] or ""))

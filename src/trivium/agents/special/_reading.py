@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from trivium.agents.special._citations import Citation
@@ -44,6 +45,11 @@ _OF_QUESTION: Final = 0.25  # in a sentence that the model named by its number a
 _OF_TWO: Final = 0.1  # the penalty of two sentences against one
 _MOST: Final = 3
 _YEAR: Final = 4  # digits
+_BOUND_LINE: Final = (
+    "over above after under below before since until from to than least most ab über unter nach seit bis"
+)
+_BOUNDS: Final = frozenset(_BOUND_LINE.split())  # before a number that tells of others too, as in "over 25000"
+_TO: Final = frozenset({"to", "through", "bis"})  # between the two ends of a range
 _CELL: Final = "|"  # between the cells of a row, and what a number alone in one is the number of
 
 
@@ -102,7 +108,7 @@ class Reading:
         self._asked_for = [each for each in numerals(question)[1] if _role_of(each)]
         """The numbers of the question that tell what it is about, as the number of a flat does."""
         self._roles = [
-            [(_role_of(each, _CELL in sentence.text), each.words) for each in numerals(sentence.text)[1]]
+            [(_role_of(each, _CELL in sentence.text), each) for each in numerals(sentence.text)[1]]
             for sentence in (self.sentences if self._asked_for else ())
         ]
         """The numbers of each sentence, with what they are numbers of."""
@@ -183,10 +189,10 @@ class Reading:
             stated: the numbers of the statement; those of the question need not be in the span.
         """
         numbers = [each for each in stated if not each.is_in(self._question)]
-        others = self._of_others(frozenset[str]().union(*(each.words for each in numbers)))
+        others = self._of_others(numbers)
         meant = frozenset[str]().union(*(each.words for each in stated))
         for span, held in self._spans:
-            if not others.isdisjoint(range(span[0], span[1] + 1)):
+            if span in others:
                 continue
             if numbers:
                 known = held | self._units[self._chunk_of(span)]
@@ -198,23 +204,43 @@ class Reading:
                 around = self._share(words | self._question, self._around_span(span))
                 yield span, 0.8 * self._share(own - other, held) + 0.2 * around, share
 
-    def _of_others(self, stated: frozenset[str]) -> frozenset[int]:
-        """Return the sentences that have another number where the question has one: that of flat 33 for flat 13.
+    def _of_others(self, stated: Sequence[Numeral]) -> frozenset[Span]:
+        """Return the spans that have another number where the question has one: that of flat 33 for flat 13.
 
         Args:
-            stated: the words of the numbers that a statement itself tells, which are no other ones.
+            stated: the numbers that a statement itself tells, which are no other ones.
         """
-        found = set[int]()
+        found = set[Span]()
         for asked in self._asked_for:
-            told = [role for numbers in self._roles for role, words in numbers if words & asked.words]
+            told = [role for numbers in self._roles for role, each in numbers if each.words & asked.words]
+            if not told and asked.label in _BOUNDS:
+                continue
             roles = {_role_of(asked), *([_CELL] if _CELL in told or not told else [])}
-            known = stated.union(*(each.words for each in self._asked_for if _role_of(each) in roles))
+            meant = [each for each in self._asked_for if _role_of(each) in roles]
+            known = frozenset[str]().union(*(each.words for each in [*stated, *meant]))
             for at, numbers in enumerate(self._roles, 1):
                 if asked.is_in(self._words[at - 1] | self._places[self._chunk_of((at, at))]):
                     continue
-                if any(role in roles and not words & known for role, words in numbers):
-                    found.add(at)
+                others = [i for i, (role, each) in enumerate(numbers) if role in roles and not each.words & known]
+                if others and not _is_in_range(asked, [each for _, each in numbers]):
+                    found |= {(at, at), (at, at + 1)}
+                    if not self._goes_on(at, asked, stated, others[0]):
+                        found.add((at - 1, at))
         return frozenset(found)
+
+    def _goes_on(self, at: int, asked: Numeral, stated: Sequence[Numeral], other: int) -> bool:
+        """Tell that a sentence goes on about the number asked for, and tells what is stated before it names another.
+
+        So it does in "In 2023 they grew. Revenue was 5.2 million EUR, up from 4.1 million EUR in 2022.", where a number
+        stands between, and the sentence before tells nothing else that could be the answer.
+        """
+        if at == 1 or not stated or not asked.is_in(self._words[at - 2]):
+            return False
+        told = [each for _, each in self._roles[at - 1][: max(0, other - 1)]]
+        before = {word for each in told for word in each.words if not word.isalpha()}
+        return all(each.words & before for each in stated) and all(
+            each.is_in(self._question) for _, each in self._roles[at - 2]
+        )
 
     def _sentences(self, span: Span) -> Sequence[Sentence]:
         return self.sentences[span[0] - 1 : span[1]]
@@ -296,6 +322,17 @@ def _role_of(number: Numeral, is_in_row: bool = False) -> str:
         return number.label or (_CELL if is_in_row else "")
     digits = len(next(iter(meaning)))
     return f"{number.label} {digits}" if digits >= _YEAR else ""  # "in 2022" and "in 2021", but not "in 3 steps"
+
+
+def _is_in_range(asked: Numeral, numbers: Sequence[Numeral]) -> bool:
+    """Test whether a number lies between two that are the ends of a range, as in "flats 12 to 15"."""
+    ends = [(first, last) for first, last in pairwise(numbers) if last.label in _TO]
+    return any(_value(first) <= _value(asked) <= _value(last) for first, last in ends)
+
+
+def _value(number: Numeral) -> float:
+    """Return the value of a number; not a number for one that is none, such as 1.2.3."""
+    return next((float(each) for each in number.meanings[0] if re.fullmatch(r"\d+(?:\.\d+)?", each)), math.nan)
 
 
 def words_of(text: str) -> frozenset[str]:

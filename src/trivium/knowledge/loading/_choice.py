@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from trivium.knowledge.loading._patterns import Pattern, covers
 
+BINARY = "its suffix is that of a binary file"
 # fmt: off
 _BINARY = frozenset([
     ".7z", ".a", ".aac", ".ai", ".apk", ".avi", ".avif", ".bin", ".blend", ".bmp", ".bz2", ".cab", ".class", ".db",
@@ -41,5 +42,5 @@ def oddity(name: str, is_folder: bool = False) -> str:
     if name.startswith("."):
         return "it is hidden"
     if not is_folder and PurePosixPath(name.lower()).suffix in _BINARY:
-        return "its suffix is that of a binary file"
+        return BINARY
     return ""

@@ -12,6 +12,7 @@ from trivium.knowledge.loading._patterns import Pattern, covers, excludes, parse
 from trivium.knowledge.loading._source import Skipped
 from trivium.parsing.lowlevel import opening_error
 
+IGNORED = "a .gitignore file excludes it"
 _RULES = ".gitignore"
 _LONGEST_RULES = 1 << 20  # bytes
 
@@ -96,7 +97,7 @@ class _Walk:
         if problem := oddity(entry.name, is_folder):
             return problem
         if excludes(rules, (*self._above, *path), is_folder):
-            return "a .gitignore file excludes it"
+            return IGNORED
         if entry.is_symlink():
             target = os.path.realpath(entry.path)
             if os.path.commonpath([target, self._root]) != self._root:

@@ -57,7 +57,7 @@ class Source(ABC):
     def documents(self) -> Iterator[Document]:
         """Iterate over its text: one document, or the parts of a long one in order, each read on demand.
 
-        A file that is empty or blank has none. Plain text, CSV, TSV and JSON Lines come in parts of about 1 MiB, so
+        A text that is empty or blank has none. Plain text, CSV, TSV and JSON Lines come in parts of about 1 MiB, so
         that memory does not grow with the file. A part ends with a line; a longer line is cut. `metadata.first_offset`
         is the offset of a part in the complete text, in characters; a `Locator` of a part gives the lines of the file.
 

@@ -106,6 +106,7 @@ _BY_SUFFIX = {
 }
 _DOCUMENTS = {PDF: ".pdf", DOCX: ".docx", PPTX: ".pptx", XLSX: ".xlsx", GZIP: ".gz"}
 _IMAGES = {PNG: ".png", JPEG: ".jpg", TIFF: ".tiff"}
+BINARY_SUFFIXES = frozenset([*_DOCUMENTS.values(), *_IMAGES.values(), ".jpeg", ".tif"])
 # Media types of servers that mean another one; servers call any text plain, so for that the suffix decides.
 _SERVED = {
     "application/xhtml+xml": ".html",

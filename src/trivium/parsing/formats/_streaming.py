@@ -13,7 +13,7 @@ from trivium.parsing.formats._decoding import decode, guess_charset, is_improbab
 from trivium.parsing.formats._formats import Original, detect_media_type, suffix_of
 from trivium.parsing.formats._json_text import decode_escapes
 from trivium.parsing.formats._lines import LinePairs, join_lines
-from trivium.parsing.formats._media_types import CSV, JSON_LINES, PLAIN, TSV
+from trivium.parsing.formats._media_types import BINARY_SUFFIXES, CSV, JSON_LINES, PLAIN, TSV
 from trivium.parsing.formats._reading import opening_error, read_original, warn_of_encoding
 from trivium.parsing.formats._records import record_lines
 from trivium.schema import DocMetaData, Document
@@ -34,10 +34,10 @@ def read_parts(
 ) -> Iterator[Document]:
     """Read an open file like `read`, a long text in consecutive parts.
 
-    A file that is empty or blank has no parts. Plain text, CSV, TSV and JSON Lines of more than 1 MiB come in parts of
-    about that size, without a limit. A part ends with a line; a longer line is cut. `metadata.first_offset` is the
-    offset of a part in the complete text; its lines are those of the file. Any other file is one document of at most
-    `max_bytes`.
+    A text that is empty or blank has no parts; an empty PDF or Office file is a broken copy, and an error. Plain text,
+    CSV, TSV and JSON Lines of more than 1 MiB come in parts of about that size, without a limit. A part ends with a
+    line; a longer line is cut. `metadata.first_offset` is the offset of a part in the complete text; its lines are
+    those of the file. Any other file is one document of at most `max_bytes`.
 
     Args:
         file: open for reading bytes; it need not be seekable.
@@ -64,8 +64,14 @@ def read_parts(
         original = original._replace(data=head + _read(file, max_bytes + 1 - len(head), source))
         if len(original.data) > max_bytes:
             raise original.too_large("more")
-        if original.data.removeprefix(codecs.BOM_UTF8).strip():
+        if original.suffix in BINARY_SUFFIXES or not _is_blank(original.data):
             yield read_original(original, limits)
+
+
+def _is_blank(data: bytes) -> bool:
+    """Test whether a text holds nothing but blanks and the mark of its encoding."""
+    other = next((name for mark, name in _WIDE if data.startswith(mark)), None)
+    return not (data.decode(other, "replace") if other else data.removeprefix(codecs.BOM_UTF8)).strip()
 
 
 def _parts(file: IO[bytes], head: bytes, original: Original, kind: str) -> Iterator[Document]:
