@@ -188,6 +188,7 @@ def imitate_macos(monkeypatch: pytest.MonkeyPatch) -> None:
         (8, STARTED - 1, [False, False]),  # one that had the id before
         (12, STARTED, [False, False]),  # it has ended
         (16, STARTED, [False, False]),  # there is none
+        (20, STARTED, [True, True]),  # it cannot be waited for
         (4, STARTED, [False, True]),  # it may not be asked, so that another sign decides
     ],
 )
@@ -209,7 +210,7 @@ def test_windows_is_asked_when_a_process_started_and_no_signal_is_sent_which_wou
 
 
 def kernel32(handles: set[int], name: str, use_last_error: bool) -> SimpleNamespace:
-    """Return the library of Windows, as far as it tells of processes: 8 runs, 12 has ended, 4 may not be asked.
+    """Return the library of Windows, as far as it tells of processes: 8 and 20 run, 12 has ended, 4 may not be asked.
 
     Args:
         handles: gets those that are open.
@@ -220,14 +221,14 @@ def kernel32(handles: set[int], name: str, use_last_error: bool) -> SimpleNamesp
 
     def open_process(access: int, inherit: int, pid: int) -> int:
         assert (access, inherit) == (0x101000, 0)
-        if pid not in (8, 12):
+        if pid not in (8, 12, 20):
             return 0
         handles.add(HIGH + pid)
         return HIGH + pid
 
     def wait(handle: int, milliseconds: int) -> int:
         assert (handle in handles, milliseconds) == (True, 0)
-        return 0 if handle == HIGH + 12 else 258
+        return {HIGH + 12: 0, HIGH + 20: 0xFFFF_FFFF}.get(handle, 258)
 
     def times(handle: int, start: Any, *others: Any) -> int:
         assert handle in handles
