@@ -38,6 +38,8 @@ def test_queues_workers_and_what_waits_are_listed(journal: Journal, workers: Fle
     until(lambda: journal.workers() == [])
     running.cancel()
     assert (running.status(), journal.info("b").status) == ("cancelled", "stopped")
+    journal.submitted("later").cancel()
+    assert [(each.status, each.at) for each in journal.waiting() if each.id == "later"] == [("cancelled", None)]
     with pytest.raises(ConfigurationError, match="in PostgreSQL"):
         Journal("runs.db").queues()
 
