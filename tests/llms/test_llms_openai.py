@@ -374,18 +374,6 @@ def test_sends_the_key_and_never_shows_it(chat: ChatServer, monkeypatch: pytest.
     assert "sk-secret" not in f"{caught.value}{caught.value.raw}{model!r}{vars(caught.value)}"
 
 
-@pytest.mark.parametrize("name", ["x-auth-token", "cf-access-client-secret", "cookie", "ocp-apim-subscription-key"])
-def test_a_key_in_a_header_of_the_users_own_was_sent(chat: ChatServer, name: str) -> None:
-    with pytest.raises(ProviderStatusError, match="denied; check the API key"):
-        answer(chat, refused("401 No", "denied"), headers={name: "session=abcdefgh"})
-
-
-def test_a_key_in_the_address_was_sent(chat: ChatServer) -> None:
-    chat.scripts = [refused("401 No", "denied")]
-    with pytest.raises(ProviderStatusError, match="denied; check the API key"):
-        asyncio.run(collect(OpenAIModel("m", base_url=f"{chat.url}?api_key=abcdefgh")))
-
-
 def test_the_public_key_goes_to_the_public_server_only(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ("", " "):
         monkeypatch.setenv("OPENAI_API_KEY", key)
