@@ -346,7 +346,14 @@ async def test_a_certificate_is_verified_by_those_of_the_environment(monkeypatch
             await body_of(direct(), get(server.url.replace("localhost", "127.0.0.1")))
 
 
-@pytest.mark.parametrize(("content", "why"), [(None, "cannot be read"), ("no", "holds no certificate")])
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, r"cannot be read \(No such file"),
+        ("no", r"cannot be read as PEM certificates \(NO_CERTIFICATE_OR_CRL_FOUND\)"),
+        (f"{CERTIFICATE.read_text()}-----BEGIN CERTIFICATE-----\nAAAA\n", r"cannot be read as PEM .*\[X509\] PEM lib"),
+    ],
+)
 async def test_a_file_of_certificates_that_cannot_be_used_is_named(
     content: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,6 +363,18 @@ async def test_a_file_of_certificates_that_cannot_be_used_is_named(
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with pytest.raises(ConfigurationError, match=rf"SSL_CERT_FILE names .*company\.pem, which {why}"):
         await body_of(direct(), get("https://127.0.0.1:1/"))
+
+
+async def test_the_folder_of_certificates_counts_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(Path(__file__).parents[1] / "nobody.pem"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    async with RawServer(answering(OK), serving()) as server:
+        with pytest.raises(ConnectFailedError, match="CERTIFICATE_VERIFY_FAILED"):
+            await body_of(direct(), get(server.url))
+        (tmp_path / "52fccf89.0").write_bytes(CERTIFICATE.read_bytes())  # the hash of its subject
+        assert await body_of(direct(), get(server.url)) == (200, b"hi")
 
 
 # ---- many

@@ -139,8 +139,7 @@ def test_where_no_start_is_told_a_lock_tells_an_attempt_from_a_later_process_of_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     path = tmp_path / "runs.db"
-    monkeypatch.setattr(_owners, "_start_of", always("?"))  # as on macOS, where each id here is that of a process
-    monkeypatch.setattr(_work_locks, "sys", SimpleNamespace(platform="darwin"))
+    imitate_macos(monkeypatch)
     container = Container(path, 1, platform.node(), "?")
     with opened(path) as journal, opened(path) as other:
         with journal.run("b"):
@@ -152,6 +151,36 @@ def test_where_no_start_is_told_a_lock_tells_an_attempt_from_a_later_process_of_
             assert [step("first", lambda: 3), step("second", lambda: 4)] == [1, 4]
 
 
+def test_where_no_start_is_told_and_the_locks_are_deleted_a_living_process_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, locks = tmp_path / "runs.db", tmp_path / "runs.db-work"
+    imitate_macos(monkeypatch)
+    here = Container(path, 1, platform.node(), "?")
+    with opened(path) as journal:
+        locks.unlink()
+        assert journal.info("a").status == "running"
+        assert here.go_on() == 0
+        assert journal.info("a").status == "done"
+
+
+def test_where_no_start_is_told_the_locks_stay_which_prove_that_a_run_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "runs.db"
+    imitate_macos(monkeypatch)
+    Container(path, 1, platform.node(), "?").kill()
+    for _ in range(2):  # the first one closes the journal, with no run at work
+        with opened(path) as journal:
+            assert journal.info("a").status == "killed"
+
+
+def imitate_macos(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the system tell no start of a process, and each id here be that of one."""
+    monkeypatch.setattr(_owners, "_start_of", always("?"))
+    monkeypatch.setattr(_work_locks, "sys", SimpleNamespace(platform="darwin"))
+
+
 @pytest.mark.parametrize(
     ("pid", "start", "is_alive"),
     [
@@ -159,6 +188,7 @@ def test_where_no_start_is_told_a_lock_tells_an_attempt_from_a_later_process_of_
         (8, STARTED - 1, [False, False]),  # one that had the id before
         (12, STARTED, [False, False]),  # it has ended
         (16, STARTED, [False, False]),  # there is none
+        (20, STARTED, [True, True]),  # it cannot be waited for
         (4, STARTED, [False, True]),  # it may not be asked, so that another sign decides
     ],
 )
@@ -174,13 +204,13 @@ def test_windows_is_asked_when_a_process_started_and_no_signal_is_sent_which_wou
     own = Owner.parse(own_process("store", Caller.here()))
     assert own.start == str(STARTED)
     assert [
-        own._replace(pid=pid, start=str(start)).is_alive(lambda sign=sign: sign) for sign in (False, True)
+        own._replace(pid=pid, start=str(start)).is_alive(lambda _, sign=sign: sign) for sign in (False, True)
     ] == is_alive
     assert not handles
 
 
 def kernel32(handles: set[int], name: str, use_last_error: bool) -> SimpleNamespace:
-    """Return the library of Windows, as far as it tells of processes: 8 runs, 12 has ended, 4 may not be asked.
+    """Return the library of Windows, as far as it tells of processes: 8 and 20 run, 12 has ended, 4 may not be asked.
 
     Args:
         handles: gets those that are open.
@@ -191,14 +221,14 @@ def kernel32(handles: set[int], name: str, use_last_error: bool) -> SimpleNamesp
 
     def open_process(access: int, inherit: int, pid: int) -> int:
         assert (access, inherit) == (0x101000, 0)
-        if pid not in (8, 12):
+        if pid not in (8, 12, 20):
             return 0
         handles.add(HIGH + pid)
         return HIGH + pid
 
     def wait(handle: int, milliseconds: int) -> int:
         assert (handle in handles, milliseconds) == (True, 0)
-        return 0 if handle == HIGH + 12 else 258
+        return {HIGH + 12: 0, HIGH + 20: 0xFFFF_FFFF}.get(handle, 258)
 
     def times(handle: int, start: Any, *others: Any) -> int:
         assert handle in handles
@@ -225,7 +255,7 @@ def test_a_process_of_an_older_version_in_the_same_container_is_known_by_its_id(
     monkeypatch.setattr(_owners, "_host", platform.node)
     older = Owner.parse(own_process("store", Caller.here()))
     monkeypatch.setattr(_owners, "_host", lambda: f"{platform.node()} (pid:[1])")
-    assert older._replace(start=older.start if is_running else "1").is_alive(lambda: False) is is_running
+    assert older._replace(start=older.start if is_running else "1").is_alive(lambda _: False) is is_running
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="its locks end when any of the process closes the file")

@@ -260,6 +260,18 @@ def test_a_server_ends_on_windows_which_has_no_process_groups(monkeypatch: pytes
     assert process.returncode == -9
 
 
+@pytest.mark.parametrize(("platform", "place"), [("linux", 5), ("win32", 3002)])
+def test_the_last_words_are_read_beside_a_server_that_writes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, platform: str, place: int
+):
+    monkeypatch.setattr(_lmdeploy_server, "sys", SimpleNamespace(platform=platform))
+    with (tmp_path / "log").open("w+b", buffering=0) as log:
+        log.write(b"a" * 3000 + b"\n.")
+        log.seek(5)
+        assert _lmdeploy_server._last_words(log) == "; its last words:\n" + "a" * 1998 + "\n."
+        assert log.tell() == place
+
+
 def test_a_server_that_does_not_end_when_asked_is_ended_by_force(
     folder: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ):

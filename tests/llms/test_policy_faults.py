@@ -289,3 +289,22 @@ def test_a_kept_connection_that_the_server_has_closed_meanwhile_is_made_again(ch
 
     asyncio.run(twice())
     assert chat.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "said"),
+    [
+        ("", {}, "denied; no API key was sent: set TRIVIUM_API_KEY"),
+        ("", {"x-team": "blue"}, "denied; no API key was sent"),
+        ("", {"x-auth-token": "abcdefgh"}, "denied; check the API key"),
+        ("", {"cf-access-client-secret": "abcdefgh"}, "denied; check the API key"),
+        ("?api_key=abcdefgh", {}, "denied; check the API key"),
+    ],
+)
+def test_a_refusal_says_whether_a_key_was_sent_wherever_it_stands(
+    chat: ChatServer, monkeypatch: pytest.MonkeyPatch, query: str, headers: dict[str, str], said: str
+) -> None:
+    monkeypatch.delenv("TRIVIUM_API_KEY", raising=False)
+    chat.scripts = [http_answer(b'{"error": {"message": "denied"}}', "401 No")]
+    with pytest.raises(ProviderError, match=said):
+        asyncio.run(collect(OpenAIModel("m", base_url=chat.url + query, headers=headers, retry=ONCE)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -108,8 +109,8 @@ def test_a_run_that_was_cancelled_asks_for_no_decision_until_it_is_submitted_aga
 
 
 def test_runs_that_were_cancelled_before_they_began_are_listed_and_forgotten(url: str, journal: Journal):
-    for run_id in ("a", "b", "c"):
-        journal.submit("buyer", "Buy tea.", run_id=run_id).cancel()
+    for run_id, at in (("a", datetime.now(UTC) + timedelta(days=1)), ("b", None), ("c", None)):
+        journal.submit("buyer", "Buy tea.", run_id=run_id, at=at).cancel()
     journal.submit("buyer", "Buy tea.", run_id="waits")
     assert [each.id for each in journal.waiting() if each.status == "cancelled"] == ["c", "b", "a"]
     found = say(url, "runs", "--status", "cancelled").out.splitlines()

@@ -38,6 +38,8 @@ def test_queues_workers_and_what_waits_are_listed(journal: Journal, workers: Fle
     until(lambda: journal.workers() == [])
     running.cancel()
     assert (running.status(), journal.info("b").status) == ("cancelled", "stopped")
+    journal.submitted("later").cancel()
+    assert [(each.status, each.at) for each in journal.waiting() if each.id == "later"] == [("cancelled", None)]
     with pytest.raises(ConfigurationError, match="in PostgreSQL"):
         Journal("runs.db").queues()
 
@@ -76,6 +78,20 @@ def test_nothing_is_left_of_a_run_that_is_forgotten(journal: Journal, workers: F
         for table in ("trivium_public.workflow_status", "trivium_public.workflow_input", "trivium_entry"):
             assert database.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() == (0,)
     assert journal.submit("echo", "another", run_id="a").result(timeout=30).content == "another"
+
+
+def test_a_session_without_runs_is_forgotten_and_nothing_else(journal: Journal, workers: Fleet):
+    workers.start("waiter")
+    running = journal.submit("waiter", "Go.", run_id="running")
+    next(iter(running.events()))
+    journal.submit("nobody", "Go.", run_id="queued", queue="night")
+    journal.submit("echo", "Go.", run_id="later", at=datetime.now(UTC) + timedelta(days=1))
+    schedule = journal.submit("echo", "Go.", run_id="clock", every="0 7 * * *")
+    assert journal.forget(session_id="nobody") == 0
+    assert {each.id for each in journal.waiting()} == {"queued", "later"}
+    assert running.status() == "running"
+    schedule.cancel()
+    running.cancel()
 
 
 @pytest.mark.parametrize("is_forgotten_first", [False, True])

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Thread
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -20,6 +22,7 @@ from policies._office import Outbox
 from policies._paths import MAIL, reader
 from trivium import Agent, ChatAgent, Message, Module, Task, tool
 from trivium.exceptions import (
+    ArgumentTypeError,
     ConfigurationError,
     DeadlineExceededError,
     JournalError,
@@ -370,13 +373,12 @@ def test_what_would_be_in_the_way_of_others_is_not_submitted(journal: Journal, g
         ({"attempts": 0}, "attempts=0 tries no run"),
         ({"queues": {"night": 0}}, "the queue night has 0 runs at once"),
         ({"queues": ["a@b"]}, "which is for runs that workers pass on"),
-        ({"queues": {"a": "3"}}, r"takes a whole number as queues\['a'\], not str"),
-        ({"queues": None}, "takes names of queues as queues, not NoneType"),
-        ({"at_once": "5"}, "takes a whole number as at_once, not str"),
-        ({"grace": "5"}, "takes seconds as grace, not str"),
-        ({"journal": "runs.db"}, "as journal, not str"),
-        ({"served": "clerk"}, "'clerk' cannot be served: give an agent"),
-        ({"served": [Agent(ScriptedModel(["hello"]))]}, "cannot be served: give an agent"),
+        ({"queues": {"a": "3"}}, r"^a worker takes a whole number as queues\['a'\], not str"),
+        ({"queues": None}, "^a worker takes names of queues as queues, not NoneType"),
+        ({"at_once": "5"}, "^a worker takes a whole number as at_once, not str"),
+        ({"attempts": 2.5}, "^a worker takes a whole number as attempts, not float"),
+        ({"grace": "5"}, "^a worker takes seconds as grace, not str"),
+        ({"journal": "runs.db"}, "^a worker takes .* as journal, not str"),
         (
             {"served": {"asks": Task(ChatAgent(ScriptedModel(["hello"])))}},
             "is interactive, and nobody is at the terminal",
@@ -387,6 +389,24 @@ def test_a_worker_that_would_do_nothing_is_not_made(journal: Journal, given: dic
     options: dict[str, Any] = {"served": Agent(ScriptedModel(["hello"])), "journal": journal, **given}
     with pytest.raises(ConfigurationError, match=told):
         Worker(**options)
+
+
+@pytest.mark.parametrize("served", ["clerk", [Agent(ScriptedModel(["hello"]))]])
+def test_what_is_no_module_is_an_argument_of_a_wrong_type(journal: Journal, served: Any):
+    with pytest.raises(ArgumentTypeError, match="cannot be served"):
+        Worker(served, journal)
+
+
+@pytest.mark.parametrize("number", [2.0, np.int64(2), Fraction(2)])
+def test_whole_numbers_are_of_any_type(journal: Journal, number: Any):
+    agent = Agent(ScriptedModel(["hello"]), name="echo")
+    worker = Worker(agent, journal, queues={"a": number}, at_once=number, attempts=number, grace=number)
+    assert (worker.queues, type(worker.queues["a"])) == ({"a": 2}, int)
+    run = journal.submit("echo", "hi", run_id="a", queue="a", priority=number)
+    drained = Thread(target=lambda: [run.result(timeout=30), worker.stop()])
+    worker.run(drained.start)
+    drained.join()
+    assert run.result().content == "hello"
 
 
 def test_workers_may_begin_at_once_in_a_new_database(journal: Journal):

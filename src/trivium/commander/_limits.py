@@ -141,14 +141,14 @@ class Budget:
                 budget.usd += usd
 
 
-def check_option(name: str, value: Any, kind: Any, said: str) -> Any:
+def check_option(name: str, value: Any, kind: Any, said: str, taker: str = "a call") -> Any:
     """Return an option of a call, which is refused by its name if it is of another kind.
 
     Raises:
         ArgumentTypeError: it is.
     """
     if not isinstance(value, kind):
-        raise ArgumentTypeError(f"a call takes {said} as {name}, not {type(value).__name__}", name)
+        raise ArgumentTypeError(f"{taker} takes {said} as {name}, not {type(value).__name__}", name)
     return value
 
 

@@ -78,12 +78,12 @@ class Owner(NamedTuple):
         except (IndexError, ValueError):
             return cls(0, "", "", 0, 0, "another machine")
 
-    def is_alive(self, is_at_work: Callable[[], bool]) -> bool:
+    def is_alive(self, is_at_work: Callable[[bool], bool]) -> bool:
         """Return whether its process has not ended.
 
         Args:
             is_at_work: finds that out of one that is on another machine, in another container, or known by its id
-                only, which may be another's by now.
+                only, which may be another's by now; it is given the answer for where there is no other sign.
         """
         if not self.start:
             return False
@@ -91,8 +91,9 @@ class Owner(NamedTuple):
         start = _start_of(self.pid) if may_be_here else ""
         if start == self.start != _UNKNOWN:
             return True
-        is_unclear = self.host != _host() or (start != "" and _UNKNOWN in (start, self.start))
-        return is_unclear and is_at_work()
+        is_here = self.host == _host()
+        is_unclear = not is_here or (start != "" and _UNKNOWN in (start, self.start))
+        return is_unclear and is_at_work(is_here)
 
     @property
     def place(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from numbers import Real
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
@@ -168,9 +169,9 @@ class RunQueue:
     ) -> QueuedRun:  # fmt: skip
         """Put a run into a queue; see `Journal.submit`."""
         _check_asked(program, run_id, queue, options)
-        if not 0 <= check_option("priority", priority, int, "a whole number") < 2**31:
+        if not 0 <= (wanted := whole("priority", priority)) < 2**31:
             raise ConfigurationError(f"priority={priority!r} is none: give a whole number from 0 to {2**31 - 1}")
-        given: dict[str, Any] = {} if not priority else {"priority": priority}
+        given: dict[str, Any] = {} if not wanted else {"priority": wanted}
         if at is not None:
             given["delay_seconds"] = _seconds_until(at)
         self.put(program, self._asked(messages), run_id, queue, options, **given)
@@ -287,6 +288,8 @@ class RunQueue:
 
     def forget(self, run_ids: Sequence[str]) -> set[str]:
         """Delete what is known of runs, and what has submitted them; return those that were submitted."""
+        if not run_ids:  # no filter for DBOS, which would find every run
+            return set()
         begun = [f"{_BEGUN}{each}" for each in run_ids]
         with self.typed_errors():
             found = [
@@ -399,6 +402,16 @@ def _check_name(kind: str, name: object) -> None:
         raise ConfigurationError(
             f"the name of a {kind} has {len(name):,} characters, as {name[:20]!r}…: give it at most {_LONGEST}"
         )
+
+
+def whole(name: str, value: float, taker: str = "a call") -> int:
+    """Return a whole number of any type, such as 4.0 or one of NumPy, as Python's.
+
+    Raises:
+        ArgumentTypeError: it is none; the text names it, and who takes it.
+    """
+    is_whole = isinstance(value, Real) and value % 1 == 0  # type: ignore[unnecessary] - users pass anything
+    return check_option(name, int(value) if is_whole else value, int, "a whole number", taker)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ class WaitingRun(NamedTuple):
         queue: its queue.
         status: "scheduled" before its time, then "queued"; or "cancelled".
         since: when it was submitted, in seconds since the epoch.
-        at: when it may begin; None: at once.
+        at: when it begins at the earliest, where it is scheduled; else None.
         why: which worker it waits for that is not there; "" for none.
     """
 
@@ -92,7 +92,8 @@ _WAITING: Final = """
 SELECT flow.workflow_uuid, given.inputs::jsonb -> 'positionalArgs' ->> 0,
     coalesce(flow.queue_name, given.inputs::jsonb -> 'positionalArgs' ->> 3),
     CASE flow.status WHEN 'DELAYED' THEN 'scheduled' WHEN 'ENQUEUED' THEN 'queued' ELSE 'cancelled' END,
-    flow.created_at / 1000.0::float8, flow.delay_until_epoch_ms / 1000.0::float8
+    flow.created_at / 1000.0::float8,
+    CASE flow.status WHEN 'DELAYED' THEN flow.delay_until_epoch_ms / 1000.0::float8 END
 FROM "{schema}".workflow_status AS flow JOIN "{schema}".workflow_input AS given USING (workflow_uuid)
 WHERE flow.name = 'trivium.run' AND flow.status IN ('DELAYED', 'ENQUEUED', 'CANCELLED')
 AND NOT EXISTS (SELECT FROM trivium_run WHERE id = flow.workflow_uuid) ORDER BY flow.created_at DESC

@@ -10,7 +10,7 @@ from typing import Final
 _SYNCHRONIZE: Final = 0x0010_0000
 _QUERY_LIMITED_INFORMATION: Final = 0x1000
 _ACCESS_DENIED: Final = 5
-_WAIT_TIMEOUT: Final = 0x102
+_WAIT_OBJECT_0: Final = 0
 
 
 def start_of(pid: int) -> str:
@@ -34,7 +34,7 @@ def start_of(pid: int) -> str:
     if not process:
         return "?" if ctypes.get_last_error() == _ACCESS_DENIED else ""
     try:
-        if kernel32.WaitForSingleObject(process, 0) != _WAIT_TIMEOUT:
+        if kernel32.WaitForSingleObject(process, 0) == _WAIT_OBJECT_0:  # a wait that fails proves nothing
             return ""  # it has ended, and somebody still holds it
         start, *others = [wintypes.FILETIME() for _ in range(4)]
         if not kernel32.GetProcessTimes(process, start, *others):

@@ -72,15 +72,15 @@ class WorkLocks:
                 _lock(file, fcntl.LOCK_UN, attempt)
 
     def remove(self) -> None:
-        """Remove the file if nobody holds a lock."""
-        if fcntl is not None and os.path.exists(self._path):
+        """Remove the file if nobody holds a lock; but where it alone proves that an attempt has ended, it stays."""
+        if fcntl is not None and sys.platform == "linux" and os.path.exists(self._path):
             with suppress(OSError), _opened(self._path, os.O_RDWR) as (file, held):
                 if not held:
                     _lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     os.unlink(self._path)
 
-    def is_held(self, attempt: str) -> bool:
-        """Return whether a process holds the lock of an attempt, or may hold it."""
+    def is_held(self, attempt: str, without_file: bool = False) -> bool:
+        """Return whether a process holds the lock of an attempt, or may hold it; `without_file` where no file is."""
         if fcntl is None:
             return True
         try:
@@ -90,7 +90,7 @@ class WorkLocks:
                 _lock(file, fcntl.LOCK_SH | fcntl.LOCK_NB, attempt)
                 _lock(file, fcntl.LOCK_UN, attempt)
         except FileNotFoundError:
-            return False
+            return without_file
         except OSError:
             return True
         return False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trivium.journal._places import file_at, is_there
     from trivium.journal._postgres import PostgresRunStore
     from trivium.journal._postgres_connections import PostgresConnections, postgres_parameters, postgres_place
-    from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, check_queue, quiet_log
+    from trivium.journal._queue import APPLICATION, RECORDS, RUN, SCHEDULED, RunQueue, check_queue, quiet_log, whole
     from trivium.journal._reads import recorded_read
     from trivium.journal._seals import digest_of_call
     from trivium.journal._served import ADVISORY_LOCKS, FORGET_SERVED, IS_CLAIMED, has_server, server_lock
@@ -57,6 +57,7 @@ __all__ = [
     "quiet_log",
     "recorded_read",
     "server_lock",
+    "whole",
 ]
 
 _HOMES = {
@@ -71,6 +72,7 @@ _HOMES = {
     "RECORDS": "_queue",
     "RUN": "_queue",
     "SCHEDULED": "_queue",
+    "whole": "_queue",
     "RunQueue": "_queue",
     "fingerprint_chain": "_fingerprints",
     "postgres_parameters": "_postgres_connections",

@@ -8,7 +8,7 @@ from typing import Final, cast
 from trivium.agents import Agent
 from trivium.agents.lowlevel import overrides
 from trivium.events import JSONObject
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.module import Module
 from trivium.policies import Source, Sources
 from trivium.schema import FileAttachment, Message
@@ -59,9 +59,14 @@ def _without_text(items: list[JSONObject]) -> JSONObject:
 
 
 def check_unattended(module: Module) -> None:
-    """Raise a ConfigurationError where a task would ask its user at the terminal: nobody is there."""
+    """Check that a module can be served, where nobody is at the terminal.
+
+    Raises:
+        ArgumentTypeError: it is no module.
+        ConfigurationError: a task would ask its user.
+    """
     if not isinstance(module, Module):  # type: ignore[unnecessary] - users pass anything
-        raise ConfigurationError(f"{module!r} cannot be served: give an agent, a task or another Module")
+        raise ArgumentTypeError(f"{module!r} cannot be served: give an agent, a task or another Module")
     for _, each in module.named_modules():
         if not isinstance(each, Task) or not each.interactive or each.default_human_response is not None:
             continue

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from numbers import Real
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -49,6 +48,7 @@ from trivium.journal.lowlevel import (
     hold_back,
     queue_of,
     quiet_log,
+    whole,
 )
 from trivium.module import Module
 from trivium.serving.lowlevel import check_unattended
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from dbos import DBOSConfig
 
 _log = logging.getLogger("trivium.worker")
+_TAKER: Final = "a worker"
 _TICK: Final = 0.5
 """Seconds between looks at the other workers, and at the runs that were cancelled."""
 _RETRY: Final = 1.0
@@ -109,16 +110,19 @@ class Worker:
         for each in served.values() if isinstance(served, Mapping) else [served]:
             check_unattended(each)
         self.served = dict(served) if isinstance(served, Mapping) else {served.name: served}
-        check_option("queues", queues, Iterable, "names of queues")
+        check_option("queues", queues, Iterable, "names of queues", _TAKER)
         named = [queues] if isinstance(queues, str) else queues
-        self.queues = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named)
+        limits = named if isinstance(named, Mapping) else dict.fromkeys(named)
+        self.queues = {
+            name: None if most is None else whole(f"queues[{name!r}]", most, _TAKER) for name, most in limits.items()
+        }
         if not self.served or not self.queues:
             raise ConfigurationError("a worker serves modules from queues: give it at least one of each")
-        _check(self.queues, at_once, poll, grace, attempts)
-        self.journal = check_option("journal", journal, Journal, "Journal('postgresql://…')")
+        self._at_once, self._attempts = whole("at_once", at_once, _TAKER), whole("attempts", attempts, _TAKER)
+        _check(self.queues, self._at_once, poll, grace, self._attempts)
+        self.journal = check_option("journal", journal, Journal, "Journal('postgresql://…')", _TAKER)
         self.id = f"{platform.node()}-{os.getpid()}-{uuid4().hex[:8]}"
-        self._queue, self._at_once, self._poll, self._grace = queue_of(journal), at_once, poll, grace
-        self._attempts = attempts
+        self._queue, self._poll, self._grace = queue_of(journal), poll, grace
         self._runs: dict[CallNode, str] = {}
         self._cancelled: set[str] = set()
         self._is_stopping, self._missed = False, set[str]()  # no event: a signal may come while its lock is held
@@ -352,21 +356,20 @@ def _check(queues: Mapping[str, int | None], at_once: int, poll: float, grace: f
     """Check the numbers of a worker.
 
     Raises:
-        ArgumentTypeError: one of them is no number.
+        ArgumentTypeError: the seconds are no numbers.
         ConfigurationError: one of them is none with which it would work.
     """
     for name, most in queues.items():
         check_queue(name)
-        check_option(f"queues[{name!r}]", most, (int, NoneType), "a whole number")
         if most is not None and most < 1:
             raise ConfigurationError(
                 f"the queue {name} has {most!r} runs at once: give at least 1, or None for no limit"
             )
-    if check_option("at_once", at_once, int, "a whole number") < 1:
+    if at_once < 1:
         raise ConfigurationError(f"at_once={at_once!r} takes no runs: give a whole number, at least 1")
-    if check_option("attempts", attempts, int, "a whole number") < 1:
+    if attempts < 1:
         raise ConfigurationError(f"attempts={attempts!r} tries no run: give a whole number, at least 1")
     for name, seconds in (("poll", poll), ("grace", grace)):
-        check_option(name, seconds, Real, "seconds")
+        check_option(name, seconds, Real, "seconds", _TAKER)
     if not (0 < poll < math.inf and 0 <= grace < math.inf):
         raise ConfigurationError(f"poll={poll!r} and grace={grace!r} are seconds: give poll above 0, grace at least 0")

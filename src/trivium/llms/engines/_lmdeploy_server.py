@@ -173,13 +173,13 @@ class LMDeployServer(HeldModel, LMDeployClient):
         while True:
             if self._process.poll() is not None:
                 raise EngineError(
-                    f"the server of {self.path} has ended ({self._process.returncode}){self._last_words()}"
+                    f"the server of {self.path} has ended ({self._process.returncode}){_last_words(self._log)}"
                 )
             if self._is_ready or await self.is_healthy():
                 self._is_ready = True
                 return
             if time.monotonic() > deadline:
-                raise EngineError(f"the server of {self.path} is not ready after {timeout:g} s{self._last_words()}")
+                raise EngineError(f"the server of {self.path} is not ready after {timeout:g} s{_last_words(self._log)}")
             await wait(POLL_SECONDS)
 
     ready = sync_method(ready_async)
@@ -196,13 +196,6 @@ class LMDeployServer(HeldModel, LMDeployClient):
             return response.status == 200
         return False
 
-    def _last_words(self) -> str:
-        if self._log.closed:
-            return ": it was closed"
-        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - LOG_CHARACTERS))
-        words = self._log.read().decode("utf-8", "replace")  # to the end, where the server writes on
-        return f"; its last words:\n{words.strip()}" if words.strip() else ""
-
 
 class AsyncLMDeployServer(AsyncBaseLLM, LMDeployServer):
     """An `LMDeployServer` whose methods are awaited."""
@@ -213,6 +206,22 @@ class _CompletionReader(OpenAIMessageReader):
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[Delta]:
         return super()._choice({**choice, "message": {"content": choice.get("text")}})
+
+
+def _last_words(log: IO[bytes]) -> str:
+    """Return the end of a server's log, for an error text."""
+    if log.closed:
+        return ": it was closed"
+    file = log.fileno()
+    start = max(0, os.fstat(file).st_size - LOG_CHARACTERS)
+    if sys.platform == "win32":
+        os.lseek(file, start, os.SEEK_SET)
+        said = os.read(file, LOG_CHARACTERS)
+        os.lseek(file, 0, os.SEEK_END)  # where the server writes on
+    else:  # without moving that place, which is the server's too
+        said = os.pread(file, LOG_CHARACTERS, start)
+    words = said.decode("utf-8", "replace").strip()
+    return f"; its last words:\n{words}" if words else ""
 
 
 def _arguments(options: Mapping[str, object]) -> list[str]:

@@ -237,7 +237,7 @@ class Transport:
                 if len(body) > MAX_ERROR_BYTES:
                     break
         raw = body.decode("utf-8", "replace")
-        has_key = any(name == "authorization" or name.endswith("-key") for name in sent)
+        has_key = any(secrets_of(self._url, sent))
         told = (response.status, response.reason, response.headers, raw)
         return refusal(self.shown_url, self._setting, *told, has_key=has_key, shorten=self._shorten)
 
