@@ -301,7 +301,11 @@ def test_listeners_hear_every_run():
 @pytest.mark.parametrize("make", [Waits, giving])
 def test_a_job_or_handler_that_was_given_a_listener_is_heard_in_each_run(make: Callable[[], Any]):
     node, kinds, others = make(), list[str](), list[str]()
-    node.listen(lambda event: kinds.append(event.kind))
+
+    def hear(event: Event[Any]) -> None:
+        kinds.append(event.kind)
+
+    node.listen(hear)
     for _ in range(2):
         commander = CommanderAsync()
         commander.listen(lambda event: others.append(event.kind) if event.node is node else None)

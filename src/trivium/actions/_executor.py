@@ -44,6 +44,7 @@ Specs = TypeVar("Specs", bound=Sequence[ToolSpec])
 _NONE: Mapping[str, bool] = MappingProxyType({})
 _OUTSIDERS = (Entity.USER, Entity.SYSTEM)  # their messages never become calls
 _UNKNOWN = ActionValidCode.INVALID  # a member is slow to look up
+_FUNCTIONS = frozenset({FunctionType})
 
 
 class ActionExecutor(Module):
@@ -113,7 +114,10 @@ class ActionExecutor(Module):
                 )
         self.actions: dict[str, BaseAction | Tool] = {}
         self.tools: dict[str, Tool] = {}
-        for action in list_actions(actions) if actions != () else ():
+        many = actions if actions == () or actions.__class__ is list else list_actions(actions)
+        if not _FUNCTIONS.issuperset(map(type, many)):  # most are functions
+            many = [tool for each in many for tool in (each if isinstance(each, ToolKit) else (each,))]
+        for action in many:
             made = _made(action)
             called = made.spec.name if isinstance(made, Tool) else made.name
             if called in self.actions:
@@ -426,17 +430,14 @@ def group_calls(
     return [group for group in groups if group]
 
 
-def list_actions(actions: object) -> Iterable[Any]:
-    """List the actions given to an executor: one, several, or those of another; a set by its names, a kit's tools."""
+def list_actions(actions: object) -> Sequence[Any]:
+    """List the actions given to an executor: one, several, or those of another executor; a set by its names."""
     if isinstance(actions, ActionExecutor):
         return list(actions.actions.values())
     if isinstance(actions, set | frozenset):
         return sorted(cast("Iterable[Any]", actions), key=_name_of)
-    is_many = actions.__class__ is list or not (
-        isinstance(actions, dict | Tool) or callable(actions) or not isinstance(actions, Iterable)
-    )
-    many: Iterable[Any] = cast("Iterable[Any]", actions) if is_many else [actions]
-    return [tool for each in many for tool in (each if isinstance(each, ToolKit) else (each,))]
+    is_one = isinstance(actions, dict | Tool | ToolKit) or callable(actions) or not isinstance(actions, Iterable)
+    return [actions] if is_one else list(cast("Iterable[Any]", actions))
 
 
 def _name_of(action: object) -> str:
