@@ -6,7 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-__all__ = ["LoopbackServer"]
+__all__ = ["LoopbackServer", "PageServer"]
 
 
 class LoopbackServer:
@@ -49,3 +49,15 @@ class LoopbackServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class PageServer(LoopbackServer):
+    """It answers each request with the same page; a test sets the status."""
+
+    status = 200
+
+    def respond(self, handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(self.status)
+        handler.send_header("content-length", "7")
+        handler.end_headers()
+        handler.wfile.write(b"A page.")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 from functools import partial
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from _http_server import LoopbackServer
+from _http_server import PageServer
 from trivium.actions.web import Fetcher
 from trivium.cli._knowledge import fill_store, find_places
 from trivium.knowledge import Library, SQLiteStore, SQLiteStoreConfig
@@ -60,16 +59,7 @@ def test_what_is_gone_is_told_and_pruned(trivium: Command, folder: Path):
 def test_a_page_that_no_longer_exists_is_told_where_it_is_removed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    class Pages(LoopbackServer):
-        status = 200
-
-        def respond(self, handler: BaseHTTPRequestHandler) -> None:
-            handler.send_response(self.status)
-            handler.send_header("content-length", "7")
-            handler.end_headers()
-            handler.wfile.write(b"A page.")
-
-    with Pages() as pages, SQLiteStore(SQLiteStoreConfig(embedding=None)) as store:
+    with PageServer() as pages, SQLiteStore(SQLiteStoreConfig(embedding=None)) as store:
         monkeypatch.setattr("trivium.actions.web.Fetcher", partial(Fetcher, allowed_hosts=[pages.host]))
         page = find_places([f"{pages.url}/page"])
         assert fill_store(Library(store), page, 1 << 20, 15, prune=True).added == [*page.paths]

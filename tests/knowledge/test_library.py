@@ -6,13 +6,12 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from _http_server import LoopbackServer
+from _http_server import PageServer
 from trivium.actions.web import Fetcher
 from trivium.commander import Event
 from trivium.exceptions import ConfigurationError, DocumentNotFoundError, RunKilledError, UnreadableDocumentError
@@ -194,20 +193,11 @@ def test_skipped_files_are_counted_only_for_their_suffix(folder: Path) -> None:
 
 @pytest.mark.parametrize(("status", "is_gone"), [(404, True), (410, True), (403, False), (500, False), (0, False)])
 def test_a_page_is_gone_only_if_its_server_says_so(store: VectorStore, status: int, is_gone: bool) -> None:
-    class Pages(LoopbackServer):
-        status = 200
-
-        def respond(self, handler: BaseHTTPRequestHandler) -> None:
-            handler.send_response(self.status)
-            handler.send_header("content-length", "7")
-            handler.end_headers()
-            handler.wfile.write(b"A page.")
-
     def report() -> IngestReport:
         fetcher = Fetcher(allowed_hosts=[pages.host], timeout=10)
         return Library(store).ingest(*find_sources(name, fetcher=fetcher), prune=True)
 
-    with Pages() as pages:
+    with PageServer() as pages:
         name = f"{pages.url}/page"
         assert report().added == [name]
         pages.status = status

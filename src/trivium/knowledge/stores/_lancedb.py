@@ -166,9 +166,11 @@ class LanceStore(VectorStore):
             return False
         table = folder.open_table(collection)
         kept = _identity_of(table)
-        if self._identity() not in (kept, ("", 0)) and table.count_rows(f"record IS NULL AND state <> {_STALE}"):
+        if self._identity() in (kept, ("", 0)):
+            return True
+        if table.count_rows(f"record IS NULL AND state <> {_STALE}"):
             raise self._mismatch(collection, kept)
-        return self._identity() in (kept, ("", 0))
+        return False
 
     def drop_collection(self, collection: str) -> None:
         with self._alone(), self._folder() as folder:

@@ -68,9 +68,14 @@ def read_parts(
             yield read_original(original, limits)
 
 
+def _wide_encoding(data: bytes) -> str | None:
+    """Return UTF-16 or UTF-32 where the data begin with its mark."""
+    return next((name for mark, name in _WIDE if data.startswith(mark)), None)
+
+
 def _is_blank(data: bytes) -> bool:
     """Test whether a text holds nothing but blanks and the mark of its encoding."""
-    other = next((name for mark, name in _WIDE if data.startswith(mark)), None)
+    other = _wide_encoding(data)
     return not (data.decode(other, "replace") if other else data.removeprefix(codecs.BOM_UTF8)).strip()
 
 
@@ -105,7 +110,7 @@ def _tables(texts: Iterable[str], separator: str | None) -> Iterator[tuple[str, 
 
 def _texts(file: IO[bytes], head: bytes, source: str) -> Iterator[str]:
     """Return the text in pieces of about the size of a part, which end with a line if one ends in them."""
-    other = next((name for mark, name in _WIDE if head.startswith(mark)), None)
+    other = _wide_encoding(head)
     if other is None and is_improbable(head):
         other = guess_charset(head)
         warn_of_encoding(other, source)
