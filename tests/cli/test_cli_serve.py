@@ -260,7 +260,7 @@ def test_the_runs_of_a_journal_are_opened_in_a_browser_until_a_signal_comes(agen
     process = agents.start("runs", "--open")
     found = re.fullmatch(r"open (http://127\.0\.0\.1:\d+)/#token=([\w-]{32,}); Ctrl-C ends it\n", line_of(process))
     assert found is not None
-    with httpx2.Client(base_url=found[1], trust_env=False, timeout=GUARD) as client:
+    with httpx2.Client(base_url=found[1], trust_env=False, verify=False, timeout=GUARD) as client:
         assert "importmap" in client.get("/").text
         assert client.get("/ui/runs").status_code == 401
         shown = client.get("/ui/runs", headers={"authorization": f"Bearer {found[2]}"}).json()

@@ -70,7 +70,7 @@ class Ask:
 
     def __init__(self, server: AgentServer, token: str = TOKEN) -> None:
         self.url = server.url
-        self.http = httpx2.Client(base_url=server.url, trust_env=False, timeout=GUARD)
+        self.http = httpx2.Client(base_url=server.url, trust_env=False, verify=False, timeout=GUARD)
         if token:
             self.http.headers["authorization"] = f"Bearer {token}"
 

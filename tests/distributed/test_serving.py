@@ -291,7 +291,7 @@ def test_a_server_that_stops_lets_runs_end():
     with ThreadPoolExecutor(1) as pool, server:
         asked = pool.submit(
             httpx2.post, f"{server.url}/chat_completion", json={"message": "hi"},
-            headers={"authorization": f"Bearer {TOKEN}"}, trust_env=False, timeout=GUARD,
+            headers={"authorization": f"Bearer {TOKEN}"}, trust_env=False, verify=False, timeout=GUARD,
         )  # fmt: skip
         assert began.wait(GUARD)
         server.stop()
@@ -311,7 +311,7 @@ def test_the_loop_is_free_while_sync_code_works():
     with served(Blocking()) as ask, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ask.chat, "hi")
         assert began.wait(GUARD)
-        assert httpx2.get(f"{ask.url}/health_check", trust_env=False, timeout=GUARD).status_code == 200
+        assert httpx2.get(f"{ask.url}/health_check", trust_env=False, verify=False, timeout=GUARD).status_code == 200
         go_on.set()
         assert asked.result(GUARD).json()["content"] == "done"
 
