@@ -184,9 +184,10 @@ def main() -> None:
     keep, state = KeepChart(options.out / "chart.png"), options.out / "visualizer.json"
     python = IPythonInterpreter(timeout=60)
     try:
+        model = resolve(options.model, options.base_url)
         python.run("import matplotlib.pyplot")  # no sandbox: it is said now, and not to the model
         with local_web() as browser:
-            visualizer = DataVisualizer(resolve(options.model, options.base_url), [python, browser], keep)
+            visualizer = DataVisualizer(model, [python, browser], keep)
             try:
                 draw(visualizer, options.question)
             finally:

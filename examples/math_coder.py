@@ -57,9 +57,10 @@ def main() -> None:
 
     shell = IPythonInteractive(timeout=20)
     try:
+        model = resolve(options.model, options.base_url)
         shell.run("0")  # no sandbox: it is said now, and not to the model
         coder = MathCoder(
-            resolve(options.model, options.base_url),
+            model,
             shell,
             output_format=ToolParser("interpreter", INSTRUCTION, begin="```python\n", end="\n```"),
             aggregator=InternLMToolAggregator(environment_begin="It printed: ", few_shot=EXAMPLE),
