@@ -94,6 +94,20 @@ def test_a_plain_agent_builds_no_model_of_pydantic_and_one_of_a_user_is_built_at
     assert done.returncode == 0, done.stderr
 
 
+READING = """
+from trivium.parsing.formats._formats import Original
+from trivium.parsing.formats._parsers import parse_original
+formats = {f"trivium.parsing.formats._{each}" for each in ("records", "pdf", "docx", "email")}
+assert parse_original(Original(b"a,b", "a.csv", ".csv", 9))[1].text
+assert formats & sys.modules.keys() == {"trivium.parsing.formats._records"}, formats & sys.modules.keys()
+"""
+
+
+def test_a_process_that_reads_one_file_loads_one_format(tmp_path: Path):
+    done = run(READING, tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_quiet_import_passes(tmp_path: Path):
     done = run("import json", tmp_path / "home", "-O")
     assert done.returncode == 0, done.stderr

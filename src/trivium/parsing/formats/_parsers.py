@@ -5,17 +5,13 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from io import BytesIO
 from types import MappingProxyType
+from typing import Final
 
 from trivium.parsing.formats._decoding import decode, tidy
-from trivium.parsing.formats._docx import parse_docx
-from trivium.parsing.formats._email import parse_email
 from trivium.parsing.formats._formats import Original, Parsed, detect_media_type
-from trivium.parsing.formats._front_matter import parse_markdown
-from trivium.parsing.formats._html import parse_html
-from trivium.parsing.formats._images import parse_image
-from trivium.parsing.formats._json_text import parse_json_file
 from trivium.parsing.formats._media_types import (
     CSV,
     DOCX,
@@ -33,29 +29,26 @@ from trivium.parsing.formats._media_types import (
     TSV,
     XLSX,
 )
-from trivium.parsing.formats._pdf import parse_pdf
-from trivium.parsing.formats._pptx import parse_pptx
-from trivium.parsing.formats._records import parse_csv, parse_tsv
-from trivium.parsing.formats._xlsx import parse_xlsx
 
-_PARSERS: Mapping[str, Callable[[Original], Parsed]] = MappingProxyType(
+_PARSERS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
-        MARKDOWN: parse_markdown,
-        HTML: parse_html,
-        EMAIL: parse_email,
-        CSV: parse_csv,
-        TSV: parse_tsv,
-        JSON: parse_json_file,
-        JSON_LINES: parse_json_file,
-        DOCX: parse_docx,
-        PPTX: parse_pptx,
-        XLSX: parse_xlsx,
-        PDF: parse_pdf,
-        PNG: parse_image,
-        JPEG: parse_image,
-        TIFF: parse_image,
+        MARKDOWN: ("_front_matter", "parse_markdown"),
+        HTML: ("_html", "parse_html"),
+        EMAIL: ("_email", "parse_email"),
+        CSV: ("_records", "parse_csv"),
+        TSV: ("_records", "parse_tsv"),
+        JSON: ("_json_text", "parse_json_file"),
+        JSON_LINES: ("_json_text", "parse_json_file"),
+        DOCX: ("_docx", "parse_docx"),
+        PPTX: ("_pptx", "parse_pptx"),
+        XLSX: ("_xlsx", "parse_xlsx"),
+        PDF: ("_pdf", "parse_pdf"),
+        PNG: ("_images", "parse_image"),
+        JPEG: ("_images", "parse_image"),
+        TIFF: ("_images", "parse_image"),
     }
 )
+"""The module and the function for each media type: a process that reads one file imports no other."""
 
 
 def parse_original(original: Original) -> tuple[str, Parsed]:
@@ -80,11 +73,18 @@ def parse_original(original: Original) -> tuple[str, Parsed]:
         kind = _kind(original)
     if kind == GZIP:
         raise original.unreadable("this is compressed twice; unpack it and give the file inside")
-    parser = _PARSERS.get(kind)
-    parsed = parser(original) if parser else Parsed(tidy(decode(original.data, original.charset)))
+    parsed = _parse(original, kind)
     if not parsed.text.strip():
         raise original.empty()
     return kind, parsed
+
+
+def _parse(original: Original, kind: str) -> Parsed:
+    if kind not in _PARSERS:
+        return Parsed(tidy(decode(original.data, original.charset)))
+    module, name = _PARSERS[kind]
+    parser: Callable[[Original], Parsed] = getattr(import_module(f"{__package__}.{module}"), name)
+    return parser(original)
 
 
 def _kind(original: Original) -> str:
