@@ -207,6 +207,10 @@ def test_an_attempt_to_get_out_ends_inside(name: str, kernels: Kernels, host: di
     assert execute(kernels, "6 * 7").text == "42"
 
 
+def test_no_debugger_is_loaded(kernels: Kernels):
+    assert execute(kernels, "import sys; [each for each in sys.modules if 'pydevd' in each]").text == "[]"
+
+
 @pytest.mark.parametrize("name", [name for name, attempt in ATTEMPTS.items() if attempt.on_host])
 def test_outside_the_sandbox_the_same_attempt_succeeds(name: str, host: dict[str, Any]):
     """Or the test above would prove nothing."""

@@ -38,6 +38,14 @@ IMAGES = 16
 SET_DUMPABLE, DROP_CAPABILITY = 4, 24
 CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|\r(?=\n)")
 
+# As `ipykernel_launcher` does, but without its debugger, which would take a fifth of the time to start.
+LAUNCH = """
+import sys
+sys.modules["debugpy"] = None
+from ipykernel.kernelapp import launch_new_instance
+launch_new_instance()
+"""
+
 # Run in the kernel before any other code: a program that prints faster than can be sent waits, so memory stays bounded.
 FLUSH_OFTEN = """
 def _flush_often(stream, most=20_000):
@@ -298,7 +306,7 @@ def start_kernel(limits: dict[str, int]) -> int:
             limit(getattr(resource, name), value)
         options = ["--HistoryManager.enabled=False", "--InteractiveShell.colors=NoColor"]
         options += ["--Session.packer=json", "--Session.unpacker=json"]  # orjson aborts when memory runs out
-        program = [sys.executable, "-I", "-m", "ipykernel_launcher", "-f", CONNECTION, *options]
+        program = [sys.executable, "-I", "-c", LAUNCH, "-f", CONNECTION, *options]
         os.execv(sys.executable, program)  # noqa: S606 - no shell is needed
     except Exception as error:
         os.write(2, repr(error).encode())
