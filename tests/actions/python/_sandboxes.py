@@ -69,6 +69,6 @@ def kernel_process(kernels: Kernels, session_id: Hashable = 0) -> int:
     sandbox = kernels.sessions[session_id].sandbox
     assert sandbox is not None
     first = int(Path(f"/proc/self/fdinfo/{sandbox.process_fd}").read_text().rpartition("Pid:")[2].split()[0])
-    found = [pid for pid in descendants(first) if "ipykernel_launcher" in command(pid)]
+    found = [pid for pid in descendants(first) if "ipykernel" in command(pid)]
     assert found
     return found[0]
