@@ -188,13 +188,11 @@ def _plain_text(value: object) -> str:
 
 def _content(node: RunNode) -> str:
     """Return what a node was answered: the text and the calls of a model, and else the value."""
-    value: Any = node.outcome
-    if node.name != "model":
-        return _plain_text(value)
-    reply: dict[str, Any] = value["v"]
-    calls: list[dict[str, Any]] = reply["tool_calls"]["v"] if "tool_calls" in reply else []
-    said = [f"{each['v']['name']} {each['v']['arguments']}" for each in calls]
-    return "\n".join(each for each in (reply["text"], *said) if each)
+    if node.reply is None:
+        return _plain_text(node.outcome)
+    text, calls = node.reply
+    said = [f"{each.name} {each.arguments}" for each in calls]
+    return "\n".join(each for each in (text, *said) if each)
 
 
 def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool, as_json: bool) -> None:

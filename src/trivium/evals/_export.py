@@ -126,11 +126,10 @@ def _sample(report: EvaluationReport, result: CaseResult) -> dict[str, Any]:
 def _messages(nodes: Iterable[RunNode]) -> Iterator[dict[str, Any]]:
     """Yield what models and tools answered in a run, as messages of Inspect."""
     for node in nodes:
-        if node.name == "model" and node.outcome is not None:
-            reply: dict[str, Any] = node.outcome["v"]
-            calls = [each["v"] for each in reply["tool_calls"]["v"]] if reply.get("tool_calls") else []
-            made = [{"id": c["id"], "function": c["name"], "arguments": _arguments(c["arguments"])} for c in calls]
-            yield {"role": "assistant", "content": reply["text"], "tool_calls": made}
+        if node.reply is not None:
+            text, calls = node.reply
+            made = [{"id": each.id, "function": each.name, "arguments": _arguments(each.arguments)} for each in calls]
+            yield {"role": "assistant", "content": text, "tool_calls": made}
         elif node.name.startswith("tool:"):
             content = node.error or plain_text(node.outcome)
             yield {"role": "tool", "function": node.name.removeprefix("tool:"), "content": content}
