@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,8 @@ from trivium.exceptions import ConfigurationError, JournalDamagedError, Provider
 from trivium.journal import Journal
 from trivium.journal._codec import Codec
 from trivium.journal._memories import chains_of
+from trivium.journal._postgres import PostgresRunStore
+from trivium.journal._sqlite import SQLiteRunStore
 from trivium.journal._store import chain_of
 from trivium.policies import Source
 from trivium.schema import ActionReturn, ToolCall, Usage
@@ -75,6 +78,20 @@ def test_a_run_goes_on_with_the_session_as_it_was_and_other_runs_keep_what_they_
     assert "Question 0000" in str(place.execute("SELECT body FROM part"))
     journal.forget(session_id="ada")
     assert [*place.execute("SELECT digest FROM part"), *place.execute("SELECT run FROM head")] == []
+    journal.close()
+
+
+@pytest.mark.parametrize("session", ["ada", 'a "b" \\ \n ü', 7, ("ada", 7), "half \ud800", "nul \0", 0])
+def test_the_runs_of_a_session_are_selected_by_the_store(place: Place, session: Any):
+    journal, agent = place.journal(), Agent(Echo(), name="echo")
+    for at, own in enumerate([session, "ada b", session, 8]):
+        agent('"session": "ada"', run_id=str(at), journal=journal, **({} if own == 0 else {"session_id": own}))
+    expected = [] if session == "half \ud800" else ["2", "0"]  # half a character is stored as "?"
+    one_by_one = {"attribute": "first_bodies", "side_effect": AssertionError}
+    with patch.object(SQLiteRunStore, **one_by_one), patch.object(PostgresRunStore, **one_by_one):
+        assert [each.id for each in journal.runs(session_id=session)] == expected
+        assert journal.forget(session_id=session) == len(expected)
+    assert [each.id for each in journal.runs()] == [each for each in "3210" if each not in expected]
     journal.close()
 
 

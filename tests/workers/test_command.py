@@ -1,4 +1,4 @@
-"""`trivium worker` as a process: what it says, and how it ends; and `trivium approve`."""
+"""`trivium worker` as a process: what it says, and how it ends; `trivium approve`, `submit`, `cancel`, `schedules`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from cli._command import Command, Ended, Process
 from trivium.exceptions import NoSuchRequestError, RunPausedError
-from trivium.journal import Journal
+from trivium.journal import Journal, step
 
 from .test_workers import until
 
@@ -184,3 +184,88 @@ def test_queues_and_what_waits_are_listed(url: str, journal: Journal):
     assert say(url, "runs").out == ""
     worker.terminate()
     worker.communicate(timeout=60)
+
+
+def test_a_run_is_submitted_followed_and_cancelled(url: str, journal: Journal):
+    status, run_id, told = say(url, "submit", "shop:make_buyer", "Buy tea.", "--queue", "shop")
+    assert (status, told) == (0, f"it is queued: `trivium show {run_id.strip()}` follows it\n")
+    assert run_id.startswith("buyer-")
+    assert say(url, "show", run_id.strip()).out.endswith("  buyer, in shop, no worker takes from 'shop'\n")
+    typed = command_at(url).start("submit", "buyer", "-", "--id", "b", "--at", "2100-01-01", "--json", stdin=-1)
+    assert typed.communicate("Buy tea.", timeout=60)[0] == '{"run": "b", "status": "scheduled"}\n'
+    assert say(url, "submit", "buyer", "Buy tea.", "--id", "b").err.startswith("it is scheduled")  # the same one
+    assert "was submitted with another input" in say(url, "submit", "buyer", "Buy ink.", "--id", "b").error
+    assert say(url, "cancel", "b", run_id.strip()).err == f"b is cancelled\n{run_id.strip()} is cancelled\n"
+    assert {each.status for each in journal.waiting()} == {"cancelled"}
+
+
+def test_a_run_that_is_waited_for_writes_its_result_or_why_there_is_none(url: str, journal: Journal):
+    worker = start(url, "worker", "shop:make_buyer", "other=shop:make_waiter", "--grace", "0")
+    assert "`trivium approve a`" in (paused := say(url, "submit", "buyer", "Buy tea.", "--id", "a", "--wait")).error
+    assert paused.status == 1
+    journal.approve("a", journal.pending("a")[0].digest, by="ada")
+    bought = say(url, "submit", "buyer", "Buy tea.", "--id", "a", "--wait")
+    assert bought == (0, "It is bought.\n", "")
+    [found] = say(url, "submit", "buyer", "Buy tea.", "--id", "a", "--wait", "--json").records
+    assert (found["run"], found["status"], found["content"]) == ("a", "done", "It is bought.")
+    waiting = start(url, "submit", "other", "Wait.", "--id", "b", "--wait")
+    until(lambda: any(each.id == "b" for each in journal.runs()))
+    assert say(url, "cancel", "b") == (0, "", "b is cancelled\n")
+    assert waiting.communicate(timeout=60)[1] == "error: the run 'b' was cancelled\n"
+    assert waiting.returncode == 1
+    status, out, _ = say(url, "cancel", "a", "b", "--json")
+    assert (status, out.splitlines()) == (
+        1,
+        ['{"run": "a", "status": "done", "why": "it has ended"}', '{"run": "b", "status": "cancelled", "why": ""}'],
+    )
+    worker.terminate()
+    worker.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_what_no_queue_has_cannot_be_cancelled(url: str, tmp_path: Path, is_file: bool):
+    place = str(tmp_path / "runs.db") if is_file else url
+    with Journal(place) as journal:
+        with journal.run("ended"):
+            step("look", lambda: 1, effect="read")
+        with journal.run("here"):
+            status, out, told = say(place, "cancel", "nobody", "ended", "here")
+    assert (status, out) == (1, "")
+    assert told.splitlines() == [
+        "nobody is unknown: `trivium runs` lists those that there are",
+        "ended is done: nothing is at work on it, and it is in no queue",
+        "here is running: it was not submitted to a queue: end the program that is at work on it, or cancel it at its "
+        "server",
+    ]
+
+
+def test_schedules_are_made_listed_and_deleted(url: str, journal: Journal):
+    made = say(url, "submit", "buyer", "Buy tea.", "--id", "daily", "--every", "0 7 * * *", "--queue", "shop")
+    assert made.out.startswith("daily: 0 7 * * * (UTC), buyer in shop, next at 20")
+    say(url, "submit", "buyer", "Buy tea.", "--id", "often", "--every", "* * * * *")
+    assert say(url, "schedules").out.startswith(f"{made.out}often: * * * * * (UTC), buyer in default, next at 20")
+    [first, second] = say(url, "schedules", "--json").records
+    assert (first["schedule"], first["root"], first["queue"], first["every"]) == ("daily", "buyer", "shop", "0 7 * * *")
+    assert first["next"] == journal.scheduled("daily").next().timestamp()
+    assert second["schedule"] == "often"
+    unknown = say(url, "schedules", "--delete", "often", "--delete", "never")
+    assert (unknown.status, len(journal.schedules())) == (1, 2)  # all or none
+    assert unknown.error.endswith("has no schedule 'never': `trivium schedules` lists those that it has")
+    told = say(url, "schedules", "--delete", "often", "--delete", "daily").err
+    assert told == "the schedule often is deleted\nthe schedule daily is deleted\n"
+    assert journal.schedules() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--at", "noon"], "--at noon is no time: write it as 2026-11-24T07:00"),
+        (["--every", "noon"], "every='noon' is no schedule"),
+        (["--every", "* * * * *", "--wait"], "--every goes with none of --wait, --priority and --at"),
+        (["--journal", "shop.db"], "there is no journal shop.db"),
+    ],
+)
+def test_what_cannot_be_submitted(url: str, journal: Journal, words: list[str], told: str):
+    ended = say(url, "submit", "buyer", "Buy tea.", *words)
+    assert (ended.status, ended.error[: len(told)]) == (2, told)
+    assert journal.waiting() == []

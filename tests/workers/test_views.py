@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
@@ -10,7 +11,13 @@ from unittest.mock import patch
 import psycopg
 import pytest
 
-from trivium.exceptions import ConfigurationError, DeadlineExceededError, RunAliveError, UnknownRunError
+from trivium.exceptions import (
+    ConfigurationError,
+    DeadlineExceededError,
+    RunAliveError,
+    UnknownRunError,
+    UnknownScheduleError,
+)
 from trivium.journal import Entry, Journal, QueueInfo
 from trivium.journal._postgres import PostgresRunStore
 
@@ -92,6 +99,24 @@ def test_a_session_without_runs_is_forgotten_and_nothing_else(journal: Journal, 
     assert running.status() == "running"
     schedule.cancel()
     running.cancel()
+
+
+def test_schedules_are_found_listed_and_deleted(journal: Journal, url: str):
+    assert journal.schedules() == []
+    journal.submit("echo", "Go.", run_id="clock", every="0 7 * * *", queue="night")
+    journal.submit("clerk", "Go.", run_id="alarm", every="*/10 * * * * *")
+    journal.submit("echo", "Go.", run_id="clock", every="0 8 * * *", queue="night")
+    with closing(Journal(url)) as other:
+        alarm, clock = other.schedules()
+        assert (alarm.name, alarm.program, alarm.queue, alarm.every) == ("alarm", "clerk", "default", "*/10 * * * * *")
+        assert (clock.name, clock.program, clock.queue, clock.every) == ("clock", "echo", "night", "0 8 * * *")
+        assert (clock.next().hour, clock.next() > datetime.now(UTC)) == (8, True)
+        other.scheduled("clock").cancel()
+    assert [each.name for each in journal.schedules()] == ["alarm"]
+    with pytest.raises(UnknownScheduleError, match="has no schedule 'clock': `trivium schedules` lists those"):
+        journal.scheduled("clock")
+    with pytest.raises(ConfigurationError, match="in PostgreSQL"):
+        Journal("runs.db").schedules()
 
 
 @pytest.mark.parametrize("is_forgotten_first", [False, True])

@@ -342,6 +342,12 @@ def test_priorities_and_limits(journal: Journal, workers: Fleet):
     ("given", "told"),
     [
         ({"program": "ec\0ho"}, "cannot be the name of a program"),
+        (
+            {"program": 5},
+            "^a call takes the name under which workers serve .* or the module itself, as program, not int",
+        ),
+        ({"program": print}, "as program, not builtin_function"),
+        ({"program": None, "every": "0 7 * * *"}, "as program, not NoneType"),
         ({"run_id": " "}, "cannot be the name of a run"),
         ({"run_id": "a\ud800"}, "cannot be the name of a run"),
         ({"queue": ""}, "cannot be the name of a queue"),

@@ -478,5 +478,5 @@ app.command("worker", short_help="Take runs from a queue.", epilog=WORKER_EXAMPL
 )
 app.command("eval", short_help="Evaluate an agent.", epilog=EVAL_EXAMPLES, no_args_is_help=True)(eval_command)
 for _name, (_command, _text) in COMMANDS.items():
-    _needs = _name not in ("runs", "forget", "queues")
+    _needs = _name not in ("runs", "forget", "queues", "schedules")
     app.command(_name, short_help=_text, epilog=RUNS_EXAMPLES, no_args_is_help=_needs)(_command)

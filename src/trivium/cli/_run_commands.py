@@ -17,7 +17,11 @@ Examples:
   trivium fork order-17 order-17b --at buyer/tool:look --edit "It rains."
   trivium diff order-17 order-17b
   trivium approve order-17 3f2a --refuse "Too dear."
+  trivium submit buyer "Buy tea." --id order-18 --wait
+  git log -1 | trivium submit agents:reviewer - --queue night
+  trivium cancel order-18
   trivium queues --journal postgresql://db.example.org/runs
+  trivium schedules --delete daily-price
 \b
 The journal is runs.db in this folder, or --journal, or $TRIVIUM_JOURNAL: a
   file, or module:object for a Journal(…) of your own. Its key, if it has one,
@@ -25,7 +29,8 @@ The journal is runs.db in this folder, or --journal, or $TRIVIUM_JOURNAL: a
 PATH is that of a node as `trivium show` has it: BUYER/model#1 is the second
   answer of BUYER's model.
 Exit status: 0; 3 if two runs differ, or something of forgotten ones is left;
-  1 if it fails; 2 for a wrong option; 130 after Ctrl-C."""
+  1 if it fails or a run cannot be cancelled; 2 for a wrong option; 130 after
+  Ctrl-C."""
 
 EVAL_EXAMPLES: Final = """\b
 Examples:
@@ -273,11 +278,84 @@ def worker_command(
     _worker.work(references, opened, queue or ["default"], at_once=concurrency, grace=grace, attempts=attempts)
 
 
-def _queues(journal: _Journal = _DEFAULT, json: _AsJson = False) -> None:
-    """List the queues of a journal in PostgreSQL with the runs in them, and the workers."""
-    from trivium.cli import _runs, _worker
+def _submit(
+    program: Annotated[
+        str, typer.Argument(metavar="PROGRAM", help="The name under which workers serve it, or its MODULE:OBJECT.")
+    ],
+    text: Annotated[list[str], typer.Argument(metavar="TEXT", help="What it is asked; - is stdin.")],
+    run: Annotated[
+        str | None, typer.Option("--id", metavar="RUN", help="The id of the run, or of the schedule; else one is made.")
+    ] = None,
+    queue: Annotated[str, typer.Option(metavar="NAME", help="The queue.")] = "default",
+    priority: Annotated[
+        int, typer.Option(min=0, metavar="N", help="From 1 on, the smaller one runs first; 0: before all those.")
+    ] = 0,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="When it may begin, as 2026-11-24T07:00.", show_default=False)
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(metavar="CRON", help="Make a schedule: '0 7 * * *' is 7:00 each day, in UTC.", show_default=False),
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="S", help="Seconds that an attempt may take.", show_default=False)
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and write its result.")] = False,
+    journal: _Journal = _DEFAULT,
+    json: _AsJson = False,
+) -> None:
+    """Put a run into a queue of a journal in PostgreSQL, from which a worker takes it, and write its id.
 
-    _worker.list_queues(_runs.open_journal(journal), json)
+    Submitted again with the same id and text, a run is attached to; one that has failed or was cancelled goes on.
+    """
+    from trivium.cli import _queues as queues
+    from trivium.cli import _runs
+
+    options = queues.SubmitOptions(
+        run_id=run, queue=queue, priority=priority, at=at, every=every, timeout=timeout, wait=wait, json=json
+    )
+    queues.submit_run(_runs.open_journal(journal), program, text, options)
+
+
+def _cancel(
+    run: Annotated[list[str], typer.Argument(metavar="RUN", help="The ids of runs.")],
+    journal: _Journal = _DEFAULT,
+    json: _AsJson = False,
+) -> int:
+    """Cancel runs that were submitted to a queue, wherever a worker has them; each that cannot be is told.
+
+    Submitted again, a run that was cancelled goes on where it was.
+    """
+    from trivium.cli import _queues as queues
+    from trivium.cli import _runs
+
+    return queues.cancel_runs(_runs.open_journal(journal), run, json)
+
+
+def _list_queues(journal: _Journal = _DEFAULT, json: _AsJson = False) -> None:
+    """List the queues of a journal in PostgreSQL with the runs in them, and the workers."""
+    from trivium.cli import _queues as queues
+    from trivium.cli import _runs
+
+    queues.list_queues(_runs.open_journal(journal), json)
+
+
+def _schedules(
+    delete: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Delete this schedule; may be repeated.")
+    ] = None,
+    journal: _Journal = _DEFAULT,
+    json: _AsJson = False,
+) -> None:
+    """List the schedules of a journal in PostgreSQL, or delete some; runs that they have submitted stay."""
+    from trivium.cli import _queues as queues
+    from trivium.cli import _runs
+
+    opened = _runs.open_journal(journal)
+    if delete:
+        queues.delete_schedules(opened, delete)
+    else:
+        queues.list_schedules(opened, json)
 
 
 def _approve(
@@ -310,5 +388,8 @@ COMMANDS: Final[dict[str, tuple[Callable[..., Any], str]]] = {
     "fork": (_fork, "Start a new run from a node of another."),
     "approve": (_approve, "Approve or refuse a waiting call."),
     "forget": (_forget, "Delete runs."),
-    "queues": (_queues, "List the queues and workers of a journal."),
+    "submit": (_submit, "Put a run into a queue."),
+    "cancel": (_cancel, "Cancel runs of a queue."),
+    "queues": (_list_queues, "List the queues and workers of a journal."),
+    "schedules": (_schedules, "List or delete the schedules of a journal."),
 }

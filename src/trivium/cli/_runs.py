@@ -188,13 +188,11 @@ def _plain_text(value: object) -> str:
 
 def _content(node: RunNode) -> str:
     """Return what a node was answered: the text and the calls of a model, and else the value."""
-    value: Any = node.outcome
-    if node.name != "model":
-        return _plain_text(value)
-    reply: dict[str, Any] = value["v"]
-    calls: list[dict[str, Any]] = reply["tool_calls"]["v"] if "tool_calls" in reply else []
-    said = [f"{each['v']['name']} {each['v']['arguments']}" for each in calls]
-    return "\n".join(each for each in (reply["text"], *said) if each)
+    if node.reply is None:
+        return _plain_text(node.outcome)
+    text, calls = node.reply
+    said = [f"{each.name} {each.arguments}" for each in calls]
+    return "\n".join(each for each in (text, *said) if each)
 
 
 def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool, as_json: bool) -> None:
@@ -214,12 +212,16 @@ def repeat_run(journal: Journal, run_id: str, reference: str, *, is_replay: bool
     except Exception as error:
         why = journal.view(run_id).why or f"{type(error).__name__}: {error}"
         raise RunError(f"{why}; --debug shows the code that failed") from error
-    content = result.content
+    write_result(journal, run_id, result.content, as_json)
+
+
+def write_result(journal: Journal, run_id: str, content: object, as_json: bool) -> None:
+    """Write the result of a run; as JSON with what `trivium runs` tells of it, and its tokens and dollars."""
     said = _plain_text(content)
-    if not as_json:
+    if as_json:
+        _write_json({**_info_json(journal.info(run_id)), "content": said, **_usage_json(journal.view(run_id).usage)})
+    else:
         sys.stdout.write(f"{printable(said)}\n")
-        return
-    _write_json({**_info_json(journal.info(run_id)), "content": said, **_usage_json(journal.view(run_id).usage)})
 
 
 def diff_runs(journal: Journal, first: str, second: str, as_json: bool) -> int:
@@ -311,12 +313,11 @@ def find_runs(journal: Journal, session: str | None, age: str | None, status: st
         ConfigurationError: the age is none, or there is nobody to ask.
     """
     before = math.inf if age is None else time.time() - _seconds_of(age)
-    known = [(each.id, each.status, each.since) for each in journal.waiting()]
-    known += [(each.id, each.status, each.ended or each.started) for each in journal.runs()]
+    waiting = journal.waiting() if session is None else ()  # none of these is of a session
+    known = [(each.id, each.status, each.since) for each in waiting]
+    known += [(each.id, each.status, each.ended or each.started) for each in journal.runs(session_id=session)]
     old = [(run_id, found) for run_id, found, at in known if at < before]
     ids = [run_id for run_id, found in old if found == status or (status is None and found not in _GOING_ON)]
-    if session is not None:
-        ids = [each for each in ids if journal.inputs([each]).get(each, {}).get("session") == session]
     if not ids or is_agreed:
         return ids
     asked = f"this deletes {len(ids):,} {'run' if len(ids) == 1 else 'runs'}"

@@ -1,18 +1,14 @@
-"""`trivium worker`: runs of a queue, taken by this process; and `trivium queues`, which lists queues and workers."""
+"""`trivium worker`: runs of a queue, taken by this process."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from trivium.cli._objects_at import import_agents
-from trivium.cli._runs import format_time
-from trivium.cli._screen import one_line, stdout, write_line
+from trivium.cli._screen import one_line, write_line
 from trivium.exceptions import ConfigurationError
 from trivium.journal import Journal
 from trivium.workers import Worker
@@ -59,30 +55,3 @@ def _queue(text: str) -> tuple[str, int | None]:
     if not name or (colon and not (most.isdecimal() and int(most))):
         raise ConfigurationError(f"--queue {one_line(text)} is none: write NAME, or NAME:3 for three runs at once")
     return name, int(most) if colon else None
-
-
-def list_queues(journal: Journal, as_json: bool) -> None:
-    """List the queues with their runs, and then the workers.
-
-    Raises:
-        ConfigurationError: the journal is no PostgreSQL database.
-    """
-    queues, workers = journal.queues(), journal.workers()
-    if as_json:
-        for each in queues:
-            given = each._asdict()
-            sys.stdout.write(json.dumps({"queue": given.pop("name"), **given}) + "\n")
-        for each in workers:
-            given = each._asdict()
-            sys.stdout.write(json.dumps({"worker": given.pop("id"), **given}) + "\n")
-        return
-    screen = stdout()
-    for each in queues:
-        limit = "" if each.limit is None else f" of {each.limit}"
-        counts = f"{each.scheduled} scheduled, {each.queued} queued, {each.running}{limit} running"
-        takers = f"{each.workers or 'no'} {'worker' if each.workers == 1 else 'workers'}"
-        screen.print(Text(f"{one_line(each.name)}: {counts}; {takers}"), soft_wrap=True)
-    for each in workers:
-        names = ", ".join(one_line(name) for name in each.queues if "@" not in name)
-        place = f"process {each.pid} of {one_line(each.host)}, since {format_time(each.since)}"
-        screen.print(Text(f"worker {one_line(each.id)}: {place}, takes from {names}"), soft_wrap=True)

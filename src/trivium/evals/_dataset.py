@@ -17,6 +17,7 @@ from typing_extensions import TypeVar
 from trivium.exceptions import ArgumentTypeError, ConfigurationError, OutputError
 from trivium.journal import Journal, RunView
 from trivium.journal.lowlevel import json_or_text
+from trivium.observers.lowlevel import write_text
 from trivium.schema import Message, Usage
 from trivium.schema.lowlevel import check_name
 
@@ -226,18 +227,6 @@ def _plain(value: object) -> Any:
     plain = json_or_text(content)
     # A function, or an object without a text of its own, tells where it is in memory: each time elsewhere.
     return re.sub(" at 0x[0-9a-fA-F]+", "", plain) if isinstance(plain, str) and not isinstance(content, str) else plain
-
-
-def write_text(path: str | PathLike[str], text: str) -> None:
-    """Write a file.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error}") from error
 
 
 def _check_distinct(names: Sequence[str], what: str, attribute: str, advice: str) -> None:

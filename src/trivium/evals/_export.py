@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
-from trivium.evals._dataset import plain_text, write_text
-from trivium.evals._report import CaseResult, Comparison, EvaluationReport
+from trivium.evals._dataset import Score, plain_text
+from trivium.evals._report import CaseResult, Comparison, EvaluationReport, Metric
 from trivium.journal import RunNode
+from trivium.observers.lowlevel import write_text
 from trivium.schema.lowlevel import read_json
+from trivium.ui import Mark, Section, report_page
 
-_STYLE = """:root{color-scheme:light dark}
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:76rem;padding:0 1rem}
-table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid #8886;padding:.35rem .6rem;text-align:left;
-vertical-align:top;overflow-wrap:anywhere}thead th{white-space:nowrap}.wide{overflow-x:auto}.wrong{font-weight:600}
-.wrong::before{content:"✗ "}.right::before{content:"✓ "}pre{white-space:pre-wrap;margin:0;font:inherit}"""
+_METRIC_HEADS: Final = ("scorer", "mean", "95 %", "cases", "scores", "pass@k", "pass^k", "note")
 
 
 def write_html(report: EvaluationReport, path: str | PathLike[str], comparison: Comparison | None = None) -> None:
@@ -34,31 +29,45 @@ def write_html(report: EvaluationReport, path: str | PathLike[str], comparison: 
     Raises:
         OutputError: the file cannot be written.
     """
-    metrics = [
-        (each.name, f"{each.mean:.3f}", f"{each.low:.3f} to {each.high:.3f}", each.cases, each.trials,
-         *(", ".join(f"{k}: {of[k]:.3f}" for k in of) for of in (each.pass_at, each.pass_hat)),
-         report.notes.get(each.name, ""))
-        for each in report.metrics
-    ]  # fmt: skip
-    heads = ("scorer", "mean", "95 %", "cases", "scores", "pass@k", "pass^k", "note")
-    usage, errors = report.usage, f"; {len(report.errors)} with errors, which are not scored" if report.errors else ""
-    told = f"{len(report.results)} runs on {report.dataset}, {usage.total:,} tokens, ${usage.usd:.4f}{errors}"
-    parts = [f"<h1>{_text(report.experiment)}</h1><p>{_text(told)}</p>", _table(heads, metrics)]
+    usage, failed = report.usage, len(report.errors)
+    told = f"{len(report.results)} runs on {report.dataset}, {usage.total:,} tokens, ${usage.usd:.4f}"
+    if failed:
+        told += f"; {failed} with errors, which are not scored"
+    metrics = [_metric_row(each, report.notes.get(each.name, "")) for each in report.metrics]
+    sections = [Section("Scores", told, _METRIC_HEADS, metrics)]
     if comparison is not None:
-        parts.append(f"<h2>Compared with {_text(comparison.first.experiment)}</h2>")
-        parts.append(f"<p>{_text(str(comparison).splitlines()[0])}</p>")
-        parts.append(_table(("case", comparison.first.experiment, report.experiment), comparison.flips))
-    rows = "".join(_row(report, each) for each in sorted(report.results, key=lambda each: not each.errors))
+        before = comparison.first.experiment
+        summary = str(comparison).splitlines()[0]
+        sections.append(
+            Section(f"Compared with {before}", summary, ("case", before, report.experiment), comparison.flips)
+        )
     heads = ("run", "input", "expected", "answer", *report.scorers, "dollars", "seconds")
-    body = f'{"".join(parts)}<h2>Runs</h2><div class="wide"><table>{_head(heads)}<tbody>{rows}</tbody></table></div>'
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-    write_text(
-        path,
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_text(report.experiment)}</title>'
-        f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{digest}'\">"
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body><main>{body}</main>'
-        "</body></html>\n",
-    )
+    results = sorted(report.results, key=lambda each: not each.errors)
+    sections.append(Section("Runs", "", heads, [_run_row(each, report.scorers) for each in results]))
+    write_text(path, report_page(report.experiment, sections))
+
+
+def _metric_row(metric: Metric, note: str) -> tuple[object, ...]:
+    interval, chances = f"{metric.low:.3f} to {metric.high:.3f}", (_chances(metric.pass_at), _chances(metric.pass_hat))
+    return (metric.name, f"{metric.mean:.3f}", interval, metric.cases, metric.trials, *chances, note)
+
+
+def _chances(of: Mapping[int, float]) -> str:
+    return ", ".join(f"{k}: {chance:.3f}" for k, chance in of.items())
+
+
+def _run_row(result: CaseResult, scorers: Iterable[str]) -> list[object]:
+    case = result.case
+    answer = result.errors.get("run", "") if result.message is None else plain_text(result.message)
+    scores = [_score_cell(result.scores.get(name), result.errors.get(name, "")) for name in scorers]
+    spent = f"{result.usage.usd:.4f}", f"{result.seconds:.2f}"
+    return [result.run_id, plain_text(case.input), plain_text(case.expected), answer, *scores, *spent]
+
+
+def _score_cell(score: Score | None, error: str) -> object:
+    if score is None:
+        return error
+    return Mark(f"{score.value:g} {score.reason}", {0.0: False, 1.0: True}.get(score.value))
 
 
 def write_inspect_log(report: EvaluationReport, path: str | PathLike[str]) -> None:
@@ -117,11 +126,10 @@ def _sample(report: EvaluationReport, result: CaseResult) -> dict[str, Any]:
 def _messages(nodes: Iterable[RunNode]) -> Iterator[dict[str, Any]]:
     """Yield what models and tools answered in a run, as messages of Inspect."""
     for node in nodes:
-        if node.name == "model" and node.outcome is not None:
-            reply: dict[str, Any] = node.outcome["v"]
-            calls = [each["v"] for each in reply["tool_calls"]["v"]] if reply.get("tool_calls") else []
-            made = [{"id": c["id"], "function": c["name"], "arguments": _arguments(c["arguments"])} for c in calls]
-            yield {"role": "assistant", "content": reply["text"], "tool_calls": made}
+        if node.reply is not None:
+            text, calls = node.reply
+            made = [{"id": each.id, "function": each.name, "arguments": _arguments(each.arguments)} for each in calls]
+            yield {"role": "assistant", "content": text, "tool_calls": made}
         elif node.name.startswith("tool:"):
             content = node.error or plain_text(node.outcome)
             yield {"role": "tool", "function": node.name.removeprefix("tool:"), "content": content}
@@ -132,30 +140,3 @@ def _arguments(text: str) -> dict[str, Any]:
         return dict(read_json(text))
     except (ValueError, TypeError):  # as the model wrote them
         return {"json": text}
-
-
-def _row(report: EvaluationReport, result: CaseResult) -> str:
-    said = result.errors.get("run", "") if result.message is None else plain_text(result.message)
-    cells = (result.run_id, plain_text(result.case.input), plain_text(result.case.expected), said)
-    rows = "".join(f"<td><pre>{_text(each)}</pre></td>" for each in cells)
-    for name in report.scorers:
-        score, error = result.scores.get(name), result.errors.get(name, "")
-        kind = "" if score is None else {0.0: "wrong", 1.0: "right"}.get(score.value, "")
-        said = error if score is None else f"{score.value:g} {score.reason}"
-        rows += f'<td class="{kind}">{_text(said)}</td>'
-    return f"<tr>{rows}<td>{result.usage.usd:.4f}</td><td>{result.seconds:.2f}</td></tr>"
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="wide"><table>{_head(heads)}<tbody>{body}</tbody></table></div>'
-
-
-def _head(heads: Iterable[str]) -> str:
-    cells = "".join(f'<th scope="col">{_text(each)}</th>' for each in heads)
-    return f"<thead><tr>{cells}</tr></thead>"
-
-
-def _text(value: object) -> str:
-    """Escape what a model wrote, and leave out what controls the display."""
-    return html.escape("".join(each if each.isprintable() or each == "\n" else " " for each in str(value)))

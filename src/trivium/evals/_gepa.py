@@ -13,13 +13,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from trivium.agents import Agent
-from trivium.evals._dataset import Case, Dataset, E, I, write_text
+from trivium.evals._dataset import Case, Dataset, E, I
 from trivium.evals._evaluate import evaluate
 from trivium.evals._report import CaseResult
 from trivium.exceptions import ConfigurationError, MissingExtraError, StateError
 from trivium.journal import Journal
 from trivium.journal.lowlevel import digest_of
 from trivium.module import Module
+from trivium.observers.lowlevel import write_text
 
 if TYPE_CHECKING:
     from gepa.core.adapter import EvaluationBatch

@@ -63,8 +63,9 @@ class Agreement:
     bias: float
 
     def __str__(self) -> str:
-        interval, kappa = f"{self.low:.0%} to {self.high:.0%}", f"kappa {self.kappa:.2f}, bias {self.bias:+.2f}"
-        return f"agrees with {self.agreement:.0%} of {self.cases} labels ({interval}), {kappa}"
+        interval = f"{self.low:.0%} to {self.high:.0%}"
+        chance = f"kappa {self.kappa:.2f}, bias {self.bias:+.2f}"
+        return f"agrees with {self.agreement:.0%} of {self.cases} labels ({interval}), {chance}"
 
 
 class Judge:
@@ -102,7 +103,7 @@ class Judge:
     @property
     def note(self) -> str:
         """The words of a report about it."""
-        return "a judge that was not calibrated" if self.calibration is None else f"a judge that {self.calibration}"
+        return f"a judge that {self.calibration or 'was not calibrated'}"
 
     async def __call__(self, case: Case, message: Message, run: RunView) -> Score:
         """Grade an answer; a run of its own in the journal, beside the run that is graded."""
@@ -133,9 +134,16 @@ class Judge:
         if report.errors:
             raise ConfigurationError(f"{self.__name__} could not grade all answers:\n{report}")
         verdicts = [(each.message.output.passed, each.case.expected) for each in report.results if each.message]
-        count, agreed = len(verdicts), sum(verdict == label for verdict, label in verdicts)
-        bias = fmean(verdict - label for verdict, label in verdicts)
-        self.calibration = Agreement(count, agreed / count, *wilson(agreed, count), cohens_kappa(verdicts), bias)
+        agreed = sum(verdict == label for verdict, label in verdicts)
+        low, high = wilson(agreed, len(verdicts))
+        self.calibration = Agreement(
+            cases=len(verdicts),
+            agreement=agreed / len(verdicts),
+            low=low,
+            high=high,
+            kappa=cohens_kappa(verdicts),
+            bias=fmean(verdict - label for verdict, label in verdicts),
+        )
         return self.calibration
 
     calibrate = sync_method(calibrate_async)

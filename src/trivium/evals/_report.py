@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -130,14 +130,21 @@ class EvaluationReport(Generic[I_co, E_co]):
         clusters = [*self.values(scorer).values()]
         if not clusters:
             raise ConfigurationError(f"no case of {self.experiment} has a score of {scorer}: see report.errors")
-        means, values = [fmean(each) for each in clusters], {each for cluster in clusters for each in cluster}
+        means = [fmean(each) for each in clusters]
+        values = {each for cluster in clusters for each in cluster}
         is_rate = values <= {0.0, 1.0}
         is_wilson = is_rate and (len(values) == 1 or all(len(each) == 1 for each in clusters))
         low, high = wilson(sum(means), len(means)) if is_wilson else bootstrap(clusters)
-        counts = [(len(each), int(sum(each))) for each in clusters]
-        ks = range(1, min(map(len, clusters)) + 1) if is_rate else ()
-        passes = ({k: fmean(of(*each, k) for each in counts) for k in ks} for of in (pass_at_k, pass_hat_k))
-        return Metric(scorer, fmean(means), low, high, len(clusters), sum(map(len, clusters)), *passes)
+        return Metric(
+            name=scorer,
+            mean=fmean(means),
+            low=low,
+            high=high,
+            cases=len(clusters),
+            trials=sum(map(len, clusters)),
+            pass_at=_chances(pass_at_k, clusters) if is_rate else {},
+            pass_hat=_chances(pass_hat_k, clusters) if is_rate else {},
+        )
 
     @property
     def metrics(self) -> list[Metric]:
@@ -151,6 +158,13 @@ class EvaluationReport(Generic[I_co, E_co]):
             lines.append(f"{each.name}: {each.mean:.3f} ({each.low:.3f} to {each.high:.3f}, {each.cases} cases){note}")
         lines += [f"{each.run_id}: {name}: {text}" for each in self.errors for name, text in each.errors.items()]
         return "\n".join(lines)
+
+
+def _chances(chance: Callable[[int, int, int], float], clusters: Sequence[Sequence[float]]) -> dict[int, float]:
+    """Return a chance for each number of runs that all cases have, as the mean over the cases."""
+    counts = [(len(each), int(sum(each))) for each in clusters]
+    most = min(trials for trials, _ in counts)
+    return {k: fmean(chance(trials, passed, k) for trials, passed in counts) for k in range(1, most + 1)}
 
 
 class Flip(NamedTuple):

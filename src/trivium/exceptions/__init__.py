@@ -123,6 +123,7 @@
     │   ├── JournalNameError (ValueError)       an id or a name cannot be stored
     │   ├── JournalDamagedError                 a record is damaged, or was changed by somebody else
     │   ├── UnknownRunError (KeyError)          there is no run of that id
+    │   ├── UnknownScheduleError (KeyError)     there is no schedule of that name
     │   ├── RunInputError (ValueError)          the run began with another input
     │   ├── RunAliveError (RuntimeError)        the run is running elsewhere
     │   ├── RunTakenOverError (RuntimeError)    another process resumed the run
@@ -176,6 +177,7 @@ from trivium.exceptions._journal import (
     RunTakenOverError,
     UnknownNodeError,
     UnknownRunError,
+    UnknownScheduleError,
     WorkerLostError,
 )
 from trivium.exceptions._knowledge import (
@@ -441,6 +443,7 @@ __all__ = [
     "UnknownResponderError",
     "UnknownRoleError",
     "UnknownRunError",
+    "UnknownScheduleError",
     "UnknownToolError",
     "UnreadableDocumentError",
     "UnsupportedParameterError",

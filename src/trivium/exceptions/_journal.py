@@ -32,6 +32,10 @@ class UnknownRunError(JournalError, KeyError):
     """The journal has no run of this id."""
 
 
+class UnknownScheduleError(JournalError, KeyError):
+    """The journal has no schedule of this name."""
+
+
 class UnknownNodeError(JournalError, KeyError):
     """The run has no such node, or none that can be changed there. `node` is the one that was named."""
 

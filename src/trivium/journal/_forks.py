@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Final, NamedTuple, cast
 
-from trivium.exceptions import UnknownNodeError
+from trivium.exceptions import RunInputError, UnknownNodeError
 from trivium.journal._codec import Codec, notes_in, with_notes
-from trivium.journal._store import Entry
+from trivium.journal._store import Entry, RunInfo, Store
 from trivium.journal._tree import RunNode
 from trivium.schema import ToolCall
 from trivium.schema.lowlevel import EDITED
@@ -43,6 +45,32 @@ class Divergence(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path} {_WORDS[self.what]}\n- {self.first}\n+ {self.second}"
+
+
+def add_fork(
+    store: Store, run_id: str | None, origin: RunInfo, digest: str, begun: Mapping[str, Any], entries: Sequence[Entry]
+) -> str:
+    """Add a run that goes on from records of another one, and return its id; see `RunView.fork`.
+
+    Args:
+        store: the store of both.
+        run_id: its id; None: the other one's with a number.
+        origin: the other run.
+        digest: the digest of the input.
+        begun: what it begins with.
+        entries: its records.
+
+    Raises:
+        RunInputError: there is a run of that id.
+    """
+    first = Entry(0, "begin", origin.root, "", origin.root, "", json.dumps(begun, ensure_ascii=False), time.time())
+    records = [first, *(each for each in entries if each.kind != "begin")]
+    taken = {each.id for each in store.runs()}
+    numbered = (name for at in count(1) if (name := f"{origin.id}-fork-{at}") not in taken)
+    for own in numbered if run_id is None else [run_id]:
+        if own not in taken and store.add_fork(own, origin, digest, store.seal.link(own, records, None)):
+            return own
+    raise RunInputError(f"there is a run {run_id!r} already: give the fork an id of its own", run_id or "")
 
 
 def entries_before(entries: Sequence[Entry], node: RunNode, edit: Any, codec: Codec, run_id: str) -> list[Entry]:

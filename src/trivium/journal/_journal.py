@@ -9,9 +9,8 @@ from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from functools import partial
-from itertools import count
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Self, TypeVar, cast, overload
 
 from trivium.commander.lowlevel import check_option, current, scope_of
 from trivium.events import JSONObject
@@ -19,7 +18,6 @@ from trivium.exceptions import (
     ArgumentTypeError,
     ConfigurationError,
     NestedRunError,
-    RunInputError,
     UnknownNodeError,
     UnknownRunError,
 )
@@ -169,9 +167,14 @@ class Journal:
         """
         return RunBlock(self.attempt(run_id), name)
 
-    def runs(self) -> list[RunInfo]:
-        """Return the runs, the latest first."""
-        return self._store.runs()
+    def runs(self, *, session_id: Hashable = None) -> list[RunInfo]:
+        """Return the runs, the latest first; of a session, if one is given."""
+        runs = self._store.runs()
+        if session_id is None:
+            return runs
+        said = json.dumps(self._codec.encode(session_id), ensure_ascii=False)
+        found = self._store.begun_with("" if session_id == 0 else f'"session": {said}')
+        return [each for each in runs if each.id in found and self._session_in(found[each.id]) == session_id]
 
     def info(self, run_id: str) -> RunInfo:
         """Return one run.
@@ -305,30 +308,6 @@ class Journal:
             raise UnknownNodeError(f"the run {run_id!r} has no records of the node {key!r}", run_id, key)
         return describe_node(key, found, self._codec, self._store.parts)
 
-    def add_run(
-        self, run_id: str | None, origin: RunInfo, digest: str, begun: Mapping[str, Any], entries: Sequence[Entry]
-    ) -> RunView:
-        """Add a run that goes on from records of another one; see `RunView.fork`.
-
-        Args:
-            run_id: its id; None: the other one's with a number.
-            origin: the other run.
-            digest: the digest of the input.
-            begun: what it begins with.
-            entries: its records.
-
-        Raises:
-            RunInputError: there is a run of that id.
-        """
-        first = Entry(0, "begin", origin.root, "", origin.root, "", json.dumps(begun, ensure_ascii=False), time.time())
-        records, seal = [first, *(each for each in entries if each.kind != "begin")], self._store.seal
-        taken = {each.id for each in self.runs()}
-        numbered = (name for at in count(1) if (name := f"{origin.id}-fork-{at}") not in taken)
-        for own in numbered if run_id is None else [run_id]:
-            if own not in taken and self._store.add_fork(own, origin, digest, seal.link(own, records, None)):
-                return self.view(own)
-        raise RunInputError(f"there is a run {run_id!r} already: give the fork an id of its own", run_id or "")
-
     def forget(self, run_id: str | None = None, *, session_id: Hashable = None) -> int:
         """Delete a run and all that is kept of it here, or all runs of a session; forks keep what they have copied.
 
@@ -348,7 +327,7 @@ class Journal:
         else:
             wanted = list[str]()
         if session_id is not None:
-            wanted += [each.id for each in self.runs() if self._session_of(each.id) == session_id]
+            wanted += [each.id for each in self.runs(session_id=session_id)]
         queued = set[str]()
         if self._has_queues():
             for each in filter(self._is_at_work, wanted):  # as the store does, before its queue forgets it
@@ -372,9 +351,8 @@ class Journal:
             return self.info(run_id).status == "running"
         return False
 
-    def _session_of(self, run_id: str) -> Hashable:
+    def _session_in(self, begun: str) -> Hashable:
         """Return the session of a run by its first record: a later one that is damaged keeps no other run."""
-        begun = self._store.first_bodies([run_id]).get(run_id, "{}")
         return cast("dict[str, Hashable]", self._codec.load(begun)).get("session", 0)
 
     # ---- runs that workers take
@@ -420,17 +398,17 @@ class Journal:
             The run; with `every` the schedule, which exists once: the same name replaces it.
 
         Raises:
+            ArgumentTypeError: the program is neither a name nor a module.
             ConfigurationError: the journal is no PostgreSQL database, or one of these cannot be what it is for.
             MissingExtraError: the extra `dbos` is missing.
             RunInputError: a run of this id was submitted with other messages, or for another program.
         """
-        name = program if isinstance(program, str) else program.name
         options = {"timeout": timeout}
         if every is not None:
             if priority or at is not None:
                 raise ConfigurationError("every= goes with neither at= nor priority=: its runs begin at their times")
-            return self._queued().schedule(name, message, run_id, queue, options, every)
-        return self._queued().submit(name, message, run_id, queue, options, priority, at)
+            return self._queued().schedule(program, message, run_id, queue, options, every)
+        return self._queued().submit(program, message, run_id, queue, options, priority, at)
 
     def submitted(self, run_id: str) -> QueuedRun:
         """Return a run that was submitted, from any process.
@@ -439,6 +417,24 @@ class Journal:
             UnknownRunError: none of this id was.
         """
         return self._queued().run(run_id)
+
+    def scheduled(self, name: str) -> Schedule:
+        """Return a schedule by its name, from any process.
+
+        Raises:
+            UnknownScheduleError: there is none of this name.
+            ConfigurationError: the journal is no PostgreSQL database.
+        """
+        return self._queued().find_schedule(name)
+
+    def schedules(self) -> list[Schedule]:
+        """Return the schedules by name; `cancel` of one deletes it.
+
+        Raises:
+            ConfigurationError: the journal is no PostgreSQL database.
+        """
+        queue = self._queued()
+        return queue.schedules() if self._has_queues() else []
 
     def queues(self) -> list[QueueInfo]:
         """Return the queues and how many runs are in each; the names with "@" have what workers have passed on.

@@ -277,6 +277,12 @@ class PostgresRunStore:
         with self.connections.use("") as connection:
             return dict(connection.execute(query, ([*run_ids],)).fetchall())
 
+    def begun_with(self, text: str) -> dict[str, str]:
+        """Return the bodies of the first records in which a text stands; see `Store.begun_with`."""
+        query = "SELECT run, body FROM trivium_entry WHERE seq = 1 AND kind = 'begin' AND strpos(body, %s) > 0"
+        with self.connections.use("") as connection:
+            return dict(connection.execute(query, (text,)).fetchall())
+
     def near(self, run_id: str, node: str, most: int) -> list[Entry]:
         """Return the records of a node, of the one above it, and those before it; see `Store.near`."""
         with self.connections.use(run_id) as connection:

@@ -8,11 +8,11 @@ import os
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from numbers import Real
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from trivium.commander import current
 from trivium.commander.lowlevel import check_option, sources_above
@@ -23,17 +23,18 @@ from trivium.exceptions import (
     RunPausedError,
     RunTakenOverError,
     UnknownRunError,
+    UnknownScheduleError,
 )
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._postgres import PostgresRunStore
-from trivium.journal._queued_run import RUN, QueuedRun, QueueStatus, Schedule, is_of_schedule
+from trivium.journal._queued_run import RUN, QueuedRun, QueueStatus, Schedule, is_of_schedule, next_time
 from trivium.journal._queues import has_queues, missing_worker
 from trivium.journal._store import VERSION, Store
 from trivium.schema import Message
 from trivium.schema.lowlevel import check_content
 
 if TYPE_CHECKING:
-    from dbos import ClientScheduleInput, DBOSClient, EnqueueOptions, WorkflowStatus
+    from dbos import ClientScheduleInput, DBOSClient, EnqueueOptions, WorkflowSchedule, WorkflowStatus
 
     from trivium.journal._journal import Journal
 
@@ -54,6 +55,7 @@ _STATUS: Final[Mapping[str, QueueStatus]] = {
 }  # fmt: skip
 
 
+@runtime_checkable
 class Named(Protocol):
     """A module, for its name."""
 
@@ -164,44 +166,62 @@ class RunQueue:
         return QueuedRun(self, run_id)
 
     def submit(
-        self, program: str, messages: Sequence[object], run_id: str, queue: str, options: Mapping[str, Any],
+        self, program: str | Named, messages: Sequence[object], run_id: str, queue: str, options: Mapping[str, Any],
         priority: int, at: datetime | None,
     ) -> QueuedRun:  # fmt: skip
         """Put a run into a queue; see `Journal.submit`."""
-        _check_asked(program, run_id, queue, options)
+        served = _check_asked(program, run_id, queue, options)
         if not 0 <= (wanted := whole("priority", priority)) < 2**31:
             raise ConfigurationError(f"priority={priority!r} is none: give a whole number from 0 to {2**31 - 1}")
         given: dict[str, Any] = {} if not wanted else {"priority": wanted}
         if at is not None:
             given["delay_seconds"] = _seconds_until(at)
-        self.put(program, self._asked(messages), run_id, queue, options, **given)
+        self.put(served, self._asked(messages), run_id, queue, options, **given)
         return QueuedRun(self, run_id)
 
     def schedule(
-        self, program: str, messages: Sequence[object], name: str, queue: str, options: Mapping[str, Any], every: str
-    ) -> Schedule:
+        self, program: str | Named, messages: Sequence[object], name: str, queue: str, options: Mapping[str, Any],
+        every: str,
+    ) -> Schedule:  # fmt: skip
         """Submit runs again and again; see `Journal.submit`.
 
         Raises:
             ArgumentTypeError: `every` is no text.
             ConfigurationError: `every` is no cron expression, or one whose time never comes.
         """
-        from croniter import croniter  # by which DBOS reads them
-
-        check_option("every", every, str, "text such as '0 7 * * *'")
-        try:
-            croniter(every, datetime.now(UTC), second_at_beginning=True).get_next()
-        except ValueError as error:
-            raise ConfigurationError(f"every={every!r} is no schedule ({error}): write it as '0 7 * * *'") from None
-        _check_asked(program, name, queue, options)
+        next_time(check_option("every", every, str, "text such as '0 7 * * *'"))
+        served = _check_asked(program, name, queue, options)
         asked = self._asked(messages)
-        context = {"name": name, "program": program, "asked": asked, "queue": queue, "options": dict(options)}
+        context = {"name": name, "program": served, "asked": asked, "queue": queue, "options": dict(options)}
         wanted: ClientScheduleInput = {
             "schedule_name": name, "workflow_name": SCHEDULED, "schedule": every, "context": context
         }  # fmt: skip
         with self.typed_errors():
             self.client.apply_schedules([wanted])
-        return Schedule(self, name)
+        return Schedule(self, name, served, queue, every)
+
+    def schedules(self) -> list[Schedule]:
+        """Return the schedules by name."""
+        with self.typed_errors():
+            found = self.client.list_schedules(workflow_name=SCHEDULED)
+        return [self._schedule(each) for each in sorted(found, key=lambda each: each["schedule_name"])]
+
+    def find_schedule(self, name: str) -> Schedule:
+        """Return the schedule of a name.
+
+        Raises:
+            UnknownScheduleError: there is none.
+        """
+        with self.typed_errors():
+            found = self.client.get_schedule(name)
+        if found is None:
+            told = f"{self.journal.place} has no schedule {name!r}: `trivium schedules` lists those that it has"
+            raise UnknownScheduleError(told)
+        return self._schedule(found)
+
+    def _schedule(self, found: WorkflowSchedule) -> Schedule:
+        asked = found["context"]
+        return Schedule(self, found["schedule_name"], asked["program"], asked["queue"], found["schedule"])
 
     def _asked(self, messages: Sequence[object]) -> str:
         given = [each if isinstance(each, Message) else Message(content=check_content(each)) for each in messages]
@@ -365,18 +385,23 @@ def _seconds_until(at: datetime) -> float:
     return max(0.0, at.timestamp() - time.time())
 
 
-def _check_asked(program: str, run_id: str, queue: str, options: Mapping[str, Any]) -> None:
-    """Check what a run is submitted with.
+def _check_asked(program: str | Named, run_id: str, queue: str, options: Mapping[str, Any]) -> str:
+    """Check what a run is submitted with, and return the name under which workers serve its program.
 
     Raises:
+        ArgumentTypeError: the program is neither a name nor a module.
         ConfigurationError: one of these cannot be what it is for.
     """
-    _check_name("program", program)
+    said = "the name under which workers serve an agent, a task or another module, or the module itself,"
+    given = check_option("program", program, str | Named, said)
+    served = given if isinstance(given, str) else given.name
+    _check_name("program", served)
     _check_name("run", run_id)
     check_queue(queue)
     timeout = options["timeout"]
     if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
         raise ConfigurationError(f"timeout={timeout!r} is none: give seconds above 0, or None for no limit")
+    return served
 
 
 def check_queue(name: str) -> None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from trivium.commander.lowlevel import drive, driver_neutral, is_blocking, run_in_worker, sync_method, wait
-from trivium.exceptions import DeadlineExceededError, JournalError, RunKilledError, UnknownRunError
+from trivium.exceptions import (
+    ConfigurationError,
+    DeadlineExceededError,
+    JournalError,
+    RunKilledError,
+    UnknownRunError,
+)
 from trivium.journal._store import Entry
 from trivium.schema import Message
 
@@ -167,18 +173,25 @@ class RunEntries:
 
 
 class Schedule:
-    """Runs that are submitted again and again: made by `Journal.submit(…, every=…)`.
+    """Runs that are submitted again and again: made by `Journal.submit(…, every=…)`, found by `Journal.scheduled`.
 
     Args:
-        queue: the queues of its journal.
+        queues: the queues of its journal.
         name: its name, with which the ids of its runs begin.
+        program: the name under which workers serve what its runs are for.
+        queue: the queue of its runs.
+        every: when one is submitted, as cron has it, in UTC.
     """
 
-    def __init__(self, queue: RunQueue, name: str) -> None:
-        self._queue, self.name = queue, name
+    def __init__(self, queues: RunQueue, name: str, program: str, queue: str, every: str) -> None:
+        self._queue, self.name, self.program, self.queue, self.every = queues, name, program, queue, every
 
     def __repr__(self) -> str:
         return f"Schedule({self.name!r})"
+
+    def next(self) -> datetime:
+        """Return the next time, in UTC, at which a worker submits a run."""
+        return next_time(self.every)
 
     def cancel(self) -> None:
         """Submit no further runs; those that were submitted stay."""
@@ -192,6 +205,21 @@ class Schedule:
             )
         ids = [each.workflow_id for each in found]
         return [QueuedRun(self._queue, each) for each in ids if is_of_schedule(each, self.name)]
+
+
+def next_time(every: str) -> datetime:
+    """Return the next time of a cron expression, in UTC.
+
+    Raises:
+        ConfigurationError: it is none, or its time never comes.
+    """
+    from croniter import croniter  # by which DBOS reads them
+
+    try:
+        found: datetime = croniter(every, datetime.now(UTC), second_at_beginning=True).get_next(datetime)
+    except ValueError as error:
+        raise ConfigurationError(f"every={every!r} is no schedule ({error}): write it as '0 7 * * *'") from None
+    return found
 
 
 def is_of_schedule(run_id: str, name: str) -> bool:

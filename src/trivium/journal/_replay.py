@@ -86,6 +86,10 @@ class _ReplayStore:
         first = self._kept[0] if self._kept else None
         return {self._info.id: first.body} if first is not None and first.kind == "begin" else {}
 
+    def begun_with(self, text: str) -> dict[str, str]:
+        """Return the body of the record with which the run begins, if the text stands in it."""
+        return {run_id: body for run_id, body in self.first_bodies(()).items() if text in body}
+
     def near(self, run_id: str, node: str, most: int) -> list[Entry]:
         """Return the records of a node, of the one above it, and those before it."""
         return entries_near(self._kept, node, most)

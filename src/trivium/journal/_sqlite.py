@@ -285,6 +285,12 @@ class SQLiteRunStore:
         with _typed_errors(self.path, ""), self._connections.use() as database:
             return dict(database.execute(query, [*run_ids]).fetchall())
 
+    def begun_with(self, text: str) -> dict[str, str]:
+        """Return the bodies of the first records in which a text stands; see `Store.begun_with`."""
+        query = "SELECT run, body FROM entry WHERE seq = 1 AND kind = 'begin' AND instr(body, ?)"
+        with _typed_errors(self.path, ""), self._connections.use() as database:
+            return dict(database.execute(query, (text,)).fetchall())
+
     def near(self, run_id: str, node: str, most: int) -> list[Entry]:
         """Return the records of a node, of the one above it, and those before it; see `Store.near`."""
         with _typed_errors(self.path, run_id), self._connections.use() as database:

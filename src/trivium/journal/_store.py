@@ -308,6 +308,10 @@ class Store(Protocol):
         """Return the bodies of the records with which runs begin, which hold their inputs, by the ids of the runs."""
         ...
 
+    def begun_with(self, text: str) -> dict[str, str]:
+        """Return the bodies of the records with which runs begin and in which a text stands, by the ids of the runs."""
+        ...
+
     def near(self, run_id: str, node: str, most: int) -> list[Entry]:
         """Return the records of a node, of the one above it, and those before it, in their order; they are not checked.
 

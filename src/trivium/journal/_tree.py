@@ -10,7 +10,7 @@ from typing import Any, cast
 from trivium.journal._codec import Codec, without_notes
 from trivium.journal._outline import NodeStatus, outline_of
 from trivium.journal._store import Entry
-from trivium.schema import Usage
+from trivium.schema import ToolCall, Usage
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +61,15 @@ class RunNode:
     def total(self) -> Usage:
         """Tokens and dollars of this node and all below."""
         return sum((each.usage for each in self.walk()), Usage())
+
+    @property
+    def reply(self) -> tuple[str, list[ToolCall]] | None:
+        """The text and the tool calls that a model answered; None for another node, and where no answer is recorded."""
+        if self.name != "model" or self.outcome is None:
+            return None
+        said = self.outcome["v"]
+        calls = said.get("tool_calls") or {"v": ()}
+        return said["text"], [ToolCall(**each["v"]) for each in calls["v"]]
 
     def walk(self: RunNode) -> Iterator[RunNode]:
         """Yield this node and all below, parents first."""

@@ -15,7 +15,7 @@ from trivium.journal._approvals import APPROVAL, ask_later
 from trivium.journal._codec import Codec, digest_of_messages
 from trivium.journal._detail import MOST_BEFORE, describe_node
 from trivium.journal._events import Fork
-from trivium.journal._forks import KEEP, Divergence, entries_before, first_divergence, without_decisions
+from trivium.journal._forks import KEEP, Divergence, add_fork, entries_before, first_divergence, without_decisions
 from trivium.journal._memories import HasState, restore
 from trivium.journal._outline import outline_of
 from trivium.journal._store import Entry, RunInfo, Store
@@ -338,7 +338,7 @@ class RunView:
         kept = self._entries if node is None else entries_before(self._entries, node, edit, self._codec, self.id)
         kept = without_decisions(kept)
         begun = {**self._begun, "fork": (self.id, "" if node is None else node.key)}
-        return self.journal.add_run(run_id, self.info, self.digest(), begun, kept)
+        return self.journal.view(add_fork(self._store, run_id, self.info, self.digest(), begun, kept))
 
     def diff(self, other: RunView) -> Divergence | None:
         """Return the first difference to another run, such as a fork or an earlier run with the same input.

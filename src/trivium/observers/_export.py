@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -98,8 +97,8 @@ def json_scalar(value: object) -> str | int | float | None:
         return f"<{type(value).__name__}>"
 
 
-def write_atomically(path: str | os.PathLike[str], value: JSONObject) -> None:
-    """Write JSON to a file that is complete at every moment.
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file that is complete at every moment.
 
     Raises:
         OutputError: it cannot be written.
@@ -109,7 +108,7 @@ def write_atomically(path: str | os.PathLike[str], value: JSONObject) -> None:
     part = target if special else target.with_name(f".{target.name}.{token_hex(4)}.part")
     try:
         try:
-            part.write_text(json.dumps(value) + "\n", encoding="ascii")
+            part.write_text(text, encoding="utf-8")
             if not special:
                 os.replace(part, target)
         except BaseException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from trivium.commander import EndedEvent, Event, NodeState, QueuedEvent, Started
 from trivium.commander.lowlevel import scope_of
 from trivium.events import JSONObject, exception_line
 from trivium.observers._chrome import chrome_trace
-from trivium.observers._export import error_at_end, run_json, write_atomically
+from trivium.observers._export import error_at_end, run_json, write_text
 from trivium.observers._redaction import mask_secrets
 from trivium.schema import Usage
 
@@ -191,7 +192,7 @@ class RunRecord:
         Raises:
             OutputError: it cannot be written.
         """
-        write_atomically(path, self.as_json())
+        write_text(path, json.dumps(self.as_json()) + "\n")
 
     def write_chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write `as_chrome_trace()` to a file, as `write_json` does.
@@ -199,7 +200,7 @@ class RunRecord:
         Raises:
             OutputError: it cannot be written.
         """
-        write_atomically(path, self.as_chrome_trace())
+        write_text(path, json.dumps(self.as_chrome_trace()) + "\n")
 
     # ---- what events do
     def _begin(self, event: Event) -> RecordedNode | None:

@@ -1,5 +1,6 @@
 """Internals of observers, for trivium's other packages: the log of a task in its three forms, and loggers."""
 
+from trivium.observers._export import write_text
 from trivium.observers._html_logger import HTMLLogger
 from trivium.observers._log_page import page_head, render_html
 from trivium.observers._log_text import TSV_HEAD, Entry, render_line, render_row
@@ -28,4 +29,5 @@ __all__ = [
     "setup_logger",
     "setup_loggers_for_package",
     "status",
+    "write_text",
 ]

@@ -23,6 +23,7 @@ from trivium.testing._faults import (
 from trivium.testing._interactions import RecordedRequest
 from trivium.testing._recorded import RecordedModel
 from trivium.testing._scripted import ScriptedModel, call_tool
+from trivium.testing._stores import assert_store_works
 
 __all__ = [
     "BrokenGzip",
@@ -44,6 +45,7 @@ __all__ = [
     "Truncated",
     "WrongContentType",
     "assert_crash_safe",
+    "assert_store_works",
     "call_tool",
     "cassette",
 ]

@@ -398,12 +398,13 @@ def test_a_name_that_no_collection_can_have_is_reported(
 
 
 def test_a_collection_can_be_begun_again(store: VectorStore, config: VectorStoreConfig) -> None:
-    store.add_documents(chunks_of("a", RENT))
+    store.add_documents([*chunks_of("a", RENT), *chunks_of("b", KEYS)])
     store.close()
     with opened(config, replace_collection=True) as anew:
         assert anew.count() == 0
         anew.add_documents(chunks_of("a", PETS))
         assert texts_of(anew) == [PETS]
+        assert anew.unique_sources() == ["a"]  # Chroma gave new points the terms of former ones
         anew.close()
         assert texts_of(anew) == [PETS]
 

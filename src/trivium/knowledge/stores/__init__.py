@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trivium.knowledge.stores._lancedb import LanceStore, LanceStoreConfig
     from trivium.knowledge.stores._postgres import PostgresStore, PostgresStoreConfig
     from trivium.knowledge.stores._qdrant import QdrantStore, QdrantStoreConfig
+    from trivium.knowledge.stores._simple import Row, SimpleStore
     from trivium.knowledge.stores._sqlite import SQLiteStore, SQLiteStoreConfig
     from trivium.knowledge.stores._store import VectorStore
 
@@ -40,8 +41,10 @@ __all__ = [
     "PostgresStoreConfig",
     "QdrantStore",
     "QdrantStoreConfig",
+    "Row",
     "SQLiteStore",
     "SQLiteStoreConfig",
+    "SimpleStore",
     "SourceRecord",
     "VectorStore",
     "VectorStoreConfig",
@@ -60,6 +63,8 @@ _HOMES = {
     "PostgresStoreConfig": "_postgres",
     "QdrantStore": "_qdrant",
     "QdrantStoreConfig": "_qdrant",
+    "Row": "_simple",
+    "SimpleStore": "_simple",
     "SQLiteStore": "_sqlite",
     "SQLiteStoreConfig": "_sqlite",
     "SourceRecord": "_kind",

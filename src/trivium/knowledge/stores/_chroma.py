@@ -137,9 +137,11 @@ class _ChromaPoints:
     def drop(self, collection: str, *tables: Table) -> None:
         with self._used() as client:
             there = {each.name for each in client.list_collections()}
-            for table in tables:
-                if f"{collection}.{table}" in there:
-                    client.delete_collection(f"{collection}.{table}")
+        for table in tables:
+            if (name := f"{collection}.{table}") in there:
+                self.erase(collection, table, Every())  # else Chroma leaves their terms, and later points get them
+                with self._used() as client:
+                    client.delete_collection(name)
 
     def put(self, collection: str, table: Table, points: Sequence[Point], vectors: Vectors | None) -> None:
         def use(kept: Any) -> None:

@@ -80,6 +80,11 @@ def chunk_of(content: str, metadata: Mapping[str, Any]) -> Chunk:
     return Chunk(content=content, metadata=ChunkMetaData(**metadata))
 
 
+def as_stored(chunk: Chunk) -> Chunk:
+    """Return a copy of a chunk as every store gives it back: all values of its metadata are those of JSON."""
+    return chunk_of(chunk.content, metadata_of(chunk))
+
+
 def json_of(metadata: Mapping[str, object]) -> str:
     """Return metadata as JSON text, with letters beyond ASCII as they are."""
     return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
