@@ -79,7 +79,7 @@ def views(server: AgentServer, open_page: OpenPage) -> Iterator[tuple[str, Page]
         expect(page.get_by_label("Reason, which the model reads")).to_be_visible()
         yield "chat", page
         page.evaluate(go, "#/approvals")
-        expect(page.get_by_role("button", name="Approve")).to_be_visible()
+        expect(page.get_by_role("button", name="Approve")).to_be_enabled()
         yield "approvals", page
         page.evaluate(go, f"#/compare/{done}/{forked}")
         expect(page.get_by_role("row", name="Result")).to_be_visible()

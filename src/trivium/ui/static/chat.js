@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { follow, get, post } from "./api.js";
 import { ago, asText, isActive, oneLine, stateWords } from "./format.js";
-import { Decide } from "./approvals.js";
+import { Decisions } from "./approvals.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
 import { Markdown } from "./markdown.js";
@@ -130,7 +130,8 @@ function OneTurn({ turn, program, inspects }) {
         : isWhole && part === last ? null
         : html`<div key=${`${at}${isComing}`} aria-live=${isComing ? "off" : undefined}><${Markdown} text=${part.text} /></div>`)}
       ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${inspects} />` : null}
-      ${turn.approvals.map((call) => html`<${Decide} key=${call.digest} run=${{ id: turn.id, program: "x" }} call=${call} onDone=${() => {}} />`)}
+      ${turn.approvals.length ? html`<${Decisions} waiting=${turn.approvals.map((call) => ({ run: { id: turn.id, program: "x" }, call }))}
+        onDone=${() => {}} />` : null}
       ${turn.error ? html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>` : null}
     </div>
   </div>`;
