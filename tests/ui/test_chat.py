@@ -101,6 +101,9 @@ def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, s
     assert page.evaluate("window.shifts") == []
     page.reload()
     expect(said.get_by_text("And then 59.")).to_be_in_viewport()  # the end of the conversation
+    say(page, "hello again")
+    expect(said.get_by_text("You said hello again.")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")  # it scrolls within the window
 
 
 def test_a_turn_that_was_begun_in_another_tab_is_shown_once(open_page: OpenPage):
@@ -161,13 +164,30 @@ def test_seven_turns_of_a_conversation_leave_room_for_other_requests(open_page: 
     expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_have_count(7)
 
 
-def test_a_run_that_is_stopped_says_so(open_page: OpenPage):
+def test_stop_is_for_what_is_answered_now(open_page: OpenPage, shop: Shop):
     page = open_page("#/chat")
-    say(page, "tell me")
+    states, stop = page.get_by_role("log").locator(".state"), page.get_by_role("button", name="Stop")
+    say(page, "begin one")
     expect(page.get_by_role("log").get_by_text("Once upon")).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("log").get_by_text("cancelled").first).to_be_visible()
-    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    say(page, "begin two")
+    expect(states).to_have_text(["◐ running", "○ queued"])
+    stop.dblclick()
+    expect(states).to_have_text(["– cancelled", "◐ running"])
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    expect(page.locator(".turn").last.get_by_text("Once upon")).to_be_visible()
+    stop.click()
+    expect(states).to_have_text(["– cancelled", "– cancelled"])
+    expect(stop).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)  # it is what the user wanted
+    page.get_by_role("textbox", name="Message").fill("begin three")
+    place = page.get_by_role("button", name="Send").bounding_box()
+    assert place is not None
+    page.mouse.click(place["x"] + 10, place["y"] + 10)
+    expect(stop).to_be_visible()
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    page.mouse.click(place["x"] + 10, place["y"] + 10)  # as by a double click that is slow
+    shop.may_end.set()
+    expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_be_visible()
 
 
 def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page: OpenPage):
@@ -178,6 +198,8 @@ def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page
     expect(asked).to_contain_text("amount3")
     page.get_by_role("log").get_by_text("price", exact=True).click()
     expect(page.get_by_text("a chair costs 3")).to_be_visible()
+    say(page, "hurry up")
+    expect(page.get_by_role("alert")).to_contain_text("waits for a decision")
     other = open_page("#/approvals")
     expect(other.get_by_role("link", name="Approvals 1 waiting")).to_be_visible()
     other.get_by_role("button", name="Approve").click()
@@ -185,6 +207,7 @@ def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page
     expect(other.get_by_role("status").filter(has_text="Approved")).to_be_visible()
     expect(page.get_by_role("log").get_by_text("small: paid 3.")).to_be_visible()
     expect(asked).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
     page.bring_to_front()
     say(page, "buy another")
     asked.get_by_role("button", name="Refuse …").click()
@@ -232,10 +255,13 @@ def test_a_server_that_comes_back_goes_on_with_what_it_was_saying(context: Brows
         say(page, "tell me")
         expect(page.get_by_role("log").get_by_text("Once upon")).to_be_visible()
     expect(page.get_by_role("status").get_by_text("The server does not answer")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
     shop.may_end.set()
     with serving(make_shop(shop), port=server.port, **options):
         expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_be_visible()
         expect(page.get_by_role("log").get_by_text("Once upon")).to_have_count(1)
         expect(page.get_by_role("status").get_by_text("The server does not answer")).to_be_hidden()
+        expect(page.get_by_role("alert")).to_have_count(0)
         say(page, "hello")
         expect(page.get_by_text("You said hello.")).to_be_visible()

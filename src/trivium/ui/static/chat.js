@@ -1,7 +1,7 @@
 // A conversation: each turn is a run, of which the events are shown as they come.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { follow, get, post } from "./api.js";
+import { follow, get, isOnline, post } from "./api.js";
 import { ago, asText, isActive, oneLine, stateWords } from "./format.js";
 import { Decisions } from "./approvals.js";
 import { Answer } from "./citations.js";
@@ -12,29 +12,39 @@ import { extend, newTurn } from "./transcript.js";
 import { Exact } from "./values.js";
 
 /** @typedef {import("./transcript.js").Turn} Turn */
+/** @typedef {{ id: string, text: string, state: string, ended?: number | null }} Said */
 
 /** @param {{ session: string, about: import("./app.js").About }} props */
 export function Chat({ session, about }) {
   const [turns, setTurns] = useState(/** @type {Turn[] | null} */ (session ? null : []));
   const [program, setProgram] = useState(about.served[0].name);
-  const [error, setError] = useState("");
+  const [error, setError] = useState(/** @type {import("./api.js").Problem | null} */ (null));
   const control = useRef(new AbortController()), met = useRef(/** @type {Set<string>} */ (new Set()));
 
-  /** @param {string} id */
-  const watch = (id) => follow(id, (events) => setTurns((known) =>
-    (known ?? []).map((each) => (each.id === id ? extend(each, events) : each))), control.current.signal)
-    .catch((problem) => setError(problem.message));
+  /** @param {Said} run */
+  const watch = async ({ id, ended }) => {
+    /** @type {import("./api.js").RunEvent[][]} */
+    const found = [];
+    const show = (/** @type {import("./api.js").RunEvent[]} */ events) => setTurns((known) =>
+      (known ?? []).map((each) => (each.id === id ? extend(each, events) : each)));
+    try {
+      await follow(id, (events) => (ended ? found.push(events) : show(events)), control.current.signal);
+      if (ended) show(found.flat());  // at once: on its way through them it would seem to be under way
+    } catch (problem) {
+      setError(/** @type {import("./api.js").Problem} */ (problem));
+    }
+  };
 
-  /** Show runs that are not shown yet, whichever tab they were begun in. @param {{ id: string, text: string, ended?: number | null }[]} runs */
+  /** Show runs that are not shown yet, whichever tab they were begun in. @param {Said[]} runs */
   const meet = (runs) => {
     const unknown = runs.filter(({ id }) => !met.current.has(id));
-    setTurns((known) => (unknown.length ? [...(known ?? []), ...unknown.map(({ id, text }) => newTurn(id, text))] : known ?? []));
+    setTurns((known) => (unknown.length ? [...(known ?? []), ...unknown.map(({ id, text, state }) => newTurn(id, text, state))] : known ?? []));
     // Few are followed at once: the one under way, then what has been said, the end of the conversation first.
     const [underWay, ...others] = unknown.filter(({ ended }) => !ended);
     for (const run of [underWay, ...unknown.filter(({ ended }) => ended).reverse(), ...others]) {
       if (!run) continue;
       met.current.add(run.id);
-      watch(run.id);
+      watch(run);
     }
   };
   const { error: problem } = useAsked(async (signal) => {
@@ -47,7 +57,7 @@ export function Chat({ session, about }) {
 
   /** @param {string} text */
   const say = async (text) => {
-    setError("");
+    setError(null);
     const named = session || `chat-${crypto.getRandomValues(new Uint32Array(1))[0].toString(16)}`;
     try {
       const run = await post("/runs", { message: text, model: program, session_id: named });
@@ -55,14 +65,17 @@ export function Chat({ session, about }) {
         location.hash = `#/chat/${encodeURIComponent(named)}`;
         return true;
       }
-      meet([{ id: run.id, text }]);
+      meet([{ id: run.id, text, state: run.state }]);
       return true;
     } catch (problem) {
-      setError(/** @type {Error} */ (problem).message);
+      setError(/** @type {import("./api.js").Problem} */ (problem));
       return false;
     }
   };
-  const last = turns?.[turns.length - 1];
+  const current = turns?.find(({ state }) => isActive(state) || state === "paused") ?? null;  // those behind it wait their turn
+  const stop = () => current && post(`/runs/${encodeURIComponent(current.id)}/cancel`, {}).catch(setError);
+  useEffect(() => setError(null), [current?.id, current?.state]);
+  const shown = error && (error.status || !isOnline.value) ? error : problem;
   return html`<div class="chat">
     <div class="split">
       <h1>${session ? `Chat with ${program}` : "Chat"}</h1>
@@ -73,14 +86,14 @@ export function Chat({ session, about }) {
         ${session ? html`<a class="button" href="#/chat">New conversation</a>` : null}
       </div>
     </div>
-    <${Turns} turns=${turns} program=${program} inspects=${about.inspects} />
-    ${error || problem ? html`<p class="bad" role="alert">${error || problem?.message}</p>` : null}
-    <${Composer} isReady=${turns !== null} onSay=${say} running=${last && (isActive(last.state) || last.state === "paused") ? last : null} />
+    <${Turns} turns=${turns} current=${current} program=${program} inspects=${about.inspects} />
+    ${shown ? html`<p class="bad" role="alert">${shown.message}</p>` : null}
+    <${Composer} isReady=${turns !== null} onSay=${say} onStop=${stop} running=${current} />
   </div>`;
 }
 
-/** @param {{ turns: Turn[] | null, program: string, inspects: boolean }} props */
-function Turns({ turns, program, inspects }) {
+/** @param {{ turns: Turn[] | null, current: Turn | null, program: string, inspects: boolean }} props */
+function Turns({ turns, current, program, inspects }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const isAtEnd = useRef(true), before = useRef(0);
   useLayoutEffect(() => {
@@ -95,7 +108,7 @@ function Turns({ turns, program, inspects }) {
   };
   return html`<div class="turns" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Conversation">
     ${!turns ? html`<p class="quiet">Loading …</p>` : turns.length ? turns.map((turn) => html`<${OneTurn} key=${turn.id} turn=${turn}
-      program=${program} inspects=${inspects} />`)
+      state=${isActive(turn.state) && turn !== current ? "queued" : turn.state} program=${program} inspects=${inspects} />`)
       : html`<div class="empty"><p>Say something to <b>${program}</b>. Each answer is a run that you can look into.</p></div>
         <${Earlier} />`}
   </div>`;
@@ -113,18 +126,18 @@ function Earlier() {
       ${run.state === "done" ? null : html`<${State} state=${run.state} />`}</li>`)}</ul></section>` : null;
 }
 
-/** @param {{ turn: Turn, program: string, inspects: boolean }} props */
-function OneTurn({ turn, program, inspects }) {
+/** @param {{ turn: Turn, state: string, program: string, inspects: boolean }} props */
+function OneTurn({ turn, state, program, inspects }) {
   const last = turn.parts.findLast((each) => each.kind === "text");
   const said = turn.message?.content;
   const isSaid = last?.kind === "text" && last.text === said && !turn.message.attachments?.length;
   const isWhole = said !== undefined && said !== null && !isSaid;  // the message tells it better than its pieces
-  const isComing = isActive(turn.state);  // a text is read to who listens when it is complete: then its element is made anew
+  const isComing = isActive(state);  // a text is read to who listens when it is complete: then its element is made anew
   return html`<div class="turn">
     <div class="user"><span class="hidden">You: </span><pre>${turn.text}</pre></div>
-    <p class="quiet small" aria-live="off"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${turn.state} /></p>
+    <p class="quiet small" aria-live="off"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${state} /></p>
     <div class="agent stack">
-      ${isComing && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
+      ${state === "running" && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
       ${turn.parts.map((part, at) => part.kind === "tool" ? html`<${Tool} key=${at} part=${part} state=${turn.state} />`
         : part.kind === "thought" ? html`<details key=${at}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
         : isWhole && part === last ? null
@@ -132,7 +145,7 @@ function OneTurn({ turn, program, inspects }) {
       ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${inspects} />` : null}
       ${turn.approvals.length ? html`<${Decisions} waiting=${turn.approvals.map((call) => ({ run: { id: turn.id, program: "x" }, call }))}
         onDone=${() => {}} />` : null}
-      ${turn.error ? html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>` : null}
+      ${!turn.error ? null : state === "cancelled" ? html`<p class="quiet">${turn.error}</p>` : html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>`}
     </div>
   </div>`;
 }
@@ -146,8 +159,8 @@ function Tool({ part, state }) {
     ${part.error ? html`<p class="bad">${part.error}</p>` : null}</details>`;
 }
 
-/** @param {{ isReady: boolean, onSay: (text: string) => Promise<boolean>, running: Turn | null }} props */
-function Composer({ isReady, onSay, running }) {
+/** @param {{ isReady: boolean, onSay: (text: string) => Promise<boolean>, onStop: () => void, running: Turn | null }} props */
+function Composer({ isReady, onSay, onStop, running }) {
   const [text, setText] = useState("");
   const [isSending, setSending] = useState(false);
   const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
@@ -155,8 +168,14 @@ function Composer({ isReady, onSay, running }) {
   const send = async () => {
     if (!text.trim() || isSending || !isReady) return;
     setSending(true);
+    field.current?.focus();  // the pressed button can do nothing now
     if (await onSay(text)) setText("");
     setSending(false);
+  };
+  /** Stop a run: by a double click one, and not that behind it too. @param {MouseEvent} event */
+  const halt = (event) => {
+    field.current?.focus();
+    if (event.detail < 2) onStop();
   };
   /** @param {KeyboardEvent} event */
   const onKey = (event) => {
@@ -168,8 +187,7 @@ function Composer({ isReady, onSay, running }) {
   return html`<form class="composer" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); send(); }}>
     <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for your decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
       onInput=${(/** @type {any} */ e) => setText(e.target.value)} onKeyDown=${onKey}></textarea>
-    ${running ? html`<button type="button" class="danger"
-      onClick=${() => post(`/runs/${encodeURIComponent(running.id)}/cancel`, {}).catch(() => {})}>Stop</button>`
-      : html`<button class="main" disabled=${isSending || !isReady || !text.trim()}>Send</button>`}
+    ${running ? html`<button type="button" class="danger" onClick=${halt}>Stop</button>` : null}
+    <button class="main" disabled=${isSending || !isReady || !text.trim()}>Send</button>
   </form>`;
 }
