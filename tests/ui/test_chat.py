@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from trivium import Agent
 from trivium.actions import tool
@@ -104,6 +104,31 @@ def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, s
     say(page, "hello again")
     expect(said.get_by_text("You said hello again.")).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")  # it scrolls within the window
+
+
+def test_what_is_typed_is_kept(open_page: OpenPage):
+    page, field = open_page("#/chat"), "Message"
+    waiting = list[Route]()
+    page.route("**/runs", lambda route: waiting.append(route))
+    for text, since in (("hello", " and more"), ("good bye", " again")):  # in a new conversation, and in one that is
+        with page.expect_request("**/runs"):
+            say(page, text)
+        expect(page.get_by_label(field)).to_have_value("")
+        page.keyboard.type(since)
+        waiting.pop().continue_()
+        expect(page.get_by_role("log").get_by_text(f"You said {text}.")).to_be_visible()
+        expect(page.get_by_label(field)).to_have_value(since)
+    page.reload()
+    expect(page.get_by_label(field)).to_have_value(" again")
+    page.get_by_role("link", name="Look into this run").last.click()
+    expect(page.get_by_role("treegrid")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label(field)).to_have_value(" again")
+    with page.expect_request("**/runs"):
+        page.get_by_label(field).press("Enter")
+    page.keyboard.type("still there")
+    waiting.pop().abort()
+    expect(page.get_by_label(field)).to_have_value(" again\nstill there")
 
 
 def test_a_turn_that_was_begun_in_another_tab_is_shown_once(open_page: OpenPage):

@@ -62,6 +62,8 @@ export function Chat({ session, about }) {
     try {
       const run = await post("/runs", { message: text, model: program, session_id: named });
       if (!session) {
+        keepDraft(named, draftOf(""));  // what has been typed since
+        keepDraft("", "");
         location.hash = `#/chat/${encodeURIComponent(named)}`;
         return true;
       }
@@ -88,7 +90,7 @@ export function Chat({ session, about }) {
     </div>
     <${Turns} turns=${turns} current=${current} program=${program} inspects=${about.inspects} />
     ${shown ? html`<p class="bad" role="alert">${shown.message}</p>` : null}
-    <${Composer} isReady=${turns !== null} onSay=${say} onStop=${stop} running=${current} />
+    <${Composer} session=${session} isReady=${turns !== null} onSay=${say} onStop=${stop} running=${current} />
   </div>`;
 }
 
@@ -159,17 +161,39 @@ function Tool({ part, state }) {
     ${part.error ? html`<p class="bad">${part.error}</p>` : null}</details>`;
 }
 
-/** @param {{ isReady: boolean, onSay: (text: string) => Promise<boolean>, onStop: () => void, running: Turn | null }} props */
-function Composer({ isReady, onSay, onStop, running }) {
-  const [text, setText] = useState("");
+/** Return what was typed in a conversation and not sent: it outlives its view and a reload. @param {string} session */
+const draftOf = (session) => sessionStorage.getItem(`trivium-draft/${session}`) ?? "";
+
+/** @param {string} session @param {string} text */
+function keepDraft(session, text) {
+  try {
+    sessionStorage.setItem(`trivium-draft/${session}`, text);
+  } catch {
+    // The browser has no room for a text of megabytes: it stays in its field alone.
+  }
+}
+
+/**
+ * @param {{
+ *   session: string, isReady: boolean, onSay: (text: string) => Promise<boolean>, onStop: () => void, running: Turn | null,
+ * }} props
+ */
+function Composer({ session, isReady, onSay, onStop, running }) {
+  const [text, setText] = useState(() => draftOf(session));
   const [isSending, setSending] = useState(false);
   const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useEffect(() => field.current?.focus(), []);
+  /** @param {string} text */
+  const write = (text) => {
+    setText(text);
+    keepDraft(session, text);
+  };
   const send = async () => {
     if (!text.trim() || isSending || !isReady) return;
     setSending(true);
+    write("");
     field.current?.focus();  // the pressed button can do nothing now
-    if (await onSay(text)) setText("");
+    if (!await onSay(text)) write([text, draftOf(session)].filter(Boolean).join("\n"));
     setSending(false);
   };
   /** Stop a run: by a double click one, and not that behind it too. @param {MouseEvent} event */
@@ -186,7 +210,7 @@ function Composer({ isReady, onSay, onStop, running }) {
   };
   return html`<form class="composer" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); send(); }}>
     <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for your decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
-      onInput=${(/** @type {any} */ e) => setText(e.target.value)} onKeyDown=${onKey}></textarea>
+      onInput=${(/** @type {any} */ e) => write(e.target.value)} onKeyDown=${onKey}></textarea>
     ${running ? html`<button type="button" class="danger" onClick=${halt}>Stop</button>` : null}
     <button class="main" disabled=${isSending || !isReady || !text.trim()}>Send</button>
   </form>`;
