@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from serving._served import ask
 from trivium import Agent
 from trivium.actions import tool
 from trivium.policies import Policy
@@ -13,6 +14,7 @@ from trivium.serving import AgentServer
 from trivium.testing import ScriptedModel, call_tool
 from ui._shop import TOKEN, Shop, make_shop, serving
 from ui.conftest import ELSEWHERE, OpenPage
+from ui.test_runs import wait_for
 
 WATCH_SHIFTS = """() => {
   window.shifts = [];
@@ -159,6 +161,33 @@ def test_the_end_of_a_conversation_is_shown_first(open_page: OpenPage):
     expect(answers).to_have_count(4)
     shown = [str(each.get_attribute("href")) for each in page.get_by_role("link", name="Look into this run").all()]
     assert [url.split("/")[-2] for url in asked] == [href.split("/")[-1] for href in reversed(shown)]
+
+
+def test_of_a_long_conversation_the_end_is_asked_for_and_more_where_it_is_wanted(
+    open_page: OpenPage, server: AgentServer
+):
+    page, asked = open_page(), list[str]()
+    with ask(server.url) as client:
+        for number in range(32):
+            said = {"message": f"number {number}", "model": "small", "session_id": "long"}
+            made = client.post("/runs", json=said).json()["id"]
+        wait_for(client, made, "done")
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/events") else None)
+    page.evaluate("location.hash = '#/chat/long'")
+    turns, answers = page.locator(".turn"), page.get_by_role("log").get_by_text("You said number")
+    expect(answers).to_have_count(30)
+    assert len(asked) == 30
+    turns.first.scroll_into_view_if_needed()
+    page.get_by_role("log").evaluate("each => { each.scrollTop = 0; }")
+    before = turns.first.bounding_box()
+    page.get_by_role("button", name="Show earlier").click()
+    expect(answers).to_have_count(32)
+    expect(page.get_by_role("button", name="Show earlier")).to_have_count(0)
+    expect(turns.locator(".user")).to_contain_text([f"number {number}" for number in range(32)])
+    after = turns.nth(2).bounding_box()
+    assert before is not None and after is not None
+    assert abs(before["y"] - after["y"]) < 40  # what was seen stays in place, but for the button that is gone
+    assert len(asked) == 32
 
 
 def test_seven_tabs_follow_a_run_each(open_page: OpenPage, shop: Shop):

@@ -1,5 +1,5 @@
 // A conversation: each turn is a run, of which the events are shown as they come.
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { follow, get, isOnline, post } from "./api.js";
 import { ago, asText, isActive, oneLine, stateWords } from "./format.js";
@@ -14,8 +14,12 @@ import { Exact } from "./values.js";
 /** @typedef {import("./transcript.js").Turn} Turn */
 /** @typedef {{ id: string, text: string, state: string, ended?: number | null }} Said */
 
+/** How many turns are shown at first, and how many more where earlier ones are wanted. */
+const PAGE = 30;
+
 /** @param {{ session: string, about: import("./app.js").About }} props */
 export function Chat({ session, about }) {
+  const [most, setMost] = useState(PAGE);
   const [turns, setTurns] = useState(/** @type {Turn[] | null} */ (session ? null : []));
   const [program, setProgram] = useState(about.served[0].name);
   const [error, setError] = useState(/** @type {import("./api.js").Problem | null} */ (null));
@@ -38,7 +42,9 @@ export function Chat({ session, about }) {
   /** Show runs that are not shown yet, whichever tab they were begun in. @param {Said[]} runs */
   const meet = (runs) => {
     const unknown = runs.filter(({ id }) => !met.current.has(id));
-    setTurns((known) => (unknown.length ? [...(known ?? []), ...unknown.map(({ id, text, state }) => newTurn(id, text, state))] : known ?? []));
+    const earlier = unknown.slice(0, Math.max(0, runs.findIndex(({ id }) => met.current.has(id))));  // than those shown
+    const made = unknown.map(({ id, text, state }) => newTurn(id, text, state));
+    setTurns((known) => (made.length || !known ? [...made.slice(0, earlier.length), ...known ?? [], ...made.slice(earlier.length)] : known));
     // Few are followed at once: the one under way, then what has been said, the end of the conversation first.
     const [underWay, ...others] = unknown.filter(({ ended }) => !ended);
     for (const run of [underWay, ...unknown.filter(({ ended }) => ended).reverse(), ...others]) {
@@ -47,12 +53,13 @@ export function Chat({ session, about }) {
       watch(run);
     }
   };
-  const { error: problem } = useAsked(async (signal) => {
-    if (!session) return;
-    const { runs } = await get("/ui/runs", { session, limit: 1000 }, signal);
+  const { value: hasEarlier, error: problem } = useAsked(async (signal) => {
+    if (!session) return false;
+    const { runs, more } = await get("/ui/runs", { session, limit: most }, signal);
     if (runs.length) setProgram(runs[0].program);
     meet(runs.reverse());
-  }, [session], 3000);
+    return more;
+  }, [session, most], 3000);
   useEffect(() => () => control.current.abort(), []);
 
   /** @param {string} text */
@@ -88,14 +95,19 @@ export function Chat({ session, about }) {
         ${session ? html`<a class="button" href="#/chat">New conversation</a>` : null}
       </div>
     </div>
-    <${Turns} turns=${turns} current=${current} program=${program} inspects=${about.inspects} />
+    <${Turns} turns=${turns} current=${current} program=${program} inspects=${about.inspects}
+      onEarlier=${hasEarlier ? () => setMost((turns?.length ?? 0) + PAGE) : null} />
     ${shown ? html`<p class="bad" role="alert">${shown.message}</p>` : null}
     <${Composer} session=${session} isReady=${turns !== null} onSay=${say} onStop=${stop} running=${current} />
   </div>`;
 }
 
-/** @param {{ turns: Turn[] | null, current: Turn | null, program: string, inspects: boolean }} props */
-function Turns({ turns, current, program, inspects }) {
+/**
+ * @param {{
+ *   turns: Turn[] | null, current: Turn | null, program: string, inspects: boolean, onEarlier: (() => void) | null,
+ * }} props
+ */
+function Turns({ turns, current, program, inspects, onEarlier }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const isAtEnd = useRef(true), before = useRef(0);
   useLayoutEffect(() => {
@@ -108,7 +120,12 @@ function Turns({ turns, current, program, inspects }) {
     else if (scrollTop < before.current) isAtEnd.current = false;
     before.current = scrollTop;
   };
+  const showEarlier = () => {  // browsers keep what is seen where it is, but for the very beginning
+    /** @type {HTMLDivElement} */ (box.current).scrollTop ||= 1;
+    onEarlier?.();
+  };
   return html`<div class="turns" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Conversation">
+    ${onEarlier ? html`<button class="plain" onClick=${showEarlier}>Show earlier</button>` : null}
     ${!turns ? html`<p class="quiet">Loading …</p>` : turns.length ? turns.map((turn) => html`<${OneTurn} key=${turn.id} turn=${turn}
       state=${isActive(turn.state) && turn !== current ? "queued" : turn.state} program=${program} inspects=${inspects} />`)
       : html`<div class="empty"><p>Say something to <b>${program}</b>. Each answer is a run that you can look into.</p></div>
@@ -128,8 +145,13 @@ function Earlier() {
       ${run.state === "done" ? null : html`<${State} state=${run.state} />`}</li>`)}</ul></section>` : null;
 }
 
-/** @param {{ turn: Turn, state: string, program: string, inspects: boolean }} props */
-function OneTurn({ turn, state, program, inspects }) {
+/** @typedef {{ turn: Turn, state: string, program: string, inspects: boolean }} TurnProps */
+
+/** A turn, which is made anew when it has changed, and not when another one has. @param {TurnProps} props */
+const OneTurn = (props) => useMemo(() => turnOf(props), [props.turn, props.state, props.program, props.inspects]);
+
+/** @param {TurnProps} props */
+function turnOf({ turn, state, program, inspects }) {
   const last = turn.parts.findLast((each) => each.kind === "text");
   const said = turn.message?.content;
   const isSaid = last?.kind === "text" && last.text === said && !turn.message.attachments?.length;
