@@ -270,6 +270,7 @@ def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page
     asked.get_by_role("button", name="Refuse").click()
     expect(page.get_by_role("log").get_by_text("small: error: not approved: too dear")).to_be_visible()
     expect(asked).to_have_count(0)
+    expect(page.get_by_role("log")).to_be_focused()
 
 
 def test_an_approver_sees_why_a_policy_asks_and_what_no_eye_sees(context: BrowserContext):

@@ -79,7 +79,7 @@ def views(server: AgentServer, open_page: OpenPage) -> Iterator[tuple[str, Page]
         yield "paused-run", page
         page.get_by_role("link", name="Open chat").click()
         page.get_by_role("button", name="Refuse …").click()
-        expect(page.get_by_label("Reason, which the model reads")).to_be_visible()
+        expect(page.get_by_role("button", name="Refuse", exact=True)).to_be_enabled()
         yield "chat", page
         page.evaluate(go, "#/approvals")
         expect(page.get_by_role("button", name="Approve")).to_be_enabled()

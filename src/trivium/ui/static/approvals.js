@@ -75,7 +75,7 @@ function Decide({ run, call, isLinked, isOver, onDone }) {
   };
   const verdict = decided || (isOver ? "Decided elsewhere, or its run was ended." : "");
   const given = Object.entries(call.arguments ?? {});
-  return html`<section class="card ask stack" role="group" aria-label=${`${call.name}${verdict ? "" : " waits for your decision"}`}>
+  return html`<section class=${`card ask stack${verdict ? " over" : ""}`} role="group" aria-label=${`${call.name}${verdict ? "" : " waits for your decision"}`}>
     <div class="split"><h2><span class="mono"><${Exact} text=${call.name} /></span>${verdict ? "" : " waits for your decision"}</h2>
       ${call.asked ? html`<span class="quiet" title=${moment(call.asked)}>asked ${ago(call.asked)}</span>` : null}</div>
     ${given.length ? html`<dl class="arguments">${given.map(([name, value]) => html`<div key=${name}><dt><${Exact} text=${name} /></dt>
