@@ -168,10 +168,9 @@ def test_of_a_long_conversation_the_end_is_asked_for_and_more_where_it_is_wanted
 ):
     page, asked = open_page(), list[str]()
     with ask(server.url) as client:
-        for number in range(32):
-            said = {"message": f"number {number}", "model": "small", "session_id": "long"}
-            made = client.post("/runs", json=said).json()["id"]
-        wait_for(client, made, "done")
+        said = [{"message": f"number {number}", "model": "small", "session_id": "long"} for number in range(32)]
+        made = [client.post("/runs", json=each).json()["id"] for each in said]
+        wait_for(client, made[-1], "done")
     page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/events") else None)
     page.evaluate("location.hash = '#/chat/long'")
     turns, answers = page.locator(".turn"), page.get_by_role("log").get_by_text("You said number")
@@ -185,7 +184,8 @@ def test_of_a_long_conversation_the_end_is_asked_for_and_more_where_it_is_wanted
     expect(page.get_by_role("button", name="Show earlier")).to_have_count(0)
     expect(turns.locator(".user")).to_contain_text([f"number {number}" for number in range(32)])
     after = turns.nth(2).bounding_box()
-    assert before is not None and after is not None
+    assert before is not None
+    assert after is not None
     assert abs(before["y"] - after["y"]) < 40  # what was seen stays in place, but for the button that is gone
     assert len(asked) == 32
 
