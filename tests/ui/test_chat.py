@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from serving._served import ask
 from trivium import Agent
 from trivium.actions import tool
 from trivium.policies import Policy
@@ -13,6 +14,7 @@ from trivium.serving import AgentServer
 from trivium.testing import ScriptedModel, call_tool
 from ui._shop import TOKEN, Shop, make_shop, serving
 from ui.conftest import ELSEWHERE, OpenPage
+from ui.test_runs import wait_for
 
 WATCH_SHIFTS = """() => {
   window.shifts = [];
@@ -101,6 +103,34 @@ def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, s
     assert page.evaluate("window.shifts") == []
     page.reload()
     expect(said.get_by_text("And then 59.")).to_be_in_viewport()  # the end of the conversation
+    say(page, "hello again")
+    expect(said.get_by_text("You said hello again.")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")  # it scrolls within the window
+
+
+def test_what_is_typed_is_kept(open_page: OpenPage):
+    page, field = open_page("#/chat"), "Message"
+    waiting = list[Route]()
+    page.route("**/runs", lambda route: waiting.append(route))
+    for text, since in (("hello", " and more"), ("good bye", " again")):  # in a new conversation, and in one that is
+        with page.expect_request("**/runs"):
+            say(page, text)
+        expect(page.get_by_label(field)).to_have_value("")
+        page.keyboard.type(since)
+        waiting.pop().continue_()
+        expect(page.get_by_role("log").get_by_text(f"You said {text}.")).to_be_visible()
+        expect(page.get_by_label(field)).to_have_value(since)
+    page.reload()
+    expect(page.get_by_label(field)).to_have_value(" again")
+    page.get_by_role("link", name="Look into this run").last.click()
+    expect(page.get_by_role("treegrid")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label(field)).to_have_value(" again")
+    with page.expect_request("**/runs"):
+        page.get_by_label(field).press("Enter")
+    page.keyboard.type("still there")
+    waiting.pop().abort()
+    expect(page.get_by_label(field)).to_have_value(" again\nstill there")
 
 
 def test_a_turn_that_was_begun_in_another_tab_is_shown_once(open_page: OpenPage):
@@ -133,6 +163,33 @@ def test_the_end_of_a_conversation_is_shown_first(open_page: OpenPage):
     assert [url.split("/")[-2] for url in asked] == [href.split("/")[-1] for href in reversed(shown)]
 
 
+def test_of_a_long_conversation_the_end_is_asked_for_and_more_where_it_is_wanted(
+    open_page: OpenPage, server: AgentServer
+):
+    page, asked = open_page(), list[str]()
+    with ask(server.url) as client:
+        said = [{"message": f"number {number}", "model": "small", "session_id": "long"} for number in range(32)]
+        made = [client.post("/runs", json=each).json()["id"] for each in said]
+        wait_for(client, made[-1], "done")
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/events") else None)
+    page.evaluate("location.hash = '#/chat/long'")
+    turns, answers = page.locator(".turn"), page.get_by_role("log").get_by_text("You said number")
+    expect(answers).to_have_count(30)
+    assert len(asked) == 30
+    turns.first.scroll_into_view_if_needed()
+    page.get_by_role("log").evaluate("each => { each.scrollTop = 0; }")
+    before = turns.first.bounding_box()
+    page.get_by_role("button", name="Show earlier").click()
+    expect(answers).to_have_count(32)
+    expect(page.get_by_role("button", name="Show earlier")).to_have_count(0)
+    expect(turns.locator(".user")).to_contain_text([f"number {number}" for number in range(32)])
+    after = turns.nth(2).bounding_box()
+    assert before is not None
+    assert after is not None
+    assert abs(before["y"] - after["y"]) < 40  # what was seen stays in place, but for the button that is gone
+    assert len(asked) == 32
+
+
 def test_seven_tabs_follow_a_run_each(open_page: OpenPage, shop: Shop):
     """One more than a browser has connections to a server."""
     tabs = list[Page]()
@@ -161,13 +218,30 @@ def test_seven_turns_of_a_conversation_leave_room_for_other_requests(open_page: 
     expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_have_count(7)
 
 
-def test_a_run_that_is_stopped_says_so(open_page: OpenPage):
+def test_stop_is_for_what_is_answered_now(open_page: OpenPage, shop: Shop):
     page = open_page("#/chat")
-    say(page, "tell me")
+    states, stop = page.get_by_role("log").locator(".state"), page.get_by_role("button", name="Stop")
+    say(page, "begin one")
     expect(page.get_by_role("log").get_by_text("Once upon")).to_be_visible()
-    page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("log").get_by_text("cancelled").first).to_be_visible()
-    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    say(page, "begin two")
+    expect(states).to_have_text(["◐ running", "○ queued"])
+    stop.dblclick()
+    expect(states).to_have_text(["– cancelled", "◐ running"])
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    expect(page.locator(".turn").last.get_by_text("Once upon")).to_be_visible()
+    stop.click()
+    expect(states).to_have_text(["– cancelled", "– cancelled"])
+    expect(stop).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)  # it is what the user wanted
+    page.get_by_role("textbox", name="Message").fill("begin three")
+    place = page.get_by_role("button", name="Send").bounding_box()
+    assert place is not None
+    page.mouse.click(place["x"] + 10, place["y"] + 10)
+    expect(stop).to_be_visible()
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    page.mouse.click(place["x"] + 10, place["y"] + 10)  # as by a double click that is slow
+    shop.may_end.set()
+    expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_be_visible()
 
 
 def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page: OpenPage):
@@ -178,13 +252,16 @@ def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page
     expect(asked).to_contain_text("amount3")
     page.get_by_role("log").get_by_text("price", exact=True).click()
     expect(page.get_by_text("a chair costs 3")).to_be_visible()
+    say(page, "hurry up")
+    expect(page.get_by_role("alert")).to_contain_text("waits for a decision")
     other = open_page("#/approvals")
     expect(other.get_by_role("link", name="Approvals 1 waiting")).to_be_visible()
     other.get_by_role("button", name="Approve").click()
     expect(other.get_by_text("Nothing waits for you.")).to_be_visible()
-    expect(other.get_by_role("status").filter(has_text="Approved: pay")).to_be_visible()
+    expect(other.get_by_role("status").filter(has_text="Approved")).to_be_visible()
     expect(page.get_by_role("log").get_by_text("small: paid 3.")).to_be_visible()
     expect(asked).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
     page.bring_to_front()
     say(page, "buy another")
     asked.get_by_role("button", name="Refuse …").click()
@@ -193,6 +270,7 @@ def test_a_call_is_approved_from_another_tab_and_refused_with_a_reason(open_page
     asked.get_by_role("button", name="Refuse").click()
     expect(page.get_by_role("log").get_by_text("small: error: not approved: too dear")).to_be_visible()
     expect(asked).to_have_count(0)
+    expect(page.get_by_role("log")).to_be_focused()
 
 
 def test_an_approver_sees_why_a_policy_asks_and_what_no_eye_sees(context: BrowserContext):
@@ -232,10 +310,13 @@ def test_a_server_that_comes_back_goes_on_with_what_it_was_saying(context: Brows
         say(page, "tell me")
         expect(page.get_by_role("log").get_by_text("Once upon")).to_be_visible()
     expect(page.get_by_role("status").get_by_text("The server does not answer")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
     shop.may_end.set()
     with serving(make_shop(shop), port=server.port, **options):
         expect(page.get_by_role("log").get_by_text("Once upon a time.")).to_be_visible()
         expect(page.get_by_role("log").get_by_text("Once upon")).to_have_count(1)
         expect(page.get_by_role("status").get_by_text("The server does not answer")).to_be_hidden()
+        expect(page.get_by_role("alert")).to_have_count(0)
         say(page, "hello")
         expect(page.get_by_text("You said hello.")).to_be_visible()

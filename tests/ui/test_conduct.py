@@ -28,6 +28,9 @@ FOCUSED = "document.activeElement.getAttribute('aria-label') || document.activeE
 WIDER = """() => [document.documentElement, ...document.querySelectorAll(".scroll")]
     .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.className || "page")"""
 """What is scrolled sideways."""
+CRAMPED = """() => [...document.querySelectorAll(".turns, .turn a")]
+    .filter((each) => each.offsetHeight < (each.matches("a") ? 24 : 150)).map((each) => each.className || each.text)"""
+"""What of a conversation is too low to be read or hit."""
 CHECK = """async (options) => (await axe.run(document, options)).violations
     .flatMap((each) => each.nodes.map((node) => [each.id, node.target.join(" "), node.failureSummary]))"""
 
@@ -76,10 +79,10 @@ def views(server: AgentServer, open_page: OpenPage) -> Iterator[tuple[str, Page]
         yield "paused-run", page
         page.get_by_role("link", name="Open chat").click()
         page.get_by_role("button", name="Refuse …").click()
-        expect(page.get_by_label("Reason, which the model reads")).to_be_visible()
+        expect(page.get_by_role("button", name="Refuse", exact=True)).to_be_enabled()
         yield "chat", page
         page.evaluate(go, "#/approvals")
-        expect(page.get_by_role("button", name="Approve")).to_be_visible()
+        expect(page.get_by_role("button", name="Approve")).to_be_enabled()
         yield "approvals", page
         page.evaluate(go, f"#/compare/{done}/{forked}")
         expect(page.get_by_role("row", name="Result")).to_be_visible()
@@ -124,8 +127,10 @@ def test_each_view_is_accessible_in_light_and_dark_and_fits_any_width(views: Ite
         for width in (360, 780, 2560):
             page.set_viewport_size({"width": width, "height": 800})
             found.append((view, f"{width} px", page.evaluate(WIDER)))
+        page.set_viewport_size({"width": 320, "height": 256})  # 1280 x 1024 at 400 %, or a phone with its keyboard
+        found.append((view, "320 x 256", page.evaluate(CRAMPED)))
         page.set_viewport_size({"width": 1280, "height": 800})
-    assert len(found) == 5 * 14
+    assert len(found) == 6 * 14
     assert [each for each in found if each[2]] == []
 
 

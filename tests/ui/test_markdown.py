@@ -22,6 +22,13 @@ SHOW = """async (texts) => {
   });
 }"""
 """Return what texts become, as HTML."""
+SHOW_IN_PAGE = SHOW.replace("const cite", "document.querySelector('main').append(place); const cite")
+GAPS = """(all) => all.map((each) => {
+  const text = document.createRange();
+  text.selectNodeContents(each);
+  return each.closest("ul, ol, blockquote").getBoundingClientRect().right - text.getBoundingClientRect().right;
+})"""
+"""Return how far texts end from the right edge of their list or quote."""
 SHOWN = {
     "plain, on\ntwo lines": "<p>plain, on\ntwo lines</p>",
     "one\n\n\ntwo": "<p>one</p><p>two</p>",
@@ -91,7 +98,21 @@ def page(open_page: OpenPage) -> Page:
 
 
 def test_markdown_is_shown_and_all_else_is_text(page: Page):
-    assert dict(zip(SHOWN, page.evaluate(SHOW, [*SHOWN]), strict=True)) == SHOWN
+    shown = [each.replace(' dir="auto"', "") for each in page.evaluate(SHOW, [*SHOWN])]
+    assert dict(zip(SHOWN, shown, strict=True)) == SHOWN
+
+
+def test_a_wide_table_is_scrolled_and_signs_stand_beside_their_text_from_right_to_left(page: Page):
+    wide = "\n".join("|".join(["column"] * 30 if row != 1 else ["-"] * 30) for row in range(3))
+    page.evaluate(SHOW_IN_PAGE, [wide])
+    box = page.locator(".scroll")
+    assert box.evaluate("each => each.scrollWidth > each.clientWidth")
+    assert box.get_by_text("column").first.evaluate("each => each.offsetHeight") < 50  # one line
+    hebrew = "- פריט\n- item\n\n> ציטוט\n\n1. ראשון\n2. שני"
+    page.evaluate(SHOW_IN_PAGE, [hebrew])
+    gaps = page.locator(".markdown p").evaluate_all(GAPS)
+    assert len(gaps) == 5
+    assert max(gaps) < 60
 
 
 def test_no_word_of_a_text_is_lost_or_moved(page: Page):

@@ -120,7 +120,7 @@ function App() {
               <span class="hidden"> waiting</span></span>` : null}</a>`))}
       </nav>
       ${known?.owner ? html`<span class="quiet owner">${known.owner}</span>` : null}
-      ${token.value ? html`<button class="plain" onClick=${() => { setToken(""); token.value = null; }}>Forget token</button>` : null}
+      ${token.value ? html`<button class="plain" onClick=${() => { setToken(""); sessionStorage.clear(); token.value = null; }}>Forget token</button>` : null}
     </header>
     <div role="status" class="notice" hidden=${isOnline.value}>The server does not answer; trying again …</div>
     ${known ? html`<main id="main" tabindex="-1" aria-label=${name}><${View} parts=${parts} about=${known} /></main>`

@@ -1,9 +1,9 @@
 // A conversation: each turn is a run, of which the events are shown as they come.
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { follow, get, post } from "./api.js";
+import { follow, get, isOnline, post } from "./api.js";
 import { ago, asText, isActive, oneLine, stateWords } from "./format.js";
-import { Decide } from "./approvals.js";
+import { Decisions } from "./approvals.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
 import { Markdown } from "./markdown.js";
@@ -12,57 +12,79 @@ import { extend, newTurn } from "./transcript.js";
 import { Exact } from "./values.js";
 
 /** @typedef {import("./transcript.js").Turn} Turn */
+/** @typedef {{ id: string, text: string, state: string, ended?: number | null }} Said */
+
+/** How many turns are shown at first, and how many more where earlier ones are wanted. */
+const PAGE = 30;
 
 /** @param {{ session: string, about: import("./app.js").About }} props */
 export function Chat({ session, about }) {
+  const [most, setMost] = useState(PAGE);
   const [turns, setTurns] = useState(/** @type {Turn[] | null} */ (session ? null : []));
   const [program, setProgram] = useState(about.served[0].name);
-  const [error, setError] = useState("");
+  const [error, setError] = useState(/** @type {import("./api.js").Problem | null} */ (null));
   const control = useRef(new AbortController()), met = useRef(/** @type {Set<string>} */ (new Set()));
 
-  /** @param {string} id */
-  const watch = (id) => follow(id, (events) => setTurns((known) =>
-    (known ?? []).map((each) => (each.id === id ? extend(each, events) : each))), control.current.signal)
-    .catch((problem) => setError(problem.message));
+  /** @param {Said} run */
+  const watch = async ({ id, ended }) => {
+    /** @type {import("./api.js").RunEvent[][]} */
+    const found = [];
+    const show = (/** @type {import("./api.js").RunEvent[]} */ events) => setTurns((known) =>
+      (known ?? []).map((each) => (each.id === id ? extend(each, events) : each)));
+    try {
+      await follow(id, (events) => (ended ? found.push(events) : show(events)), control.current.signal);
+      if (ended) show(found.flat());  // at once: on its way through them it would seem to be under way
+    } catch (problem) {
+      setError(/** @type {import("./api.js").Problem} */ (problem));
+    }
+  };
 
-  /** Show runs that are not shown yet, whichever tab they were begun in. @param {{ id: string, text: string, ended?: number | null }[]} runs */
+  /** Show runs that are not shown yet, whichever tab they were begun in. @param {Said[]} runs */
   const meet = (runs) => {
     const unknown = runs.filter(({ id }) => !met.current.has(id));
-    setTurns((known) => (unknown.length ? [...(known ?? []), ...unknown.map(({ id, text }) => newTurn(id, text))] : known ?? []));
+    const earlier = unknown.slice(0, Math.max(0, runs.findIndex(({ id }) => met.current.has(id))));  // than those shown
+    const made = unknown.map(({ id, text, state }) => newTurn(id, text, state));
+    setTurns((known) => (made.length || !known ? [...made.slice(0, earlier.length), ...known ?? [], ...made.slice(earlier.length)] : known));
     // Few are followed at once: the one under way, then what has been said, the end of the conversation first.
     const [underWay, ...others] = unknown.filter(({ ended }) => !ended);
     for (const run of [underWay, ...unknown.filter(({ ended }) => ended).reverse(), ...others]) {
       if (!run) continue;
       met.current.add(run.id);
-      watch(run.id);
+      watch(run);
     }
   };
-  const { error: problem } = useAsked(async (signal) => {
-    if (!session) return;
-    const { runs } = await get("/ui/runs", { session, limit: 1000 }, signal);
+  const { value: hasEarlier, error: problem } = useAsked(async (signal) => {
+    if (!session) return false;
+    const { runs, more } = await get("/ui/runs", { session, limit: most }, signal);
     if (runs.length) setProgram(runs[0].program);
     meet(runs.reverse());
-  }, [session], 3000);
+    return more;
+  }, [session, most], 3000);
   useEffect(() => () => control.current.abort(), []);
 
   /** @param {string} text */
   const say = async (text) => {
-    setError("");
+    setError(null);
     const named = session || `chat-${crypto.getRandomValues(new Uint32Array(1))[0].toString(16)}`;
     try {
       const run = await post("/runs", { message: text, model: program, session_id: named });
       if (!session) {
+        keepDraft(named, draftOf(""));  // what has been typed since
+        keepDraft("", "");
         location.hash = `#/chat/${encodeURIComponent(named)}`;
         return true;
       }
-      meet([{ id: run.id, text }]);
+      meet([{ id: run.id, text, state: run.state }]);
       return true;
     } catch (problem) {
-      setError(/** @type {Error} */ (problem).message);
+      setError(/** @type {import("./api.js").Problem} */ (problem));
       return false;
     }
   };
-  const last = turns?.[turns.length - 1];
+  const current = turns?.find(({ state }) => isActive(state) || state === "paused") ?? null;  // those behind it wait their turn
+  const stop = () => current && post(`/runs/${encodeURIComponent(current.id)}/cancel`, {}).catch(setError);
+  useEffect(() => setError(null), [current?.id, current?.state]);
+  const shown = error && (error.status || !isOnline.value) ? error : problem;
   return html`<div class="chat">
     <div class="split">
       <h1>${session ? `Chat with ${program}` : "Chat"}</h1>
@@ -73,14 +95,19 @@ export function Chat({ session, about }) {
         ${session ? html`<a class="button" href="#/chat">New conversation</a>` : null}
       </div>
     </div>
-    <${Turns} turns=${turns} program=${program} inspects=${about.inspects} />
-    ${error || problem ? html`<p class="bad" role="alert">${error || problem?.message}</p>` : null}
-    <${Composer} isReady=${turns !== null} onSay=${say} running=${last && (isActive(last.state) || last.state === "paused") ? last : null} />
+    <${Turns} turns=${turns} current=${current} program=${program} inspects=${about.inspects}
+      onEarlier=${hasEarlier ? () => setMost((turns?.length ?? 0) + PAGE) : null} />
+    ${shown ? html`<p class="bad" role="alert">${shown.message}</p>` : null}
+    <${Composer} session=${session} isReady=${turns !== null} onSay=${say} onStop=${stop} running=${current} />
   </div>`;
 }
 
-/** @param {{ turns: Turn[] | null, program: string, inspects: boolean }} props */
-function Turns({ turns, program, inspects }) {
+/**
+ * @param {{
+ *   turns: Turn[] | null, current: Turn | null, program: string, inspects: boolean, onEarlier: (() => void) | null,
+ * }} props
+ */
+function Turns({ turns, current, program, inspects, onEarlier }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const isAtEnd = useRef(true), before = useRef(0);
   useLayoutEffect(() => {
@@ -93,9 +120,14 @@ function Turns({ turns, program, inspects }) {
     else if (scrollTop < before.current) isAtEnd.current = false;
     before.current = scrollTop;
   };
+  const showEarlier = () => {  // browsers keep what is seen where it is, but for the very beginning
+    /** @type {HTMLDivElement} */ (box.current).scrollTop ||= 1;
+    onEarlier?.();
+  };
   return html`<div class="turns" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Conversation">
+    ${onEarlier ? html`<button class="plain" onClick=${showEarlier}>Show earlier</button>` : null}
     ${!turns ? html`<p class="quiet">Loading …</p>` : turns.length ? turns.map((turn) => html`<${OneTurn} key=${turn.id} turn=${turn}
-      program=${program} inspects=${inspects} />`)
+      state=${isActive(turn.state) && turn !== current ? "queued" : turn.state} program=${program} inspects=${inspects} />`)
       : html`<div class="empty"><p>Say something to <b>${program}</b>. Each answer is a run that you can look into.</p></div>
         <${Earlier} />`}
   </div>`;
@@ -113,25 +145,31 @@ function Earlier() {
       ${run.state === "done" ? null : html`<${State} state=${run.state} />`}</li>`)}</ul></section>` : null;
 }
 
-/** @param {{ turn: Turn, program: string, inspects: boolean }} props */
-function OneTurn({ turn, program, inspects }) {
+/** @typedef {{ turn: Turn, state: string, program: string, inspects: boolean }} TurnProps */
+
+/** A turn, which is made anew when it has changed, and not when another one has. @param {TurnProps} props */
+const OneTurn = (props) => useMemo(() => turnOf(props), [props.turn, props.state, props.program, props.inspects]);
+
+/** @param {TurnProps} props */
+function turnOf({ turn, state, program, inspects }) {
   const last = turn.parts.findLast((each) => each.kind === "text");
   const said = turn.message?.content;
   const isSaid = last?.kind === "text" && last.text === said && !turn.message.attachments?.length;
   const isWhole = said !== undefined && said !== null && !isSaid;  // the message tells it better than its pieces
-  const isComing = isActive(turn.state);  // a text is read to who listens when it is complete: then its element is made anew
+  const isComing = isActive(state);  // a text is read to who listens when it is complete: then its element is made anew
   return html`<div class="turn">
     <div class="user"><span class="hidden">You: </span><pre>${turn.text}</pre></div>
-    <p class="quiet small" aria-live="off"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${turn.state} /></p>
+    <p class="quiet small" aria-live="off"><span class="hidden">${program}: </span><a href=${`#/run/${encodeURIComponent(turn.id)}`}>Look into this run</a>${" "}<${State} state=${state} /></p>
     <div class="agent stack">
-      ${isComing && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
+      ${state === "running" && !turn.parts.length ? html`<p class="dots" role="img" aria-label="thinking">···</p>` : null}
       ${turn.parts.map((part, at) => part.kind === "tool" ? html`<${Tool} key=${at} part=${part} state=${turn.state} />`
         : part.kind === "thought" ? html`<details key=${at}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
         : isWhole && part === last ? null
         : html`<div key=${`${at}${isComing}`} aria-live=${isComing ? "off" : undefined}><${Markdown} text=${part.text} /></div>`)}
       ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${inspects} />` : null}
-      ${turn.approvals.map((call) => html`<${Decide} key=${call.digest} run=${{ id: turn.id, program: "x" }} call=${call} onDone=${() => {}} />`)}
-      ${turn.error ? html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>` : null}
+      ${turn.approvals.length ? html`<${Decisions} waiting=${turn.approvals.map((call) => ({ run: { id: turn.id, program: "x" }, call }))}
+        onDone=${() => {}} />` : null}
+      ${!turn.error ? null : state === "cancelled" ? html`<p class="quiet">${turn.error}</p>` : html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>`}
     </div>
   </div>`;
 }
@@ -145,17 +183,45 @@ function Tool({ part, state }) {
     ${part.error ? html`<p class="bad">${part.error}</p>` : null}</details>`;
 }
 
-/** @param {{ isReady: boolean, onSay: (text: string) => Promise<boolean>, running: Turn | null }} props */
-function Composer({ isReady, onSay, running }) {
-  const [text, setText] = useState("");
+/** Return what was typed in a conversation and not sent: it outlives its view and a reload. @param {string} session */
+const draftOf = (session) => sessionStorage.getItem(`trivium-draft/${session}`) ?? "";
+
+/** @param {string} session @param {string} text */
+function keepDraft(session, text) {
+  try {
+    sessionStorage.setItem(`trivium-draft/${session}`, text);
+  } catch {
+    // The browser has no room for a text of megabytes: it stays in its field alone.
+  }
+}
+
+/**
+ * @param {{
+ *   session: string, isReady: boolean, onSay: (text: string) => Promise<boolean>, onStop: () => void, running: Turn | null,
+ * }} props
+ */
+function Composer({ session, isReady, onSay, onStop, running }) {
+  const [text, setText] = useState(() => draftOf(session));
   const [isSending, setSending] = useState(false);
   const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useEffect(() => field.current?.focus(), []);
+  /** @param {string} text */
+  const write = (text) => {
+    setText(text);
+    keepDraft(session, text);
+  };
   const send = async () => {
     if (!text.trim() || isSending || !isReady) return;
     setSending(true);
-    if (await onSay(text)) setText("");
+    write("");
+    field.current?.focus();  // the pressed button can do nothing now
+    if (!await onSay(text)) write([text, draftOf(session)].filter(Boolean).join("\n"));
     setSending(false);
+  };
+  /** Stop a run: by a double click one, and not that behind it too. @param {MouseEvent} event */
+  const halt = (event) => {
+    field.current?.focus();
+    if (event.detail < 2) onStop();
   };
   /** @param {KeyboardEvent} event */
   const onKey = (event) => {
@@ -166,9 +232,8 @@ function Composer({ isReady, onSay, running }) {
   };
   return html`<form class="composer" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); send(); }}>
     <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for your decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
-      onInput=${(/** @type {any} */ e) => setText(e.target.value)} onKeyDown=${onKey}></textarea>
-    ${running ? html`<button type="button" class="danger"
-      onClick=${() => post(`/runs/${encodeURIComponent(running.id)}/cancel`, {}).catch(() => {})}>Stop</button>`
-      : html`<button class="main" disabled=${isSending || !isReady || !text.trim()}>Send</button>`}
+      onInput=${(/** @type {any} */ e) => write(e.target.value)} onKeyDown=${onKey}></textarea>
+    ${running ? html`<button type="button" class="danger" onClick=${halt}>Stop</button>` : null}
+    <button class="main" disabled=${isSending || !isReady || !text.trim()}>Send</button>
   </form>`;
 }

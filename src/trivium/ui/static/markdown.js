@@ -166,12 +166,12 @@ function OneBlock({ block, rank, cite }) {
     case "code": return html`<pre class="code" tabindex="0">${block.language ? html`<span class="language">${block.language}</span>` : null}<code>${block.text}</code></pre>`;
     case "rule": return html`<hr />`;
     case "title": return html`<${`h${rank}`} class=${`title${block.rank > 2 ? " minor" : ""}`}>${inline(block.text)}<//>`;
-    case "quote": return html`<blockquote>${all(block.blocks)}</blockquote>`;
+    case "quote": return html`<blockquote dir="auto">${all(block.blocks)}</blockquote>`;
     case "list": {
       const items = block.items.map((each, at) => html`<li key=${at}>${all(each)}</li>`);
-      return block.first === null ? html`<ul>${items}</ul>` : html`<ol start=${block.first}>${items}</ol>`;
+      return block.first === null ? html`<ul dir="auto">${items}</ul>` : html`<ol dir="auto" start=${block.first}>${items}</ol>`;
     }
-    case "table": return html`<div class="scroll"><table><thead><tr>${block.rows[0].map((each) => html`<th>${inline(each)}</th>`)}</tr></thead>
+    case "table": return html`<div class="scroll"><table dir="auto"><thead><tr>${block.rows[0].map((each) => html`<th>${inline(each)}</th>`)}</tr></thead>
       <tbody>${block.rows.slice(1).map((row, at) => html`<tr key=${at}>${row.map((each) => html`<td>${inline(each)}</td>`)}</tr>`)}</tbody></table></div>`;
     default: return html`<p>${inline(block.text)}</p>`;
   }

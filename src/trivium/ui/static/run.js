@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { download, get, post, Problem } from "./api.js";
 import { ago, count, duration, isActive, moment, money, oneLine, stateWords } from "./format.js";
-import { Decide } from "./approvals.js";
+import { Decisions } from "./approvals.js";
 import { Answer } from "./citations.js";
 import { useAsked } from "./hooks.js";
 import { merged, Outline } from "./outline.js";
@@ -64,7 +64,7 @@ export function Run({ id, node, about }) {
     <${Head} run=${run} outline=${outline} about=${about} onFork=${() => setForking(chosen || (run.state === "done" ? Math.max(0, outline?.firstModel() ?? 0) : 0))} onDelete=${() => setDeleting(true)} onChange=${ask} />
     ${why ? html`<p class="why bad" role="alert"><b>Why:</b> ${why}
       ${outline && outline.failure() > 0 ? html` <button class="plain" onClick=${() => choose(outline.failure())}>Show where</button>` : null}</p>` : null}
-    ${run.approvals.map((/** @type {any} */ each) => html`<${Decide} key=${each.digest} run=${run} call=${each} onDone=${ask} />`)}
+    ${run.approvals.length ? html`<${Decisions} waiting=${run.approvals.map((/** @type {any} */ call) => ({ run, call }))} onDone=${ask} />` : null}
     ${run.message ? html`<section class="answer"><h2>Result</h2>
       <div class="card" tabindex="0"><${Answer} message=${run.message} runId=${id} inspects=${about.inspects} rank=${3} /></div></section>`
       : outline && run.state === "done" ? html`<${LastAnswer} outline=${outline} source=${source} />` : null}

@@ -8,9 +8,9 @@
  * }} Turn
  */
 
-/** @param {string} id of the run @param {string} text what the user said @returns {Turn} */
-export function newTurn(id, text) {
-  return { id, state: "queued", text, parts: [], approvals: [], message: null, error: "" };
+/** @param {string} id of the run @param {string} text what the user said @param {string} state @returns {Turn} */
+export function newTurn(id, text, state) {
+  return { id, state, text, parts: [], approvals: [], message: null, error: "" };
 }
 
 /**
