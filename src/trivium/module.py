@@ -373,9 +373,13 @@ class Module:
         return self._memory.get(this_session()) if self._memory else None
 
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
-        for path, module in self.named_modules():
+        modules = list(self.named_modules())
+        for path, module in modules:
             if module.memory is not None:
                 yield f"{path}.memory" if path else "memory", module.memory
+            for value in vars(module).values():
+                if type(value) in (list, dict) and value:
+                    _warn_of_left_out(value, modules)
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return the memories of this module and all below for a session, by attribute path."""
@@ -478,6 +482,14 @@ class AsyncModule(Module):
         def __init_subclass__(cls, **kwargs: Any) -> None:
             super().__init_subclass__(**kwargs)
             cls.__call__ = cls.acall
+
+
+def _warn_of_left_out(held: list[Any] | dict[Any, Any], modules: list[tuple[str, Module]]) -> None:
+    """Warn of modules in a list or dict that have a memory and are none of the modules."""
+    for each in held.values() if isinstance(held, dict) else held:
+        if isinstance(each, Module) and each.memory is not None and all(each is not module for _, module in modules):
+            told = f"what {each.name!r} remembers is no part of the state, since it stands in a plain list or dict"
+            warnings.warn(f"{told}: put it into an AgentList or AgentDict", stacklevel=4)
 
 
 def _with_sources(read: Sources, message: Message) -> Message:

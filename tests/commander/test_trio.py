@@ -14,7 +14,7 @@ import trio.testing
 
 from trivium import Agent, CommanderAsync, Event, Message, Module
 from trivium.commander import NodeState, current
-from trivium.exceptions import RunKilledError
+from trivium.exceptions import NoEventLoopError, RunKilledError
 from trivium.testing import ScriptedModel
 
 from ._helpers import GUARD, AsyncNest, AsyncWaiter, MixedNest, SyncNest, adder, calling, nest
@@ -180,3 +180,12 @@ def test_a_kill_reaches_a_call_that_trio_awaits():
         assert (await Agent(ScriptedModel(["next"])).acall("x")).content == "next"
 
     trio.run(main)
+
+
+def test_what_needs_a_loop_of_asyncio_says_so():
+    async def streams() -> None:
+        async with Agent(ScriptedModel(["hi"])).open("x"):
+            pass
+
+    with pytest.raises(NoEventLoopError, match=r"in a trio program, await agent\.acall"):
+        trio.run(streams)

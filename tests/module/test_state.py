@@ -132,6 +132,16 @@ def test_a_task_has_the_state_of_its_agents():
     assert {key: len(messages) for key, messages in state.items()} == {"agent.memory": 4, "inner.agent.memory": 2}
 
 
+@pytest.mark.parametrize("hold", [lambda inner: [inner], lambda inner: {"a": inner}])
+def test_an_agent_in_a_plain_list_or_dict_is_warned_of(hold: Any):
+    tree = Branch({"b": Branch({}, True)}, True)
+    vars(tree)["again"] = [*dict(tree.named_children()).values()]  # reached already
+    tree.state_dict()
+    vars(tree)["held"] = hold(Agent(ScriptedModel(["ok"]), name="left"))
+    with pytest.warns(UserWarning, match="what 'left' remembers is no part of the state.* an AgentList or AgentDict"):
+        tree.state_dict()
+
+
 # ---- what does not fit
 def test_a_missing_entry_is_an_error_and_nothing_is_loaded():
     tree = Branch({"a": Branch({}, True)}, True)

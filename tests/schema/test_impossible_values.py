@@ -203,6 +203,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
         ]
     ),
     (lambda: Agent(model(), 3)("x"), "a system instruction is text or chat messages, not int"),  # type: ignore[arg-type]
+    (lambda: Agent("Be kind.", model())("x"), "not ScriptedModel; the model is an agent's first argument"),  # type: ignore[arg-type]
     (lambda: Agent(model(), ["a", "b"])("x"), "is text or chat messages, not a list of texts"),  # type: ignore[list-item]
     (lambda: Agent(model())("x", max_turns=3), "a call of an agent takes no max_turns: did you mean limits?"),
     (lambda: Agent(model())("x", deps=3), "a call of an agent takes no deps: did you mean context?"),
@@ -245,6 +246,7 @@ MADE: list[tuple[Callable[[], Any], str]] = [
     (lambda: Agent(model(), memory=[]), "a memory is made by a class or function, not list"),  # type: ignore[arg-type]
     (lambda: run_batch_tasks(cast("Any", Agent(model())), ["x"]), "run_batch_tasks takes Task as task, not Agent"),
     (lambda: run_batch_tasks(task(), cast("Any", 3)), "a batch takes a list of items, not int"),
+    (lambda: run_batch_tasks(task(), "What is"), "a batch takes a list of items, not str"),
     (lambda: Agent(model()).open("x").result, "the stream is not open: async with agent.open"),
     (lambda: asyncio.run(result_at_once()), "the call has not ended: read the stream to its end before its result"),
     (lambda: asyncio.run(for_each(["a"], nothing)), "no call runs here: for_each is for code within a run"),  # type: ignore[arg-type]

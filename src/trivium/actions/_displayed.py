@@ -5,11 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import to_jsonable_python
 
 from trivium.schema import ActionReturn
+
+
+class CalledTool(NamedTuple):
+    """The call of a tool, as the model wrote it.
+
+    Args:
+        name: the name of the tool.
+        arguments: the arguments, as JSON text or as an object.
+    """
+
+    name: str
+    arguments: str | Mapping[str, Any]
 
 
 def call_text(name: str, arguments: str | Mapping[str, object]) -> str:

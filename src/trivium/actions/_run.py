@@ -10,7 +10,7 @@ from logging import DEBUG, WARNING, getLogger
 from random import uniform
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from trivium.actions._displayed import call_text, result_text
+from trivium.actions._displayed import CalledTool, call_text, result_text
 from trivium.actions._texts import as_text, sendable
 from trivium.actions._tool import Arguments, Tool, mark_of
 from trivium.actions._tool_message import ToolMessage
@@ -78,7 +78,7 @@ class HookFailedError(ToolFailedError):
         self.error = error
 
 
-class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]], Literal["tool_call"]]):
+class ToolCallEvent(Event[CalledTool, Literal["tool_call"]]):
     """A tool is called; `data` is its name and the arguments as the model wrote them."""
 
     __slots__ = ()
@@ -98,9 +98,9 @@ class ToolCallEvent(Event[tuple[str, str | Mapping[str, Any]], Literal["tool_cal
         return {"name": name, **({"arguments": to_json_value(arguments)} if content else {})}
 
     @classmethod
-    def parse(cls, fields: Mapping[str, Any]) -> tuple[str, str | Mapping[str, Any]]:
+    def parse(cls, fields: Mapping[str, Any]) -> CalledTool:
         """Return the tool's name and the arguments."""
-        return str(fields.get("name", "")), fields.get("arguments", "")
+        return CalledTool(str(fields.get("name", "")), fields.get("arguments", ""))
 
     def is_for_clients(self) -> bool:
         """Return True: servers send it."""
@@ -252,7 +252,7 @@ async def run_tool(
         raise paused  # the node has not started
     try:
         with node:
-            emit(node, ToolCallEvent, (name, arguments))
+            emit(node, ToolCallEvent, CalledTool(name, arguments))
             budget = node.scope.budget
             if budget is not None and not is_counted:
                 budget.take_tool_call()

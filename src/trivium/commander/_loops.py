@@ -30,6 +30,7 @@ from trivium.commander._workers import (
     submit,
     value_or_raise,
 )
+from trivium.exceptions import NoEventLoopError
 
 T = TypeVar("T")
 Give = Callable[[Any], None]
@@ -308,12 +309,26 @@ async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
         return await work
 
 
+def asyncio_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of asyncio that runs here.
+
+    Raises:
+        NoEventLoopError: none does.
+    """
+    if (loop := get_running_loop()) is None:
+        raise NoEventLoopError(
+            "this runs on an event loop of asyncio: in a trio program, await agent.acall(…), task.run_async(…) or "
+            "commander.run_async(…), or use the sync form in trio.to_thread.run_sync(…)"
+        )
+    return loop
+
+
 async def run_in_worker(function: Callable[[], T]) -> T:
     """Run sync user code under the async driver. A cancelled wait still waits for the thread: no orphans.
 
     A node that holds cancellations gets the result all the same.
     """
-    loop, inbox = asyncio.get_running_loop(), lender.get()
+    loop, inbox = asyncio_loop(), lender.get()
     done, reply = open_reply()
     alone = in_worker(function, reply, loop)
     if inbox is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 from typing_extensions import TypeVar
 
 from trivium.commander._drivers import ThreadEvent, drive, wait
-from trivium.commander._loops import home_loop_here, in_worker, is_blocking, shield
+from trivium.commander._loops import asyncio_loop, home_loop_here, in_worker, is_blocking, shield
 from trivium.commander._node import TaskNode, change_scope, current, scope_of
 from trivium.commander._workers import Outcome, capture_async, get_item, get_running_loop, post, submit, value_or_raise
 from trivium.exceptions import CommanderNotRunError
@@ -155,7 +155,7 @@ class AsyncStream(Generic[T, E_co]):
     __repr__ = Stream.__repr__  # type: ignore[assignment]
 
     async def __aenter__(self) -> Self:
-        loop = asyncio.get_running_loop()
+        loop = asyncio_loop()
         self.pipe = _Pipe(lambda event: post(loop, self._queue.put_nowait, event))
         _attach(self.node, self.pipe)
         context = copy_context()

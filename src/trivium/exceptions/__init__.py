@@ -31,6 +31,7 @@
     │   ├── RecursionTooDeepError (RecursionError)  calls or values are nested deeper than the interpreter allows
     │   └── WouldDeadlockError (RuntimeError)   a sync call would wait for itself
     ├── CommanderError                          a job, a handler or a commander was misused
+    │   ├── NoEventLoopError (RuntimeError)
     │   ├── NotHandlerError (TypeError)
     │   ├── NotTaskerError (TypeError)
     │   ├── PasswordError (AssertionError)
@@ -250,6 +251,7 @@ from trivium.exceptions._runs import (
     InfiniteLoopError,
     KillChannelError,
     LimitExceededError,
+    NoEventLoopError,
     NotHandlerError,
     NotTaskerError,
     PasswordError,
@@ -381,6 +383,7 @@ __all__ = [
     "ModelError",
     "ModelNotFoundError",
     "NestedRunError",
+    "NoEventLoopError",
     "NoExecutorError",
     "NoModelError",
     "NoSuchRequestError",

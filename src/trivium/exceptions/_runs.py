@@ -76,6 +76,10 @@ class CommanderError(TriviumError):
     """A job, a handler or a commander was used in a way that cannot work."""
 
 
+class NoEventLoopError(CommanderError, RuntimeError):
+    """Async code was run where no event loop of asyncio runs, as in a trio program."""
+
+
 class NotHandlerError(CommanderError, TypeError):
     """Something that is not a handler was given where a handler is called."""
 

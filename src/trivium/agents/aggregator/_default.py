@@ -111,7 +111,8 @@ class DefaultAggregator:
 def _check_chat_message(message: Any) -> dict[str, Any]:
     if not isinstance(message, Mapping):
         kind = "a list of texts" if isinstance(message, str) else type(message).__name__
-        raise ArgumentTypeError(f"a system instruction is text or chat messages, not {kind}", "template")
+        first = "; the model is an agent's first argument" if hasattr(message, "stream") else ""
+        raise ArgumentTypeError(f"a system instruction is text or chat messages, not {kind}{first}", "template")
     found = dict(cast("Mapping[str, Any]", message))
     if missing := [each for each in ("role", "content") if each not in found]:
         raise MissingEntryError(f"a chat message of the system instruction lacks '{missing[0]}'", (missing[0],))

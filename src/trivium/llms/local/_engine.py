@@ -215,7 +215,9 @@ def check_file(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:
-        raise ModelNotFoundError(f"there is no model file {path}") from None
+        raise ModelNotFoundError(
+            f"there is no model file {path}: check the path, or fetch a model with `trivium models fetch`"
+        ) from None
     except OSError as error:
         raise EngineError(f"the model file {path} cannot be read: {error.strerror or error}") from error
     if magic != b"GGUF":
