@@ -132,7 +132,15 @@ def test_a_task_has_the_state_of_its_agents():
     assert {key: len(messages) for key, messages in state.items()} == {"agent.memory": 4, "inner.agent.memory": 2}
 
 
-@pytest.mark.parametrize("hold", [lambda inner: [inner], lambda inner: {"a": inner}])
+def _in_list(inner: Module) -> list[Module]:
+    return [inner]
+
+
+def _in_dict(inner: Module) -> dict[str, Module]:
+    return {"a": inner}
+
+
+@pytest.mark.parametrize("hold", [_in_list, _in_dict])
 def test_an_agent_in_a_plain_list_or_dict_is_warned_of(hold: Any):
     tree = Branch({"b": Branch({}, True)}, True)
     vars(tree)["again"] = [*dict(tree.named_children()).values()]  # reached already
