@@ -242,7 +242,10 @@ class Codec:
             return self.encode(self._plain(value, kind), above)
         if isinstance(value, Enum):
             return {_TAG: name, "v": self.encode(value.value, above)}
-        return {_TAG: name, "v": {key: self.encode(each, above) for key, each in field_values_of(value).items()}}
+        fields = field_values_of(value)
+        if kind is Message and (metadata := fields.pop("metadata", None)) and (own := metadata.own_values()):
+            fields["metadata"] = own  # not the ids, which differ in each attempt, nor what stands in the message too
+        return {_TAG: name, "v": {key: self.encode(each, above) for key, each in fields.items()}}
 
     def _encode_dict(self, value: dict[Any, Any], above: tuple[int, ...]) -> Any:
         try:
