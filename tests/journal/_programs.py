@@ -27,6 +27,7 @@ from trivium import (
     DonePassTool,
     DoneTool,
     Entity,
+    FileAttachment,
     ForwardTool,
     Message,
     Module,
@@ -141,7 +142,8 @@ def run_passing(way: str, journal: Journal) -> object:
     lead.enable_message(RecipientTool.create(["clerk"]))
     above = Task(lead, interactive=False)
     above.add_sub_task(Task(clerk, interactive=False))
-    asked = ChatDocument(content="Pay the rent.", metadata=ChatDocMetaData(sender=Entity.USER, title="rent"))
+    metadata, lease = ChatDocMetaData(sender=Entity.USER, title="rent"), FileAttachment.from_bytes(b"lease")
+    asked = ChatDocument(content="Pay the rent.", metadata=metadata, files=[lease])
     result = above.run(asked, run_id=way, journal=journal)
     return None if result is None else result.content
 
