@@ -153,6 +153,12 @@ def _hearing(stream: Callable[[Any], Any], heard: list[str]) -> Callable[[Any], 
     return hear
 
 
+@pytest.mark.parametrize("given", [(len, "x"), ("x", 3), ("x", None)])
+def test_a_step_that_is_no_name_and_function_is_refused_with_the_form_of_one(given: tuple[Any, Any]):
+    with pytest.raises(ArgumentTypeError, match=r'a step takes .*: step\("read", load, path\), not step\('):
+        step(*given)
+
+
 def test_another_input_another_root_and_a_run_within_a_run_are_refused(journal: Journal):
     agent()("Go.", run_id="a", journal=journal)
     with pytest.raises(RunInputError, match="another input"):
