@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from journal._places import Place
-from trivium import Agent, Message, llms
+from trivium import Agent, Document, Message, llms
 from trivium.exceptions import JournalDamagedError, JournalError, LimitExceededError, ToolError
 from trivium.journal import Journal, step, step_async
 from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes, without_notes
 from trivium.journal._digests import Digests
 from trivium.policies import NOTHING, Source
-from trivium.schema import ActionReturn, ActionStatusCode, ChatDocMetaData, Entity, Origin, ToolCall, Usage
+from trivium.schema import ActionReturn, ActionStatusCode, ChatDocMetaData, DocMetaData, Entity, Origin, ToolCall, Usage
 from trivium.schema.lowlevel import link
 from trivium.testing import ScriptedModel
 
@@ -323,6 +323,15 @@ def test_digests_do_not_depend_on_addresses(make: Callable[[], object]):
     one, other = make(), make()
     assert Codec().dump(one) == Codec().dump(other) != Codec().dump("")
     assert Codec().dump("<a at 0x1f00000>") == '"<a at 0x1f00000>"', "a text stays as it is"
+
+
+def test_digests_do_not_depend_on_ids_of_documents_that_were_made_up():
+    def asked(source: str, **given: str) -> str:
+        metadata = DocMetaData.model_validate({"source": source, **given})
+        return Codec().for_digests().dump([metadata, {"found": Document(content="rent", metadata=metadata)}])
+
+    assert asked("a") == asked("a") != asked("b")
+    assert asked("a", id="1") != asked("a", id="2"), "a program gave these"
 
 
 def test_digests_do_not_depend_on_who_has_read_the_metadata_of_a_message():
