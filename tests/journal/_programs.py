@@ -11,16 +11,38 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from _postgres import quick_folder
-from trivium import Agent, ChatAgent, ChatAgentConfig, Document, Message, Module, Task, ToolMessage, this_call
+from trivium import (
+    Agent,
+    ChatAgent,
+    ChatAgentConfig,
+    ChatDocMetaData,
+    ChatDocument,
+    Document,
+    DonePassTool,
+    DoneTool,
+    Entity,
+    FileAttachment,
+    ForwardTool,
+    Message,
+    Module,
+    PassTool,
+    RecipientTool,
+    SendTool,
+    Task,
+    ToolMessage,
+    this_call,
+)
 from trivium.actions import AgentDoneTool, ApprovalRequest, tool
 from trivium.commander import PASS_WORD, CommanderAsync, HandlerCoroutine, Job, handler, run_sync, tasker
 from trivium.extraction import Case, Outcome, extract_files, extraction_task, parse_fields
 from trivium.journal import Journal, step, step_async
+from trivium.tasks import TaskTool
 from trivium.testing import ScriptedModel, assert_crash_safe, call_tool
 
 
@@ -84,6 +106,45 @@ def run_task(journal: Journal) -> object:
     above = Task(chat("above", "What is three times three?", "DONE nine"), interactive=False)
     above.add_sub_task(below)
     result = above.run("Ask the other.", run_id="task-1", journal=journal)
+    return None if result is None else result.content
+
+
+class Reader(ChatAgent):
+    """An agent whose own code reads who has spoken, as much code of tasks does."""
+
+    async def llm_response_async(self, message: str | Message | None = None) -> Message | None:
+        if isinstance(message, Message):
+            assert message.metadata.id
+            assert message.metadata.parent_id is not None
+        return await super().llm_response_async(message)
+
+
+PASSING = {
+    "forward": call_tool("forward_tool", agent="clerk"),
+    "pass": call_tool("pass_tool"),
+    "done_pass": call_tool("done_pass_tool"),
+    "send": call_tool("send_tool", to="clerk", content="Pay the rent."),
+    "recipient": call_tool("recipient_message", intended_recipient="clerk", content="Pay the rent."),
+    "task": call_tool("task_tool", system_message="You pay.", prompt="Pay the rent.", tools=["NONE"]),
+}
+
+
+def run_passing(way: str, journal: Journal) -> object:
+    """A task that begins with a chat document, and whose lead passes it on; the clerk pays."""
+    lead, clerk = (
+        Reader(ChatAgentConfig(name=name, llm=Stateless(*answers)), tools=[pay])
+        for name, answers in (
+            ("lead", (PASSING[way], call_tool("done_tool", content="paid"))),
+            ("clerk", (call_tool("pay", amount=3), "DONE paid")),
+        )
+    )
+    lead.enable_message([ForwardTool, PassTool, DonePassTool, SendTool, TaskTool, DoneTool])
+    lead.enable_message(RecipientTool.create(["clerk"]))
+    above = Task(lead, interactive=False)
+    above.add_sub_task(Task(clerk, interactive=False))
+    metadata, lease = ChatDocMetaData(sender=Entity.USER, title="rent"), FileAttachment.from_bytes(b"lease")
+    asked = ChatDocument(content="Pay the rent.", metadata=metadata, files=[lease])
+    result = above.run(asked, run_id=way, journal=journal)
     return None if result is None else result.content
 
 
@@ -271,6 +332,7 @@ PROGRAMS: dict[str, Callable[[Journal], object]] = {
     "ledger": run_ledger,
     "extraction": run_extraction,
     "session": run_session,
+    **{way: partial(run_passing, way) for way in PASSING},
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
-from threading import get_ident
+from threading import Lock, get_ident
 from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from journal._places import Place
-from trivium import Agent, Message, llms
+from trivium import Agent, Document, Message, llms
 from trivium.exceptions import JournalDamagedError, JournalError, LimitExceededError, ToolError
 from trivium.journal import Journal, step, step_async
 from trivium.journal._codec import Codec, Notes, digest_of, notes_in, with_notes, without_notes
 from trivium.journal._digests import Digests
 from trivium.policies import NOTHING, Source
-from trivium.schema import ActionReturn, ActionStatusCode, Entity, Origin, ToolCall, Usage
+from trivium.schema import ActionReturn, ActionStatusCode, ChatDocMetaData, DocMetaData, Entity, Origin, ToolCall, Usage
+from trivium.schema.lowlevel import link
 from trivium.testing import ScriptedModel
 
 ATOMS = (
@@ -308,6 +309,41 @@ def test_no_class_is_made_that_was_not_given():
 
 def test_digests_do_not_depend_on_the_order_of_keys():
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1}) != digest_of({"a": 1, "b": 3})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        object, lambda: lambda: 1, lambda: object().__str__, Lock, lambda: {object(): 1},
+        lambda: Message(content=[object()]),
+    ],
+    ids=["object", "function", "method", "lock", "key", "message"],
+)  # fmt: skip
+def test_digests_do_not_depend_on_addresses(make: Callable[[], object]):
+    one, other = make(), make()
+    assert Codec().dump(one) == Codec().dump(other) != Codec().dump("")
+    assert Codec().dump("<a at 0x1f00000>") == '"<a at 0x1f00000>"', "a text stays as it is"
+
+
+def test_digests_do_not_depend_on_ids_of_documents_that_were_made_up():
+    def asked(source: str, **given: str) -> str:
+        metadata = DocMetaData.model_validate({"source": source, **given})
+        return Codec().for_digests().dump([metadata, {"found": Document(content="rent", metadata=metadata)}])
+
+    assert asked("a") == asked("a") != asked("b")
+    assert asked("a", id="1") != asked("a", id="2"), "a program gave these"
+
+
+def test_digests_do_not_depend_on_who_has_read_the_metadata_of_a_message():
+    for metadata in (None, ChatDocMetaData(sender=Entity.USER, title="rent"), ChatDocMetaData(sender=Entity.USER)):
+        asked, parent = Message(content="hi", metadata=metadata), Message(content="before")
+        before = Codec().dump(asked)
+        link(parent, asked)
+        assert asked.metadata.parent_id == parent.id()
+        assert Codec().dump(asked) == Codec().dump(asked.replace(content="hi")) == before
+        assert Codec().load(before).metadata.title == asked.metadata.title
+    own = ChatDocMetaData(sender=Entity.USER, id="17")
+    assert Codec().load(Codec().dump(Message(content="hi", metadata=own))).id() == "17", "an id that a program gave"
 
 
 def test_data_with_the_codecs_own_marks_is_data():

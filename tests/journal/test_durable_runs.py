@@ -53,7 +53,7 @@ class Broken:
         yield from self.model.stream(request)
 
 
-@pytest.mark.parametrize("names", [[*PROGRAMS][at::3] for at in range(3)], ids=", ".join)
+@pytest.mark.parametrize("names", [[*PROGRAMS][at::4] for at in range(4)], ids=", ".join)
 def test_a_program_that_is_killed_at_each_place_ends_as_if_it_had_not_been(names: list[str]):
     assert crash_and_resume(names).keys() == {*names}
 
@@ -151,6 +151,12 @@ def _hearing(stream: Callable[[Any], Any], heard: list[str]) -> Callable[[Any], 
         return stream(request)
 
     return hear
+
+
+@pytest.mark.parametrize("given", [(len, "x"), ("x", 3), ("x", None)])
+def test_a_step_that_is_no_name_and_function_is_refused_with_the_form_of_one(given: tuple[Any, Any]):
+    with pytest.raises(ArgumentTypeError, match=r'a step takes .*: step\("read", load, path\), not step\('):
+        step(*given)
 
 
 def test_another_input_another_root_and_a_run_within_a_run_are_refused(journal: Journal):

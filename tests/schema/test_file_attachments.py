@@ -60,10 +60,12 @@ def test_a_text_is_a_file_in_the_encoding_that_is_asked_for():
     assert (file.content, file.filename, file.to_data_uri()) == (b"\xe4", "a.csv", "data:text/csv;base64,5A==")
 
 
-def test_a_file_without_a_name_gets_one_of_its_own():
-    names = {FileAttachment(content=b"x").filename or "" for _ in range(20)}
-    assert len(names) == 20
+def test_a_file_without_a_name_gets_one_of_its_content_or_address():
+    files = FileAttachment(content=b"x"), FileAttachment(content=b"y"), FileAttachment.from_path("https://example.com/")
+    names = [each.filename or "" for each in files]
+    assert len({*names}) == 3
     assert all(re.fullmatch(r"attachment_[0-9a-f]{8}\.bin", name) for name in names)
+    assert FileAttachment.from_bytes(b"x") == files[0], "a run that is resumed asks for the same"
     assert FileAttachment.from_bytes(b"x").mime_type == "application/octet-stream"
     assert FileAttachment.from_bytes(b"x", "a.png", "image/webp").mime_type == "image/webp"
 

@@ -16,7 +16,7 @@ import pytest
 from _mailer import mailer
 from serving._protocols import A2A, AGUI, AISDK, Chat, Protocol, Responses, Runs
 from serving._served import GUARD, approve_all, events_of, follow, make_shop, outcome, said, serving, start
-from trivium import Agent
+from trivium import Agent, ChatAgent, DoneTool, ForwardTool, Task, tool
 from trivium.journal import Journal
 from trivium.llms import Request
 from trivium.testing import ScriptedModel, call_tool
@@ -59,6 +59,27 @@ def make_mailer() -> Agent:
         return [call_tool("page"), call_tool("mail", to="Eve"), "end"][done]
 
     return mailer(ScriptedModel(answer))
+
+
+def make_desk() -> Task[Any]:
+    """A task whose lead forwards the question to a clerk, and then pays what the clerk says."""
+
+    def answer(request: Request) -> Any:
+        last = request.messages[-1]["content"]
+        if last.startswith("paid"):
+            return call_tool("done_tool", content=last)
+        return call_tool("pay", amount=507) if "507" in last else call_tool("forward_tool", agent="clerk")
+
+    @tool(effect="once", needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    lead, clerk = ChatAgent(ScriptedModel(answer), name="lead", tools=[pay]), ScriptedModel(["It is 507."])
+    lead.enable_message([ForwardTool, DoneTool])
+    desk = Task(lead, interactive=False)
+    desk.add_sub_task(Task(ChatAgent(clerk, name="clerk"), interactive=False, single_round=True))
+    return desk
 
 
 def by_runs(run: Waiting, decision: Any, beside: str = "") -> httpx2.Response:
@@ -115,6 +136,12 @@ WAYS: list[tuple[type[Protocol], Decide, int]] = [
 ]  # fmt: skip
 BY_NAME = [pytest.param(*each, id=each[1].__name__) for each in WAYS]
 SDK = pytest.param(AISDK, by_ai_sdk, 422, id="by_ai_sdk")
+
+
+def test_an_approved_call_is_made_by_a_task_that_forwarded_a_message_before():
+    with serving(make_desk()) as client:
+        approve_all(client, run := start(client, "pay the rent"))
+        assert outcome(client, run) == "paid 507"
 
 
 @pytest.mark.parametrize(("kind", "decide", "status"), [*BY_NAME, SDK])

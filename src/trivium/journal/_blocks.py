@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, get_args
 
 from trivium.commander.lowlevel import CallNode, current, drive, driver_neutral, invoke, scope_of, sync_function
 from trivium.commander.lowlevel import step as node_of
-from trivium.exceptions import ConfigurationError
+from trivium.exceptions import ArgumentTypeError, ConfigurationError
 from trivium.journal._effects import EffectKind
 from trivium.journal._reconciling import Reconcile
 from trivium.journal._run import DurableRun
@@ -71,10 +71,17 @@ async def step_async(
         **kwargs: further arguments.
 
     Raises:
+        ArgumentTypeError: the name is no text, or the function nothing that can be called.
         ConfigurationError: there is no such effect.
         ToolError: it was broken off in an earlier attempt, and it is not known whether it happened; or `reconcile` has
             failed, which is called again in the next attempt. Its `LookupError` is raised as it is.
     """
+    if not isinstance(name, str) or not callable(function):  # type: ignore[unnecessary] - users pass anything
+        raise ArgumentTypeError(
+            f'a step takes a name, a function that is not called yet, and its arguments: step("read", load, path), not '
+            f"step({name!r:.40}, {function!r:.40})",
+            "function",
+        )
     if effect is not None and effect not in _EFFECTS:
         raise ConfigurationError(f"the effect of a step is {', '.join(_EFFECTS)} or None, not {effect!r}")
     with node_of(name) as node:

@@ -41,6 +41,8 @@ from trivium.schema import (
     ActionStatusCode,
     ActionValidCode,
     AgentStatusCode,
+    DocMetaData,
+    Document,
     Entity,
     Message,
     ModelStatusCode,
@@ -229,6 +231,8 @@ class Codec:
             return {_TAG: "bytes", "v": b64encode(bytes(value)).decode()}
         if kind in _NEWER and self._is_for_digests:
             return self.encode(json_or_text(value), above)
+        if self._is_for_digests and kind is not Message and isinstance(value, Document | DocMetaData):
+            return self.encode(_without_made_id(value), above)
         if kind is range:
             return {_TAG: "py.range", "v": [self.encode(each) for each in (value.start, value.stop, value.step)]}
         if kind in _TEXTS and not loses_its_zone(value):
@@ -242,7 +246,10 @@ class Codec:
             return self.encode(self._plain(value, kind), above)
         if isinstance(value, Enum):
             return {_TAG: name, "v": self.encode(value.value, above)}
-        return {_TAG: name, "v": {key: self.encode(each, above) for key, each in field_values_of(value).items()}}
+        fields = field_values_of(value)
+        if kind is Message and (metadata := fields.pop("metadata", None)) and (own := metadata.own_values()):
+            fields["metadata"] = own  # not the ids, which differ in each attempt, nor what stands in the message too
+        return {_TAG: name, "v": {key: self.encode(each, above) for key, each in fields.items()}}
 
     def _encode_dict(self, value: dict[Any, Any], above: tuple[int, ...]) -> Any:
         try:
@@ -431,6 +438,14 @@ def without_notes(body: str) -> Any:
     found: object = json.loads(body)
     values = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     return values["v"] if values.get(_TAG) == "read" else cast("Any", found)
+
+
+def _without_made_id(given: Document | DocMetaData) -> Any:
+    """Return the JSON of a document or its metadata without an id that was made up, which each attempt has anew."""
+    metadata, plain = given if isinstance(given, DocMetaData) else given.metadata, json_or_text(given)
+    if "id" not in metadata.model_fields_set:
+        del (plain if metadata is given else plain["metadata"])["id"]
+    return plain
 
 
 def digest_of(value: object) -> str:

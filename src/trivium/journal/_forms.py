@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, time, timezone
 from typing import Any, Final, cast
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 from trivium.events import to_sorted_json
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_ADDRESS: Final = re.compile(" at 0x[0-9A-Fa-f]{6,16}>")
 _MANY: Final = 2_000
 """The parts from which on a value is large; as many are written at once."""
 
@@ -24,13 +26,18 @@ def loses_its_zone(value: Any) -> bool:
 
 def json_or_text(value: object) -> Any:
     """Return the JSON of a value as pydantic has it, or else its text; a text of its class if it has neither."""
-    for form in (to_sorted_json, str):
+    for form in (to_sorted_json, _text_of):
         try:
             found = form(value)
             return "".join((found,)) if isinstance(found, str) else found  # a text of no class of its own
         except Exception:  # noqa: S112 - an object of a user's that has no such form
             continue
     return f"<{told(type(value))}>"
+
+
+def _text_of(value: object) -> str:
+    """Return the text of a value, without the addresses of objects: each process has others."""
+    return _ADDRESS.sub(">", str(value))
 
 
 def told(kind: type) -> str:

@@ -16,6 +16,7 @@ from trivium.schema._registry import ObjectRegistry
 from trivium.schema._status import Entity, StatusCode
 
 _UNKNOWN = "unknown"
+_IDS = frozenset(("id", "parent_id", "child_id", "agent_id", "msg_idx"))
 
 
 class DocMetaData(OlderNames):
@@ -190,8 +191,8 @@ class ChatDocMetaData(DocMetaData):
             self._message = ref(message)
 
     def own_values(self) -> dict[str, Any]:
-        """Return the values that stand only here and are not the defaults; without an id that was made for the view."""
-        left_out = {*LINKED, *(() if "id" in self.model_fields_set else ("id",)), "tools_from_agent"}
+        """Return the values that stand only here and are not the defaults; without ids that were made for the view."""
+        left_out = {*LINKED, *(_IDS - self.model_fields_set), "tools_from_agent"}
         dumped = self.model_dump(exclude=left_out, exclude_defaults=True)
         if dumped.get("source") in tuple(Entity):
             del dumped["source"]
@@ -201,9 +202,8 @@ class ChatDocMetaData(DocMetaData):
         """Return the metadata of a copy of the message, which has an id of its own."""
         left_out = ("id", "parent_id", "child_id", "tool_ids")
         kept = {name: value for name, value in self if name not in left_out}
-        new = type(self).model_construct(tool_ids=self.tool_ids.copy(), **kept)
-        new.__pydantic_fields_set__.discard("id")
-        return new
+        given = self.model_fields_set.difference(left_out[:3])
+        return type(self).model_construct(given, tool_ids=self.tool_ids.copy(), **kept)
 
 
 LINKED: Final = {

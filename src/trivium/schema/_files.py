@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import mimetypes
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from urllib.parse import unquote, urlsplit
-from uuid import uuid4
 
-from pydantic import Field, field_serializer, field_validator
+from pydantic import field_serializer, field_validator
 
 from trivium.schema._models import OlderNames
 
@@ -22,7 +22,7 @@ class FileAttachment(OlderNames):
 
     Args:
         content: its bytes; empty if only the URL is known.
-        filename: its name; None makes one up.
+        filename: its name; None makes one of its content, or else of its address.
         mime_type: its media type.
         url: its address, from which the provider fetches it; trivium fetches nothing.
         detail: the resolution at which an image is read: "low", "high" or "auto".
@@ -33,15 +33,15 @@ class FileAttachment(OlderNames):
     """
 
     content: bytes = b""
-    filename: str | None = Field(default=None, validate_default=True)
+    filename: str | None = None
     mime_type: str = _ANY
     url: str | None = None
     detail: str | None = None
 
-    @field_validator("filename")
-    @classmethod
-    def _named(cls, given: str | None) -> str:
-        return f"attachment_{uuid4().hex[:8]}.bin" if given is None else given
+    def model_post_init(self, context: Any) -> None:
+        """Make a name up: the same for the same content in each process, for runs that are resumed."""
+        made_of = self.content or f"{self.url}".encode()
+        self.filename = self.filename or f"attachment_{blake2b(made_of, digest_size=4).hexdigest()}.bin"
 
     @field_validator("content", mode="before")
     @classmethod

@@ -10,15 +10,14 @@ from pydantic import Field
 
 from trivium.actions import DoneTool, ToolMessage
 from trivium.agents import ChatAgent, ChatAgentConfig
-from trivium.commander import driver_neutral, sync_method
+from trivium.commander.lowlevel import driver_neutral, step, sync_method
 from trivium.exceptions import ToolArgumentsError
 from trivium.policies import SourceKind
-from trivium.schema import Entity, Message, ObjectRegistry
+from trivium.schema import Entity, Message
 from trivium.schema.lowlevel import link
 from trivium.tasks._task import Task
 
-_TURNS = 10
-_ALL, _NONE = ["ALL"], ["NONE"]
+_ALL, _NONE, _TURNS = ["ALL"], ["NONE"], 10
 
 
 class TaskTool(ToolMessage):
@@ -51,12 +50,13 @@ class TaskTool(ToolMessage):
 
     def set_up_task(self, agent: Any) -> Task[Any]:
         """Return the task, whose agent has the tools and the one that ends it."""
-        name = re.sub(r"[^a-zA-Z0-9_-]+", "-", self.agent_name or "").strip("-")
+        with step("name") as node:
+            name = re.sub(r"[^a-zA-Z0-9_-]+", "-", self.agent_name or "").strip("-") or f"agent-{node.new_id()[:8]}"
         done = DoneTool.name()
         config, ways = agent.config, {"use_tools", "use_functions_api"}
         own: dict[str, Any] = {} if config is None else config.model_dump(include=ways, exclude_unset=True)
         config = ChatAgentConfig(
-            name=name or f"agent-{ObjectRegistry.new_id()[:8]}",
+            name=name,
             llm=self.model or agent.llm,
             system_message=f"{self.system_message or ''}\n\nWhen you are done, call `{done}` with the result.".strip(),
             handle_llm_no_tool=f"You called no tool. Call `{done}` with the result, or a tool that helps. "
