@@ -40,7 +40,6 @@ from trivium.commander.lowlevel import (
     note_sources,
     overridable,
     pair_forms,
-    parent_of,
     run_from_trio,
     settle,
     sources_above,
@@ -299,7 +298,7 @@ class Module:
     def _receive(self, node: CallNode, messages: list[Message], read: Sources = NOTHING) -> None:
         """Remember the messages of a call, and note what they and their session repeat."""
         read |= self._repeats
-        above = sources_above(parent_of(node))
+        above = sources_above(node)
         for message in messages:
             extra = message.__pydantic_extra__
             if above:  # it is said within a run, and may repeat all that was read above

@@ -134,7 +134,7 @@ class Memory:
     def add(self, messages: Message | str | Iterable[Message | str] | None) -> None:
         """Append one message or several; plain text becomes a user's message. Others are left out, with a warning."""
         is_one = messages.__class__ is not list and (isinstance(messages, _ONE) or not isinstance(messages, Iterable))
-        many: Any = [messages] if is_one else messages
+        many = cast("Iterable[Any]", [messages] if is_one else messages)
         kept, node = self.messages, current_node()
         start, read = len(kept), sources_above(node)
         for each in many:
