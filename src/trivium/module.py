@@ -40,7 +40,6 @@ from trivium.commander.lowlevel import (
     note_sources,
     overridable,
     pair_forms,
-    parent_of,
     run_from_trio,
     settle,
     sources_above,
@@ -236,7 +235,7 @@ class Module:
 
     # ---- the call, written once
     async def _turn(self, node: CallNode, message: tuple[Any, ...], kwargs: dict[str, Any]) -> Message:
-        locks, session_id = self._locks if (memory := self._memory) is None else memory.locks, node.scope.session_id
+        locks, session_id = self._locks if (memory := self._memory) is None else memory.locks, node.session_id
         with node:
             messages = [_to_message(each) for each in message if each is not None]
             try:
@@ -250,7 +249,7 @@ class Module:
                     locks.release(session_id, node)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
-        session_id = node.scope.session_id
+        session_id = node.session_id
         hooks = tuple(self._hooks.values()) if self._hooks else ()
         for hook in hooks:
             messages = await self._before(hook, messages, session_id)
@@ -299,7 +298,7 @@ class Module:
     def _receive(self, node: CallNode, messages: list[Message], read: Sources = NOTHING) -> None:
         """Remember the messages of a call, and note what they and their session repeat."""
         read |= self._repeats
-        above = sources_above(parent_of(node))
+        above = sources_above(node)
         for message in messages:
             extra = message.__pydantic_extra__
             if above:  # it is said within a run, and may repeat all that was read above
@@ -311,7 +310,7 @@ class Module:
         if (memory := self._memory) is not None:
             if messages:
                 self._remember(node, messages)
-            if (kept := memory.memory_map.get(node.scope.session_id)) is not None:
+            if (kept := memory.memory_map.get(node.session_id)) is not None:
                 read |= kept.sources
         if read:
             note_sources(node, read)
@@ -324,7 +323,7 @@ class Module:
 
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
         assert self._memory is not None
-        self._memory.open(node.scope.session_id).add(messages)
+        self._memory.open(node.session_id).add(messages)
 
     async def _before(self, hook: Hook, messages: list[Message], session_id: Hashable) -> list[Message]:
         changed = await settle(hook.before_agent(self, messages, session_id))
@@ -446,8 +445,8 @@ def call_node(
     """Return the node of a call, with the options that every call takes; see `Module.__call__`."""
     node = CallNode(module.name, current_node())
     changes: dict[str, Any] = {}
-    if session_id != CALLER and session_id != node.scope.session_id:  # most composites hand on the one they have
-        changes["session_id"] = check_option("session_id", session_id, (str, Hashable), "text or a number")
+    if session_id != CALLER and session_id != node.session_id:  # most composites hand on the one they have
+        node.session_id = check_option("session_id", session_id, (str, Hashable), "text or a number")
     if context is not None:
         changes["context"] = context
     if (approve := approve or module.approve) is not None:

@@ -20,7 +20,7 @@ from trivium import Agent, ChatAgent, Message, RunRecord, Task
 from trivium.actions import Tool, ToolProgress
 from trivium.actions._approval import ApprovalDecision, ApprovalRequest
 from trivium.commander import CallNode, NodeState
-from trivium.commander.lowlevel import emit, scope_of
+from trivium.commander.lowlevel import emit
 from trivium.events import Event, RunEvent, _union, event_class, event_kinds
 from trivium.events._registry import HOMES
 from trivium.exceptions import ContextOverflowError, ProviderConnectionError
@@ -294,4 +294,4 @@ def test_a_model_call_keeps_its_request_only_while_it_lives():
 
     Agent(ScriptedModel(["ok"]))("hi", listeners=[listen])
     assert any(isinstance(each, Request) for each in requests)
-    assert scope_of(CallNode("n")).session_id == 0
+    assert CallNode("n").session_id == 0

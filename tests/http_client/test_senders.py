@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator
 from typing import Any
 
 import pytest
 
-from trivium.http import HTTPClient, HTTPRequest, HTTPResponse, Sender
+from trivium.http import HTTPClient, HTTPRequest, HTTPResponse, Send, Sender, add_layer, exchange
 from trivium.knowledge.embeddings import OpenAIEmbedding
 from trivium.llms import ClaudeModel, GoogleModel, OpenAIModel
 
@@ -76,3 +76,40 @@ def test_a_client_with_a_certificate_reaches_a_server_that_asks_for_one(case: st
             assert len(server.heads) == 1
 
     asyncio.run(run())
+
+
+class Noting:
+    """A layer that sends what it is given, and notes the secrets that it must not store."""
+
+    replays = False
+
+    def __init__(self) -> None:
+        self.told: list[Collection[str]] = []
+
+    async def respond(self, request: HTTPRequest, send: Send, secrets: Collection[str]) -> HTTPResponse:
+        self.told.append(secrets)
+        return await send(request)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 2])
+def test_secrets_of_a_request_are_looked_for_once_and_only_where_it_may_be_stored(layers: int) -> None:
+    looked: list[str] = []
+
+    def secrets() -> Iterator[str]:
+        looked.append("once")
+        yield "a-secret"
+
+    async def run() -> list[Noting]:
+        async with RawServer(answering(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")) as server:
+            made = [Noting() for _ in range(layers)]
+            removals = [add_layer(each) for each in made]
+            request = HTTPRequest("GET", server.url, {})
+            async with exchange(request, HTTPClient(proxies={}).send, secrets()) as response:
+                assert b"".join([piece async for piece in response.pieces]) == b"hi"
+            for remove in removals:
+                remove()
+        return made
+
+    noting = asyncio.run(run())
+    assert [each.told for each in noting] == [[("a-secret",)]] * layers
+    assert looked == ["once"] * bool(layers)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from commander._helpers import AsyncNest, Entry, MixedNest, Nest, SyncNest, every_entry, nest
-from trivium import Agent, AsyncAgent, Hook, Message, Module
+from trivium import Agent, AsyncAgent, Hook, Message, Module, this_call
 from trivium.actions import ActionExecutor
-from trivium.commander import current, driver_neutral
+from trivium.commander import CallNode, current, driver_neutral
 from trivium.exceptions import StateError
 from trivium.memory import MemoryManager
 from trivium.module import AsyncModule
@@ -97,6 +97,28 @@ def test_an_omitted_session_is_the_callers(entry: Entry):
     entry(Outer(), "x", session_id="mine")
     said = {name: inner.memory.get_memory(name)[0].content for name in ("mine", "other", 0)}  # type: ignore[union-attr]
     assert said == {"mine": "plain", "other": "named", 0: "zero"}
+
+
+@every_entry
+def test_a_call_in_a_session_of_its_own_shares_all_else_with_its_caller(entry: Entry):
+    """By pointer: most calls name a session, and must not pay for a copy of what they inherit."""
+    calls: list[CallNode] = []
+
+    class Inner(Module):
+        def forward(self, message: Message) -> str:
+            calls.append(this_call())
+            return "ok"
+
+    class Outer(Inner):
+        def forward(self, message: Message) -> str:
+            Inner()("x", session_id="other")
+            return super().forward(message)
+
+    entry(Outer(), "x", session_id="mine", context="shared")
+    inner, outer = calls
+    assert (inner.session_id, outer.session_id) == ("other", "mine")
+    assert inner.scope is outer.scope
+    assert inner.context == "shared"
 
 
 @every_entry

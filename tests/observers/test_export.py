@@ -253,7 +253,7 @@ def test_nothing_recorded_is_a_record_too(tmp_path: Path):
 @pytest.mark.parametrize("session", [None, True, 7, 1.5, "ada", float("nan"), float("inf"), ("a",), frozenset({1})])
 def test_any_session_can_be_written(session: Any):
     record, node = RunRecord(), CallNode("node")
-    node._scope = node._scope.replace(session_id=session, listeners=(record,))
+    node._session_id, node._scope = session, node._scope.replace(listeners=(record,))
     start(node)
     node._close()
     written = json.loads(json.dumps(record.as_json(), allow_nan=False))["nodes"][0]["session"]
@@ -270,7 +270,7 @@ def test_a_session_that_cannot_be_shown_is_named_by_its_class():
             raise RuntimeError
 
     record, node = RunRecord(), CallNode("node")
-    node._scope = node._scope.replace(session_id=Mute(), listeners=(record,))
+    node._session_id, node._scope = Mute(), node._scope.replace(listeners=(record,))
     start(node)
     node._close()
     assert record.as_json()["nodes"][0]["session"] == "<Mute>"

@@ -15,7 +15,7 @@ from trivium.agents._config import AgentConfig, ChatAgentConfig
 from trivium.agents._parts import FormatOption, Model, choose_given, own_containers
 from trivium.agents._typed import T_co
 from trivium.commander import CallNode, current, invoke, this_session
-from trivium.commander.lowlevel import driver_neutral, scope_of, sources_above, sync_method
+from trivium.commander.lowlevel import driver_neutral, sources_above, sync_method
 from trivium.exceptions import ConfigurationError
 from trivium.llms.lowlevel import call_model
 from trivium.memory import MemoryManager
@@ -133,7 +133,7 @@ class ChatAgent(Agent[T_co]):
 
     # ---- the conversation
     def _remember(self, node: CallNode, messages: list[Message]) -> None:
-        if scope_of(node).session_id not in self.memory.memory_map and (
+        if node.session_id not in self.memory.memory_map and (
             self.user_message is not None or overrides(self, "init_message_history")
         ):
             self.init_message_history()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
 from trivium.commander._drivers import ThreadEvent
-from trivium.commander._node import NodeState, Scope, TaskNode, current, node_name, parent_of, scope_of
+from trivium.commander._node import NodeState, Scope, TaskNode, current, node_name, parent_of, session_of
 from trivium.exceptions import CommanderNotRunError, WouldDeadlockError
 
 T = TypeVar("T")
@@ -41,8 +41,10 @@ class CallNode(TaskNode):
     provider: str = ""
     """The provider of the model that is asked, where listeners may want it and it is known."""
     if TYPE_CHECKING:
+        session_id: Hashable
+        """The session that the call belongs to, as those below do that are in no other."""
         scope: Scope
-        """Everything that the call inherits; replace it to change that for the call and everything below."""
+        """What else the call inherits; replace it to change that for the call and everything below."""
         request: object
         """The question of the call, where it keeps that for listeners that record contents."""
         target: str
@@ -52,8 +54,8 @@ class CallNode(TaskNode):
         sources: frozenset[Any]
         """The sources that were read in the call, and in everything below."""
     else:  # the same slots by public names: no property costs anything
-        scope, request, target = TaskNode._scope, TaskNode._request, TaskNode._target
-        spent, sources = TaskNode._spent, TaskNode._sources
+        session_id, scope, request = TaskNode._session_id, TaskNode._scope, TaskNode._request
+        target, spent, sources = TaskNode._target, TaskNode._spent, TaskNode._sources
 
     def __enter__(self) -> Self:
         self._token: Token[TaskNode | None] = _enter(self)
@@ -70,20 +72,16 @@ class CallNode(TaskNode):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _leave(self._token)
-        outward = None if error is None else self._outward(error)
-        self._close(outward)
-        if outward is not error and outward is not None:
+        if error is None:
+            return self._close()
+        self._close(outward := self._outward(error))
+        if outward is not error:
             raise outward from None
 
     @property
     def name(self) -> str:
         """The name of the module, model, tool or step that was called."""
         return self._name
-
-    @property
-    def session_id(self) -> Hashable:
-        """The session that the call belongs to."""
-        return self._scope.session_id
 
     @property
     def context(self) -> Any:
@@ -160,7 +158,7 @@ def this_call() -> CallNode:
 def this_session() -> Hashable:
     """Return the session of the call that runs here; 0 outside any run, as at the root of each."""
     node = current.get()
-    return 0 if node is None else scope_of(node).session_id
+    return 0 if node is None else session_of(node)
 
 
 def is_within(name: str) -> bool:

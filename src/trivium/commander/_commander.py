@@ -323,7 +323,7 @@ class CommanderAsync(WorkNode, Generic[T]):
             await node._stage("at_commander_end")
         self._last_calls.clear()
         self._go_on([partial(self._close, error)])
-        self._scope, self._loop = ROOT, None
+        self._scope, self._session_id, self._loop = ROOT, 0, None
         self._over.set()
 
     # ---- used by the nodes

@@ -67,18 +67,13 @@ _new = object.__new__  # without `__init__`, at half the cost
 
 
 class Scope:
-    """Everything that a node inherits from its parent: immutable and shared; `replace` makes a changed copy.
-
-    A new one is that of a root: session 0, and nothing else.
-    """
+    """What a node inherits beside its session, nothing at first: immutable, shared; `replace` makes a changed copy."""
 
     __slots__ = (
-        "approve", "budget", "context", "deadline", "journal", "listeners", "paused", "pipes", "policies",
-        "session_id", "task_run",
+        "approve", "budget", "context", "deadline", "journal", "listeners", "paused", "pipes", "policies", "task_run",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.session_id: Hashable = 0
         self.listeners: tuple[Listener, ...] = ()
         self.budget: Budget | None = None
         self.deadline: tuple[float, TaskNode] | None = None
@@ -94,8 +89,8 @@ class Scope:
     def replace(self, **changes: Any) -> Scope:
         """Return a copy with some of its values replaced."""
         new = _new(Scope)
-        new.session_id, new.listeners, new.budget = self.session_id, self.listeners, self.budget
-        new.deadline, new.context, new.pipes, new.approve = self.deadline, self.context, self.pipes, self.approve
+        new.listeners, new.budget, new.deadline, new.context = self.listeners, self.budget, self.deadline, self.context
+        new.pipes, new.approve = self.pipes, self.approve
         new.policies, new.task_run, new.journal, new.paused = self.policies, self.task_run, self.journal, self.paused
         for name, value in changes.items():
             setattr(new, name, value)
@@ -117,13 +112,14 @@ class TaskNode:
 
     __slots__ = (
         "__weakref__", "_children", "_failing", "_heard", "_key", "_name", "_ordinal", "_ordinals", "_parent",
-        "_request", "_run_id", "_scope", "_sources", "_spent", "_state", "_stopping", "_target", "_wakers",
-        "exception", "result",
+        "_request", "_run_id", "_scope", "_session_id", "_sources", "_spent", "_state", "_stopping", "_target",
+        "_wakers", "exception", "result",
     )  # fmt: skip
     _kind: str = "call"
     """The kind of node, for views: "call", "job", "handler" or "commander"."""
     _ordinals: dict[str, count[int]]
     """The counters of the names of its children; there are some where there is `_children`."""
+    _session_id: Hashable
 
     def __init__(self, name: str, parent: TaskNode | None = None, scope: Scope | None = None) -> None:
         self._name = name
@@ -143,8 +139,10 @@ class TaskNode:
         self.exception: BaseException | None = None
         self.result: Any = None
         self._ordinal = 0
-        self._scope = scope or (ROOT if parent is None else parent._scope)
-        if parent is not None:
+        if parent is None:
+            self._scope, self._session_id = scope or ROOT, 0
+        else:
+            self._scope, self._session_id = scope or parent._scope, parent._session_id
             self._join(parent)
 
     def _join(self, parent: TaskNode) -> None:
@@ -296,20 +294,21 @@ class TaskNode:
         emit(self, StartedEvent, None)
 
     def _close(self, error: BaseException | None = None) -> None:
-        started = self._state is _ACTIVE
-        if self._stopping is not None or isinstance(error, CancelledError):
+        started, parent = self._state is _ACTIVE, self._parent
+        if self._stopping is not None or (error is not None and isinstance(error, CancelledError)):
             self._state = _TERMINATED
         else:
             self._state = _COMPLETED if error is None else _EXCEPTION
         self.exception = error
-        for child in list(self._children or ()):  # what nobody awaited gets no further than its next step
-            child.kill("its caller has ended")
-        if self._parent is not None and self._parent._children:
-            self._parent._children.pop(self, None)  # a finished subtree frees its memory
-        if self._spent is not None and self._parent is not None:
-            with _lock:  # children may end in threads of their own
-                before = self._parent._spent
-                self._parent._spent = self._spent if before is None else before + self._spent
+        if self._children:
+            for child in list(self._children):  # what nobody awaited gets no further than its next step
+                child.kill("its caller has ended")
+        if parent is not None:
+            if parent._children:
+                parent._children.pop(self, None)  # a finished subtree frees its memory
+            if self._spent is not None:
+                with _lock:  # children may end in threads of their own
+                    parent._spent = self._spent if parent._spent is None else parent._spent + self._spent
         if started and self._scope.listeners:
             emit(self, EndedEvent, error)
 
@@ -384,7 +383,9 @@ node_name: Callable[[TaskNode], str] = attrgetter("_name")
 parent_of: Callable[[TaskNode], TaskNode | None] = attrgetter("_parent")
 """The node above; None at the root."""
 scope_of: Callable[[TaskNode], Scope] = attrgetter("_scope")
-"""The session, listeners, budget, deadline and so on of the node."""
+"""The listeners, budget, deadline and so on of the node."""
+session_of: Callable[[TaskNode], Hashable] = attrgetter("_session_id")
+"""The session that the node belongs to."""
 sources_of: Callable[[TaskNode], frozenset[Any]] = attrgetter("_sources")
 """The sources that were read in the node, and in everything below."""
 stopped_by: Callable[[TaskNode], tuple[TaskNode, str] | None] = attrgetter("_stopping")

@@ -86,7 +86,8 @@ class WorkNode(TaskNode):
         """Give every slot its first value, in one function, since a node must cost little."""
         self._name, self._policy, self._state = name, policy, _PENDING
         self._parent = self._children = self._stopping = self._wakers = self._key = self._run_id = self._spent = None
-        self._scope, self._ordinal, self._sources, self._heard, self._failing = ROOT, 0, NOTHING, (), ()
+        self._scope, self._session_id, self._ordinal, self._sources = ROOT, 0, 0, NOTHING
+        self._heard = self._failing = ()
         self._commander: CommanderAsync[Any] | None = None
         self._id: int | str | None = None
         self._callbacks: list[Callback] | None = None
@@ -208,7 +209,7 @@ class WorkNode(TaskNode):
                 raise CommanderError(f"{self._name} is queued or running already: make another one")
             TaskNode.__init__(self, self._name)
             self._task, self._phase = None, AROUND
-        self._scope, self._heard = parent._scope, heard
+        self._scope, self._session_id, self._heard = parent._scope, parent._session_id, heard
         if heard:
             change_scope(self, listeners=heard)
         self._join(parent)

@@ -58,6 +58,7 @@ from trivium.commander._node import (
     note_sources,
     parent_of,
     scope_of,
+    session_of,
     sources_above,
     sources_of,
     stopped_by,
@@ -77,8 +78,8 @@ __all__ = [
     "emit", "error_of_stop", "forget_name", "get_item", "invoke", "invoke_in_place", "invoke_or_abandon", "is_async",
     "is_blocking", "is_cancelled", "is_in_trio", "is_within", "iterate", "key_of", "lender", "node_name",
     "note_sources", "open_reply", "overridable", "pair_forms", "parent_of", "place_of_caller", "pull", "run_from_trio",
-    "run_in_worker", "run_on_loop", "running_loop", "scope_of", "settle", "shield", "sources_above", "sources_of",
-    "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left", "value_or_raise", "wait",
+    "run_in_worker", "run_on_loop", "running_loop", "scope_of", "session_of", "settle", "shield", "sources_above",
+    "sources_of", "step", "stopped_by", "submit", "sync_function", "sync_method", "time_left", "value_or_raise", "wait",
 ]  # fmt: skip
 
 lazy_names(__name__, {"OwnerLoop": "_owner_loop"}, __all__, "trivium.commander")  # few programs need it

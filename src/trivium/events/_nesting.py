@@ -17,7 +17,7 @@ def is_deeper(value: object, most: int = MAX_NESTING) -> bool:
     """
     level = [value]
     for _ in range(most + 1):
-        nested = [cast("dict[str, Any] | list[Any]", each) for each in level if isinstance(each, dict | list)]
+        nested = [cast("dict[str, Any] | list[Any]", each) for each in level if isinstance(each, (dict, list))]
         if not nested:
             return False
         level = [child for each in nested for child in (each.values() if isinstance(each, dict) else each)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -73,16 +73,18 @@ def replaces_network() -> bool:
 
 
 @asynccontextmanager
-async def exchange(request: HTTPRequest, send: Send, secrets: Collection[str] = ()) -> AsyncGenerator[HTTPResponse]:
+async def exchange(request: HTTPRequest, send: Send, secrets: Iterable[str] = ()) -> AsyncGenerator[HTTPResponse]:
     """Send a request and give its unread response, which is closed at the end of the block.
 
     Args:
         request: the request.
         send: sends it to the network.
-        secrets: secret texts of the request, which must not be stored.
+        secrets: secret texts of the request, which must not be stored; read only where there is a layer.
     """
-    for layer in _layers.get():
-        send = partial(layer.respond, send=send, secrets=secrets)
+    layers = _layers.get()
+    hidden = tuple(secrets) if layers else ()
+    for layer in layers:
+        send = partial(layer.respond, send=send, secrets=hidden)
     response = await send(request)
     try:
         yield response

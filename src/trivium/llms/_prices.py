@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
@@ -96,9 +97,7 @@ class PublishedPrice:
 
     def usd(self, usage: Usage) -> float | None:
         """Return the cost of a usage in US dollars; None if it is not known."""
-        from trivium.http.lowlevel import is_loopback
-
-        if self.url and is_loopback(urlsplit(self.url).hostname or ""):
+        if self.url and _is_on_this_machine(self.url):
             return 0.0
         try:
             from genai_prices import Usage as Counted
@@ -120,6 +119,13 @@ class PublishedPrice:
             return float(found.total_price)
         except (LookupError, ValueError):
             return None
+
+
+@lru_cache
+def _is_on_this_machine(url: str) -> bool:
+    from trivium.http.lowlevel import is_loopback
+
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 def price_of(model: object) -> Pricing | None:

@@ -89,7 +89,7 @@ class Memory:
         self.recent_n = recent_n
         self.messages = Messages()
         """All messages, oldest first, to read: `add` adds to them, and every other method replaces the object."""
-        self.sources: Sources = frozenset()
+        self.sources: Sources = NOTHING
         """The sources of all messages since the last `reset`, also of those that were erased."""
         self.rendered: object = None
         """The beginning as an aggregator has rendered it: its cache, which nothing else reads."""
@@ -142,8 +142,8 @@ class Memory:
             if isinstance(message, Message):
                 _append(kept, message)
                 extra = message.__pydantic_extra__
-                if read and "sources" not in extra:  # it is made within a run, and may repeat all that was read there
-                    extra["sources"] = read
+                if read:  # it is made within a run, and may repeat all that was read there
+                    extra.setdefault("sources", read)
                 if "sources" in extra:
                     self.sources |= extra["sources"]
                 if "files" in extra:
@@ -177,7 +177,7 @@ class Memory:
 
     def reset(self) -> None:
         """Forget all messages."""
-        erased, self.sources = self.messages, frozenset()
+        erased, self.sources = self.messages, NOTHING
         self.messages = Messages()
         self._notify("reset", erased)
 

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from trivium.commander import EndedEvent, Event, NodeState, QueuedEvent, StartedEvent, TaskNode
-from trivium.commander.lowlevel import scope_of
+from trivium.commander.lowlevel import session_of
 from trivium.events import exception_line
 from trivium.observers._export import error_at_end, json_scalar
 from trivium.schema import Usage
@@ -98,7 +98,7 @@ class Forest:
 
     def start(self, now: float, event: StartedEvent) -> None:
         """Open a branch for a node."""
-        node, parent, session_id = event.node, event.parent, scope_of(event.node).session_id
+        node, parent, session_id = event.node, event.parent, session_of(event.node)
         self.queued.pop(node, None)
         self.began = now if self.began is None else self.began
         above = self.top if parent is None else self.open.get(parent, self.top)

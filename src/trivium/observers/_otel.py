@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trivium.commander import CallNode, EndedEvent, Event, NodeState, StartedEvent, TaskNode
-from trivium.commander.lowlevel import scope_of
+from trivium.commander.lowlevel import scope_of, session_of
 from trivium.events import exception_line
 from trivium.exceptions import MissingExtraError
 from trivium.observers._export import error_at_end, json_scalar
@@ -237,7 +237,7 @@ class OpenTelemetryListener:
     def _mark_agent(self, found: _Open, event: Event) -> None:
         found.operation = "invoke_agent"
         found.span.update_name(f"invoke_agent {found.name}")
-        session = json_scalar(scope_of(event.node).session_id)
+        session = json_scalar(session_of(event.node))
         told = {_OPERATION: "invoke_agent", "gen_ai.agent.name": found.name}
         found.span.set_attributes(told if session in (0, "") else {**told, "gen_ai.conversation.id": str(session)})
 

@@ -11,7 +11,7 @@ from os import PathLike
 from threading import Lock
 
 from trivium.commander import EndedEvent, Event, NodeState, QueuedEvent, StartedEvent, TaskNode
-from trivium.commander.lowlevel import scope_of
+from trivium.commander.lowlevel import session_of
 from trivium.events import JSONObject, exception_line
 from trivium.observers._chrome import chrome_trace
 from trivium.observers._export import error_at_end, run_json, write_text
@@ -248,7 +248,7 @@ class RunRecord:
                 left.state = NodeState.TERMINATED
 
     def _add(self, event: Event, now: float) -> RecordedNode:
-        recorded = RecordedNode(event.name, scope_of(event.node).session_id, now, kind=event.node_kind)
+        recorded = RecordedNode(event.name, session_of(event.node), now, kind=event.node_kind)
         parent = event.parent
         above = None if parent is None else self._open.get(parent) or self._queued.get(parent)
         if above is None:

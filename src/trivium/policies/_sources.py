@@ -91,18 +91,20 @@ def sources_within(value: object, kind: type[_Sourced]) -> Sources:
         kind: the class of messages.
 
     """
-    found, known = NOTHING, dict[int, object]()
+    found = NOTHING
+    known: dict[int, object] = {}
     waiting: list[Any] = [value]
     while waiting:
         each = waiting.pop()
-        if each.__class__ in _HOLD_NOTHING or isinstance(each, Enum) or id(each) in known:  # a cycle is walked once
+        if isinstance(each, Enum) or id(each) in known:  # a cycle is walked once
             continue
         known[id(each)] = each
         is_dict = each.__class__ is dict  # most are, and are quick to ask
         if not is_dict and isinstance(each, kind):
             found |= each.sources
             continue
-        waiting += each.values() if is_dict else _parts(each)
+        parts = each.values() if is_dict else _parts(each)
+        waiting += [part for part in parts if part.__class__ not in _HOLD_NOTHING]  # most are left out at once
         if (is_dict or isinstance(each, Mapping)) and "sources" in each:
             with suppress(InvalidSourcesError):  # of a key of that name that means something else
                 found |= as_sources(cast("Mapping[str, Any]", each)["sources"])

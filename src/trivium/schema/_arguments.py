@@ -86,7 +86,7 @@ def check_arguments(function: Callable[..., Any], owner: object, given: Iterable
     """
     allowed = _allowed(function)
     for name, value in given:
-        kinds = allowed.get(name, allowed.get("**"))
+        kinds = allowed[name] if name in allowed else allowed.get("**")
         if kinds is None or (kinds and value.__class__ not in kinds and not _fits(value, kinds)):
             is_class = function.__name__ == "__init__"
             who = type(owner).__name__ if is_class else function.__qualname__.removesuffix("_async")

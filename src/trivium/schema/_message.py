@@ -439,10 +439,8 @@ def copy_message(message: Message, memo: dict[int, Any] | None = None) -> Messag
     extra: Any = message.__pydantic_extra__.copy()
     if "metadata" in extra:
         extra["metadata"] = extra["metadata"].for_copy()
-    if memo is not None:
+    if memo is not None and not ATOMS.issuperset(map(type, (*fields.values(), *extra.values()))):
         for values in (fields, extra):
-            if ATOMS.issuperset(map(type, values.values())):
-                continue
             for name, value in values.items():
                 if value.__class__ not in ATOMS:
                     values[name] = copied(value, memo)

@@ -145,9 +145,9 @@ ATOMS = frozenset({str, int, float, bool, bytes, frozenset, NoneType, ToolCall, 
 def copied(value: Any, memo: dict[int, Any]) -> Any:
     """Return a deep copy: `copy.deepcopy`, with a short way for what messages mostly hold."""
     kind = value.__class__
-    if kind in ATOMS or (kind is tuple and ATOMS.issuperset(map(type, value))):  # a tuple: a message's tool calls
-        return value
     if kind is not dict and kind is not list and kind is not ActionReturn:
+        if kind in ATOMS or (kind is tuple and ATOMS.issuperset(map(type, value))):  # a tuple: a message's tool calls
+            return value
         try:
             return copy.deepcopy(value, memo)
         except Exception:  # a generator, a lock, a connection: there is one of it, and it travels as itself

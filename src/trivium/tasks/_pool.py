@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypedDict
 
 from trivium.commander import CallNode, Limits, Listener, driver_neutral, for_each, wait
-from trivium.commander.lowlevel import change_scope, drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
+from trivium.commander.lowlevel import drive, forget_name, invoke_in_place, is_in_trio, run_from_trio
 from trivium.exceptions import ArgumentTypeError, RunPausedError
 from trivium.module import OPTIONS, Module, call_node
 from trivium.observers import ProgressBar
@@ -141,7 +141,7 @@ class Batch:
         self.results += [None] * (index + 1 - len(self.results))
         self.at_work.add(node := CallNode(f"{self.name}-{index}", batch))
         if self.has_sessions:
-            change_scope(node, session_id=f"{node.run_id}/{node.key}")
+            node.session_id = f"{node.run_id}/{node.key}"
         result = None
         try:
             with node:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from trivium.actions import AgentDoneTool, DoneTool, FinalResultTool
 from trivium.agents import ChatAgent
 from trivium.agents.lowlevel import repairs_exceeded
-from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, step
+from trivium.commander.lowlevel import change_scope, current, emit, invoke, scope_of, session_of, step
 from trivium.exceptions import AnswerFormatError, InfiniteLoopError
 from trivium.module import MessageEvent, Module
 from trivium.schema import Entity, Message, StatusCode
@@ -376,8 +376,7 @@ def begin_run(task: Task[Any], caller: Task[Any] | None = None, turns: int = -1)
     run = task.latest_run = TaskRun(task, caller, turns if turns > 0 else task.turns)
     node = current.get()
     if node is not None:
-        scope = scope_of(node)
-        run.session_id, run.above = scope.session_id, cast("TaskRun | None", scope.task_run)
+        run.session_id, run.above = session_of(node), cast("TaskRun | None", scope_of(node).task_run)
         change_scope(node, task_run=run)
     return run
 

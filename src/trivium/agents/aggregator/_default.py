@@ -51,7 +51,7 @@ class DefaultAggregator:
         told: Sequence[Message] = ()
         if type(memory) is not Memory or memory.recent_n is not None:
             told = () if memory is None else memory.get_memory()
-        elif len(memory) < SHORT or type(self).append is not DefaultAggregator.append:
+        elif len(memory.messages) < SHORT or type(self).append is not DefaultAggregator.append:
             told = memory.messages
         else:
             found = rendered(found, memory, name, self.append, self.separator)

@@ -118,7 +118,7 @@ class _Pool:
         node = this_call()
         scope = node.scope
         limits = Limits() if scope.budget is None else _left(scope.budget)
-        given = Inherited(scope.session_id, scope.context, scope.policies, limits, run_id, sources_above(node))
+        given = Inherited(node.session_id, scope.context, scope.policies, limits, run_id, sources_above(node))
         outcome: ItemResult = await invoke(self._fetch, index, message, given)
         if outcome.usage is not None:
             node.spent = outcome.usage
@@ -188,9 +188,10 @@ class _Items:
                     raise self._made
                 ask, journal = self._made
                 note_sources(node, given.sources)
+                node.session_id = given.session_id
                 change_scope(
-                    node, limits=given.limits, session_id=given.session_id, context=given.context,
-                    policies=given.policies, approve=ask_later if self._is_durable else None,
+                    node, limits=given.limits, context=given.context, policies=given.policies,
+                    approve=ask_later if self._is_durable else None,
                 )  # fmt: skip
                 run = {}
                 if journal is not None and given.run_id is not None:

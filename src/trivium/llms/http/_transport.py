@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from itertools import chain
 from ssl import SSLCertVerificationError
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -185,7 +186,7 @@ class Transport:
         """Make one attempt, and convert every error of the HTTP library."""
         request = HTTPRequest("POST", self._url, headers, data, self._timeout)
         begun = False
-        secrets = (key, *self._keys.all, *self._hidden, *secrets_of("", headers))
+        secrets = chain((key,), self._keys.all, self._hidden, secrets_of("", headers))
         try:
             async with exchange(request, self._client.send, secrets) as response:
                 if response.status != 200:

@@ -232,7 +232,7 @@ def _parsed(tool_type: str | None, thought: str, action: object, status: ToolSta
 
 def _parts(parsed: ParsedAnswer, *names: str) -> list[Any]:
     try:
-        return [parsed[name] for name in names]
+        return [*map(parsed.__getitem__, names)]
     except KeyError:
         missing = tuple(name for name in names if name not in parsed)
         what = f"what parse_response gives has {', '.join(names)}; this lacks {', '.join(missing)}"
