@@ -41,8 +41,11 @@ def cold_agent(folder: Path, **options: Any) -> DocChatAgent:
 
 
 def in_threads(agent: DocChatAgent) -> list[str]:
+    def ask(at: int) -> str:
+        return agent(QUESTIONS[at], session_id=at).content
+
     with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(lambda at: agent(QUESTIONS[at], session_id=at).content, range(8)))
+        return list(pool.map(ask, range(8)))
 
 
 def in_a_loop(agent: DocChatAgent) -> list[str]:
@@ -53,10 +56,11 @@ def in_a_loop(agent: DocChatAgent) -> list[str]:
 
 
 def in_loops_of_threads(agent: DocChatAgent) -> list[str]:
+    def ask(question: str) -> str:
+        return asyncio.run(agent.acall(question, session_id=question)).content
+
     with ThreadPoolExecutor(8) as pool:
-        return [
-            each.content for each in pool.map(lambda text: asyncio.run(agent.acall(text, session_id=text)), QUESTIONS)
-        ]
+        return list(pool.map(ask, QUESTIONS))
 
 
 def in_a_batch(agent: DocChatAgent) -> list[str]:
