@@ -96,7 +96,9 @@ def test_the_exit_status_says_whether_it_is_good_enough(evaluated: Command) -> N
     evaluated("eval", "cases:dataset", "agents:good", "--experiment", "tuesday")
     monday = ("eval", "cases:dataset", "--experiment", "monday")
     assert evaluated(*monday, "--against", "tuesday").status == 3
-    assert evaluated(*monday, "--fail-under", "0.6").status == 3
+    ended = evaluated(*monday, "--fail-under", "0.6")
+    assert ended.status == 3
+    assert "exact: 0.500 is below --fail-under 0.6" in ended.err
     assert evaluated("forget", "monday/n00/0").status == 0
     ended = evaluated(*monday, "--fail-under", "0.1", "--against", "tuesday")
     assert ended.status == 1

@@ -446,7 +446,10 @@ def no_repetition() -> object:
         (no_cases, "has no cases"),
         (two_of_one_id, "two cases have the id 'a'"),
         (two_of_one_name, "two scorers have the name 'exact'"),
-        (no_name, "'<lambda>' is no name of scorers"),
+        (
+            no_name,
+            "'<lambda>' cannot be the name of one of the scorers: give each a name of its own, as a function",
+        ),
         (no_experiment, "an experiment has a name"),
         (no_repetition, "repeat"),
         (no_module, "takes an agent or another module"),

@@ -328,7 +328,7 @@ class Agent(AgentNames, Generic[T_co]):
 
     def _message(self, reply: Reply) -> Message:
         """Return a model's reply as the agent's message; calls that are written in its text are read here."""
-        text, calls, usage, reason, reasoning, state, logprobs = reply
+        text, calls, usage, reason, reasoning, state, logprobs, _ = reply
         given: dict[MessageExtra, Any] = {"origin": _MODEL}
         if usage is not None:
             given["usage"] = usage

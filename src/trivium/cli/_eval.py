@@ -162,10 +162,12 @@ def _broken_off(dataset: Dataset, journal: Journal, options: EvalOptions, scored
 def _status(report: EvaluationReport, comparison: Comparison | None, options: EvalOptions) -> int:
     if report.errors:
         return FAILED
-    means = [each.mean for each in report.metrics if options.scorer in (None, each.name)]
+    limit = float("-inf") if options.fail_under is None else options.fail_under
+    below = [each for each in report.metrics if options.scorer in (None, each.name) and each.mean < limit]
+    for each in below:
+        write_line(f"{each.name}: {each.mean:.3f} is below --fail-under {limit:g}")
     is_worse = comparison is not None and comparison.is_significant and comparison.difference < 0
-    is_below = options.fail_under is not None and any(each < options.fail_under for each in means)
-    return DIFFERENT if is_worse or is_below else 0
+    return DIFFERENT if is_worse or below else 0
 
 
 def _show(report: EvaluationReport, comparison: Comparison | None) -> None:

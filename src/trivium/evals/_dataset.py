@@ -109,7 +109,7 @@ class Dataset(Sequence[Case[I, E]]):
         if wrong := [each for each in self.scorers if not callable(each)]:
             raise ArgumentTypeError(f"a scorer is a function of (case, message, run), not {wrong[0]!r}", "scorers")
         _check_distinct([each.id for each in self.cases], "cases", "id", "a text")
-        _check_distinct(self.scorer_names, "scorers", "name", "one, as a function made by `def` has")
+        _check_distinct(self.scorer_names, "scorers", "name", "a name of its own, as a function made by `def` has")
 
     @property
     def scorer_names(self) -> tuple[str, ...]:
@@ -234,4 +234,4 @@ def _check_distinct(names: Sequence[str], what: str, attribute: str, advice: str
         raise ConfigurationError(f"two {what} have the {attribute} {twice[0]!r}: give each one of its own")
     for name in names:
         if not isinstance(name, str) or not name.strip() or name == "<lambda>":  # type: ignore[unnecessary]
-            raise ConfigurationError(f"{name!r} is no {attribute} of {what}: give each {advice}")
+            raise ConfigurationError(f"{name!r} cannot be the {attribute} of one of the {what}: give each {advice}")

@@ -26,6 +26,7 @@ from trivium.llms._protocol import (
     Request,
     TokenLogprob,
     ToolCallPart,
+    Written,
     call_ids,
 )
 from trivium.schema import ToolCall, Usage
@@ -106,7 +107,9 @@ class _CallSoFar:
 class _Answer:
     """The deltas of an answer so far."""
 
-    __slots__ = ("_calls", "_node", "finish_reason", "logprobs", "reasoning", "reasoning_state", "text", "usage")
+    __slots__ = (
+        "_calls", "_node", "finish_reason", "logprobs", "reasoning", "reasoning_state", "text", "usage", "written",
+    )  # fmt: skip
 
     def __init__(self, node: CallNode) -> None:
         self._node = node
@@ -117,6 +120,7 @@ class _Answer:
         self.finish_reason: str | None = None
         self.reasoning_state: ReasoningState | None = None
         self.logprobs: tuple[TokenLogprob, ...] = ()
+        self.written = ""
 
     def add(self, delta: Delta) -> None:
         """Add one delta, and emit it if anything listens."""
@@ -139,6 +143,9 @@ class _Answer:
             return
         elif isinstance(delta, Logprobs):
             self.logprobs += delta.tokens
+            return
+        elif isinstance(delta, Written):
+            self.written = delta.text
             return
         elif isinstance(delta, Reasoning):  # pyright: ignore[reportUnnecessaryIsInstance] - users write streams
             self.reasoning.append(delta.text)
@@ -173,7 +180,7 @@ class _Answer:
             fault = "was stopped by a filter while it called tools, so none was run"
         elif reason == "length" and any(is_cut_off(call.arguments) for call in calls):
             fault = "was cut off within a tool call"
-        reply = Reply(text, calls, self.usage, reason, reasoning, self.reasoning_state, self.logprobs)
+        reply = Reply(text, calls, self.usage, reason, reasoning, self.reasoning_state, self.logprobs, self.written)
         if fault:
             stopped = f" (it stopped with '{reason}')" if reason else ""
             raw = "\n".join(filter(None, [reasoning, text, *map(str, calls)]))

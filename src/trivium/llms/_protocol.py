@@ -195,10 +195,16 @@ class Finish(NamedTuple):
     reason: str
 
 
+class Written(NamedTuple):
+    """The whole text as the model wrote it, of a model made of another that shows a different one."""
+
+    text: str
+
+
 SILENT: Final = "silent"
 """The reason of an answer that says nothing on purpose, as a scripted one may; any other empty answer is malformed."""
 
-Delta: TypeAlias = str | ToolCallPart | Reasoning | ReasoningState | Logprobs | Usage | Finish
+Delta: TypeAlias = str | ToolCallPart | Reasoning | ReasoningState | Logprobs | Usage | Finish | Written
 """An item of a model's stream; text is plain `str`, and "" is a keep-alive at which a cancelled run ends."""
 
 
@@ -209,7 +215,7 @@ _WHY: Final = {
 
 
 class Reply(NamedTuple):
-    """A complete answer."""
+    """A complete answer; `written` is the text as the model wrote it, "" if that is `text`."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -218,6 +224,7 @@ class Reply(NamedTuple):
     reasoning: str = ""
     reasoning_state: ReasoningState | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
+    written: str = ""
 
     @property
     def why(self) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trivium.llms._openai import OPENAI_PATH, OPENAI_URL, profile_of, request_openai
     from trivium.llms._parameters import SAMPLING_KEYWORDS, common_names
     from trivium.llms._prices import priced, unknown_price
-    from trivium.llms._protocol import SILENT, LongHistory
+    from trivium.llms._protocol import SILENT, LongHistory, Written
     from trivium.llms._provider_model import key_headers, keys_for
     from trivium.llms._wrapped import WrappedModel, deltas_of
     from trivium.llms.local._catalogue import CATALOGUE
@@ -31,6 +31,7 @@ __all__ = [
     "LongHistory",
     "OwnLock",
     "WrappedModel",
+    "Written",
     "asked_of",
     "call_model",
     "common_names",
@@ -59,6 +60,7 @@ _HOMES = {
     "SILENT": "_protocol",
     "is_model_call": "_call",
     "WrappedModel": "_wrapped",
+    "Written": "_protocol",
     "asked_of": "_call",
     "call_model": "_call",
     "common_names": "_parameters",

@@ -74,8 +74,8 @@ class RecordedModel(ChatModel):
         reply: Reply = self._codec.load(body)
         if reply.reasoning:
             yield Reasoning(reply.reasoning)
-        if reply.text:
-            yield reply.text
+        if text := reply.written or reply.text:
+            yield text
         for at, call in enumerate(reply.tool_calls):
             yield ToolCallPart(at, call.id, call.name, call.arguments)
         if reply.usage is not None:

@@ -122,9 +122,9 @@ def _check_chat_message(message: Any) -> dict[str, Any]:
 def _open_calls(found: list[dict[str, Any]]) -> list[str]:
     """Return the ids of the calls at the end of chat messages that have no result yet."""
     asked = len(found) - 1
-    answered: list[str] = []
+    answered = set[str]()
     while asked > 0 and (result := found[asked])["role"] == "tool":
-        answered.append(result["tool_call_id"])
+        answered.add(result["tool_call_id"])
         asked -= 1
     calls = found[asked].get("tool_calls") or () if found else ()
     return [call["id"] for call in calls if call["id"] not in answered]

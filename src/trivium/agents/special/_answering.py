@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import starmap
 from math import exp
@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from trivium.agents.special._citations import Citation, DocAnswer, reference_list
 from trivium.agents.special._reading import Reading, Span
 from trivium.commander import driver_neutral
-from trivium.llms import Delta, Logprobs, ModelProtocol, Reasoning, Request, TokenLogprob, ToolCallPart
-from trivium.llms.lowlevel import WrappedModel, deltas_of
+from trivium.llms import Delta, Logprobs, ModelProtocol, Reasoning, Reply, Request, TokenLogprob, ToolCallPart
+from trivium.llms.lowlevel import WrappedModel, Written, deltas_of
 from trivium.schema import Usage
 
 _MARK: Final = re.compile(r"[ \t]*(?<!\w)\[\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\]")  # but not a[0]
@@ -76,6 +76,7 @@ class AnswerCheck:
         is_call: tests whether a text is a tool call; None: no tool is called by text.
 
     Attributes:
+        no_answer: as above.
         written: the text of the model.
         shown: the text that was returned to be shown.
     """
@@ -88,7 +89,7 @@ class AnswerCheck:
         references: bool = True,
         is_call: Callable[[str], bool] | None = None,
     ) -> None:
-        self._reading, self._question, self._no_answer = reading, question, no_answer
+        self._reading, self._question, self.no_answer = reading, question, no_answer
         self._references, self._is_call = references, is_call
         self.written, self.shown = "", ""
         self._rest = ""  # of the written text: the part that is no complete statement yet
@@ -115,9 +116,9 @@ class AnswerCheck:
             self._rest = " ".join(f"{text} [{number}]" for number, text in named.items() if text)
         shown = "".join(starmap(self._check, [*self._statements(is_last=True), (self._rest, False)]))
         self._rest = ""
-        if not self._numbers and self._no_answer:
+        if not self._numbers and self.no_answer:
             self._withheld.clear()
-            return self._show(self._no_answer)
+            return self._show(self.no_answer)
         shown = (shown + "".join(self._withheld)).rstrip()
         self._withheld.clear()
         if self._numbers and self._references:
@@ -133,12 +134,12 @@ class AnswerCheck:
     @property
     def may_be_withdrawn(self) -> bool:
         """Whether the documents support the answer, and nothing else may."""
-        return bool(self._numbers and self._no_answer)
+        return bool(self._numbers and self.no_answer)
 
     def withdraw(self) -> None:
         """Take the answer back, of which nobody has seen anything: it is `no_answer`."""
         self._numbers.clear()
-        self.shown = self._no_answer
+        self.shown = self.no_answer
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -167,7 +168,7 @@ class AnswerCheck:
         found = () if is_header else self._reading.supporting_spans(plain, named)
         spans = [each for each in found if is_fit(each)]
         if not spans:
-            is_wrong = self._no_answer and (_REFUSAL.search(plain) or self._reading.has_unknown_terms(plain))
+            is_wrong = self.no_answer and (_REFUSAL.search(plain) or self._reading.has_unknown_terms(plain))
             return "" if is_wrong else plain
         marks = "".join(f"[{self._numbers.setdefault(each, len(self._numbers) + 1)}]" for each in spans)
         ending = _ENDING.search(plain)
@@ -250,24 +251,40 @@ class CitingModel(WrappedModel):
 
     Args:
         model: the model.
-        new_check: makes the check of the answer to a request.
+        new_check: makes the check of the answer to chat messages.
         confirm: show an answer only once the model has said that it is correct.
 
     Attributes:
-        check: the check of the last answer.
+        check: the check of the last reply that was noted.
     """
 
+    check: AnswerCheck
+
     def __init__(
-        self, model: ModelProtocol, new_check: Callable[[Request], AnswerCheck], confirm: bool = False
+        self,
+        model: ModelProtocol,
+        new_check: Callable[[Sequence[Mapping[str, object]]], AnswerCheck],
+        confirm: bool = False,
     ) -> None:
         super().__init__(model)
         self._new_check, self._confirm = new_check, confirm
-        self.check: AnswerCheck | None = None
+        self._streamed: AnswerCheck | None = None
+
+    def note(self, messages: Sequence[Mapping[str, object]], reply: Reply) -> None:
+        """Note the check of a reply; one that did not stream, since a journal had it, is checked now."""
+        check, self._streamed = self._streamed, None
+        if check is None:
+            check = self._new_check(messages)
+            check.feed(reply.written or reply.text)
+            _ = check.release() if reply.tool_calls else check.end()
+            if check.may_be_withdrawn and reply.text == check.no_answer:
+                check.withdraw()
+        self.check = check
 
     @driver_neutral
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """Send the request to the model, and yield the parts of its answer that may be shown."""
-        check = self.check = self._new_check(request)
+        check = self._streamed = self._new_check(request.messages)
         calls, ending = False, list[Delta]()
         async with aclosing(deltas_of(self._model, request)) as deltas:
             async for delta in deltas:
@@ -286,6 +303,8 @@ class CitingModel(WrappedModel):
             if asked.probability < _SURE:
                 check.withdraw()
         yield check.shown if self._confirm else rest
+        if check.shown != check.written:
+            yield Written(check.written)
         for delta in ending:
             yield delta
 

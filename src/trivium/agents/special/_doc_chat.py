@@ -19,7 +19,7 @@ from trivium.agents.special._reading import Reading
 from trivium.commander import Listener, driver_neutral, sync_method
 from trivium.commander.lowlevel import CallNode, Scope, current, scope_of
 from trivium.knowledge.retrieval import NearestSentences, Refinement, stand_alone_question_async
-from trivium.llms import DeltaEvent, Request
+from trivium.llms import DeltaEvent, ModelProtocol, Reply
 from trivium.memory import Memory
 from trivium.module import overridable
 from trivium.schema import Entity, Message, ToolCall
@@ -145,9 +145,9 @@ class DocChatAgent(DocumentAgent[T_co]):
         def is_call(text: str) -> bool:
             return bool(self._own_calls(read, asked, text))
 
-        def new_check(request: Request) -> AnswerCheck:
+        def new_check(messages: Sequence[Mapping[str, object]]) -> AnswerCheck:
             # Where tools have returned results too, documents need not support all of an answer.
-            has_results = len(turn) > 1 or any(entry["role"] == "tool" for entry in request.messages)
+            has_results = len(turn) > 1 or any(entry["role"] == "tool" for entry in messages)
             no_answer = "" if has_results else config.no_answer
             called_by_text = is_call if self.llm_tools_map else None
             return AnswerCheck(reading, question, no_answer, config.references, called_by_text)
@@ -155,13 +155,18 @@ class DocChatAgent(DocumentAgent[T_co]):
         confirm = _SMALL.search(self.model.name) is not None if config.confirm is None else config.confirm
         model = CitingModel(self.model, new_check, confirm and len(reading.sentences) >= _MANY)
         answer = await self._rounds(model, history, extra, faults)
-        assert model.check is not None
         calls = tuple(each for each in answer.tool_calls if each.id)
         if calls := calls or self._own_calls(read, asked, model.check.written):
             return answer.replace(tool_calls=calls)
         found = model.check.answer
         quotation = as_quotation(answer, found, [(each.place, each.quote) for each in found.citations])
         return quotation.replace(output=quotation.content) if self.answer_type is str else quotation
+
+    async def _ask(self, model: ModelProtocol, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Reply:
+        reply = await super()._ask(model, history, extra)
+        if isinstance(model, CitingModel):
+            model.note(history, reply)
+        return reply
 
     def refinements(self) -> list[Refinement]:
         """Shorten long passages to the sentences nearest to the question, unless a model is to pick sentences."""

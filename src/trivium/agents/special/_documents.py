@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 from trivium.actions.lowlevel import warn_caller
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._typed import T_co
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.commander import Listener, driver_neutral, sync_method
-from trivium.commander.lowlevel import current, note_sources
+from trivium.commander.lowlevel import SessionLocks, current, note_sources, step, wait
 from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.retrieval import RelevanceExtractor, Retriever
 from trivium.knowledge.stores import SourceRecord
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from trivium.knowledge.retrieval import Refinement
     from trivium.knowledge.stores import VectorStore
     from trivium.parsing import Chunk, ParsingConfig
+
+_making: Final = Lock()  # guards the making of a store: two of one agent would each hold a part of its documents
+_readers: Final = SessionLocks()
+"""For each agent, by its `id()`, the call that reads its `doc_paths`, and those that wait for it."""
 
 
 class DocumentAgent(ChatAgent[T_co]):
@@ -54,12 +60,13 @@ class DocumentAgent(ChatAgent[T_co]):
     @property
     def store(self) -> VectorStore:
         """The store of the documents: `vecdb`, or a store of its own in memory."""
-        if self.vecdb is None:
-            from trivium.knowledge.stores import SQLiteStore
+        with _making:
+            if self.vecdb is None:
+                from trivium.knowledge.stores import SQLiteStore
 
-            self.vecdb = SQLiteStore()
-        assert self.vecdb is not None
-        return self.vecdb
+                self.vecdb = SQLiteStore()
+            assert self.vecdb is not None
+            return self.vecdb
 
     @property
     def retriever(self) -> Retriever:
@@ -93,8 +100,10 @@ class DocumentAgent(ChatAgent[T_co]):
         Returns:
             The sources that were read, those that were unchanged, and those that could not be read.
         """
-        self._has_read |= not places
-        return await self.library.ingest_async(*(places or self.config.doc_paths), prune=prune, listeners=listeners)
+        if places:
+            return await self.library.ingest_async(*places, prune=prune, listeners=listeners)
+        async with self._turn_to_read():
+            return await self.library.ingest_async(*self.config.doc_paths, prune=prune, listeners=listeners)
 
     ingest = sync_method(ingest_async)
 
@@ -154,13 +163,27 @@ class DocumentAgent(ChatAgent[T_co]):
 
     get_relevant_chunks = sync_method(get_relevant_chunks_async)
 
+    @asynccontextmanager
+    async def _turn_to_read(self) -> AsyncGenerator[None]:
+        """Let one call at a time read `doc_paths`; they have been read once the block has ended without an error."""
+        with step("documents") as node:
+            try:
+                if (released := _readers.acquire(id(self), node)) is not None:
+                    await wait(event=released)
+                yield
+                self._has_read = True
+            finally:
+                _readers.release(id(self), node)
+
     async def _read_doc_paths(self) -> None:
-        """Read the config's paths; if nothing of them can be read, raise the one error, or a summary of several.
+        """Read the config's paths, unless another call has; if nothing can be read, raise the one error, or a summary.
 
         An empty list, as of a pattern that no file matches, is an error too, unless there are other documents.
         """
-        try:
-            report = await self.ingest_async()
+        async with self._turn_to_read():
+            if self._has_read:
+                return
+            report = await self.library.ingest_async(*self.config.doc_paths)
             known = {record.source for record in await self.store.sources_async() if record.chunks}
             if not self.config.doc_paths and not known:
                 text = "doc_paths is empty, and there are no other documents"
@@ -174,9 +197,6 @@ class DocumentAgent(ChatAgent[T_co]):
                 paths = ", ".join(map(str, self.config.doc_paths))
                 summary = f"nothing could be read from doc_paths ({paths}): {report}"
                 raise (DocumentNotFoundError if is_missing else UnreadableDocumentError)(summary)
-        except BaseException:
-            self._has_read = False
-            raise
         if report.failed:
             warn_caller(f"not all of doc_paths could be read: {report}")
         if gone := [each for each in report.gone if each not in report.failed]:
