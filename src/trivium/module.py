@@ -249,10 +249,9 @@ class Module:
                     locks.release(session_id, node)
 
     async def _answer(self, node: CallNode, messages: list[Message], kwargs: dict[str, Any]) -> Message:
-        session_id = node.session_id
         hooks = tuple(self._hooks.values()) if self._hooks else ()
         for hook in hooks:
-            messages = await self._before(hook, messages, session_id)
+            messages = await self._before(hook, messages, node.session_id)
         self._receive(node, messages)
         if (known := self._keywords) is None or "session_id" in known:
             kwargs["session_id"] = session_id
@@ -276,7 +275,7 @@ class Module:
         if (used := node.spent) is not None:  # the memory has what each answer cost, the caller the whole call
             out.__pydantic_extra__["usage"] = used
         for hook in hooks:
-            out = await self._after(hook, out, session_id)
+            out = await self._after(hook, out, node.session_id)
         checkpoint(node)
         return out
 
@@ -487,8 +486,7 @@ def _warn_of_left_out(held: list[Any] | dict[Any, Any], modules: list[tuple[str,
     """Warn of modules in a list or dict that have a memory and are none of the modules."""
     for each in held.values() if isinstance(held, dict) else held:
         if isinstance(each, Module) and each.memory is not None and all(each is not module for _, module in modules):
-            told = f"what {each.name!r} remembers is no part of the state, since it stands in a plain list or dict"
-            warnings.warn(f"{told}: put it into an AgentList or AgentDict", stacklevel=4)
+            warnings.warn(f"{each.name!r} is left out of the state: use an AgentList or AgentDict", stacklevel=4)
 
 
 def _with_sources(read: Sources, message: Message) -> Message:
