@@ -14,7 +14,9 @@ from ._legal import LEGAL
 
 
 @pytest.mark.parametrize("dialect", sorted(LEGAL))
-@pytest.mark.parametrize("brackets", ["ARRAY[ ]", "[ ]", "{ }", "[{'a': }]", "{'a': }", "[1, ]", "ARRAY[{ }]", "f([ ])"])
+@pytest.mark.parametrize(
+    "brackets", ["ARRAY[ ]", "[ ]", "{ }", "[{'a': }]", "{'a': }", "[1, ]", "ARRAY[{ }]", "f([ ])"]
+)
 def test_brackets_that_a_parser_tries_in_several_ways_are_read_or_refused_at_once(dialect: str, brackets: str) -> None:
     opening, closing = brackets.rsplit(" ", 1)
     began = process_time()

@@ -47,7 +47,7 @@ class Syntax:
         """Return the statements of some tokens; clauses with several spellings or with defaults are in one form.
 
         Raises:
-            RecursionError: they are nested so deeply that the parser, which tries a bracket several ways, takes too long.
+            RecursionError: they are nested so deeply that the parser, which tries a bracket several ways, takes long.
         """
         from sqlglot import exp
 
