@@ -75,7 +75,7 @@ def silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def write_json(value: object) -> None:
+def show_json(value: object) -> None:
     """Write a value to stdout as one line of JSON; at a terminal, escapes stand for what would control it."""
     text = json.dumps(value, ensure_ascii=False)
     if sys.stdout.isatty():

@@ -37,14 +37,12 @@ _PROGRAM: Final = Path(__file__).with_name("_apart_program.py")
 PAGE: Final = b"page "
 """The beginning of a line that reports a page: its number and their count."""
 
-_NEEDED: Final = frozenset(
-    (
-        "APPDATA", "DYLD_LIBRARY_PATH", "HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOCALAPPDATA", "PATH",
-        "PYTHONDONTWRITEBYTECODE", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "PYTHONUTF8", "SYSTEMROOT", "TEMP",
-        "TESSDATA_PREFIX", "TMP", "TMPDIR", "TZ", "USERPROFILE",
-    )
+_NEEDED: Final = (
+    "APPDATA", "DYLD_LIBRARY_PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES",
+    "LC_NUMERIC", "LC_TIME", "LD_LIBRARY_PATH", "LOCALAPPDATA", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME",
+    "PYTHONPYCACHEPREFIX", "PYTHONUTF8", "SYSTEMROOT", "TEMP", "TESSDATA_PREFIX", "TMP", "TMPDIR", "TZ", "USERPROFILE",
 )  # fmt: skip
-"""The variables of the environment that such a process has, with those of the language (`LC_*`)."""
+"""The variables of the environment that such a process has."""
 
 _ERRORS: Final = {each.__name__: each for each in (EmptyDocumentError, UnreadableDocumentError)}
 _LIMIT_ERRORS: Final = {each.__name__: each for each in (DocumentTooLargeError, DocumentTimeoutError)}
@@ -52,8 +50,7 @@ _LIMIT_ERRORS: Final = {each.__name__: each for each in (DocumentTooLargeError, 
 
 def environment_apart(**own: str) -> dict[str, str]:
     """Return the environment of a process that reads foreign files: its own variables, and no keys of this one."""
-    needed = {name: value for name, value in os.environ.items() if name in _NEEDED or name.startswith("LC_")}
-    return {**needed, **own}
+    return {**{name: os.environ[name] for name in _NEEDED if name in os.environ}, **own}
 
 
 def start_apart(program: Path) -> subprocess.Popen[bytes]:
