@@ -236,6 +236,25 @@ def test_documents_cannot_steer_the_terminal(trivium: Command):
     assert not {"\x1b", "\x9b"} & set(lines.out)
 
 
+HOSTILE = "évil\x1b]0;PWN\x07\u202e\x9b31m\U000e0041"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (["ingest", "a.db", f"{HOSTILE}.txt"], "added"),
+        (["ask", "letters/ada.txt", HOSTILE, "--model", "scripted:said.json"], "question"),
+    ],
+)
+def test_json_on_a_terminal_has_escapes_for_what_would_steer_it(trivium: Command, arguments: list[str], place: str):
+    (trivium.folder / f"{HOSTILE}.txt").write_text("Ada signs.", "utf-8")
+    (trivium.folder / "said.json").write_text(script_of("They do not say."))
+    line = trivium.on_terminal(*arguments, "--embedding", "none", "--json").out.partition("{")[2].rstrip()
+    assert line.isprintable()
+    assert "évil" in line
+    assert HOSTILE in "".join(json.loads(f"{{{line}")[place])
+
+
 def test_ascii_terminals_get_what_they_can_show(trivium: Command, tmp_path: Path):
     (tmp_path / "ä.txt").write_text("Jürg pays EUR 900 since 2024-05-01.\n")
     (tmp_path / "answers.json").write_text(script_of({"tenant": "Jürg", "rent": None, "starts": None}))

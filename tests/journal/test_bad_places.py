@@ -17,11 +17,12 @@ import pytest
 
 from _disks import mounted
 from journal._places import sqlite_place
-from trivium import this_call
+from trivium import Agent, this_call
 from trivium.cli._runs import open_journal
 from trivium.exceptions import ConfigurationError, JournalDamagedError, JournalError, JournalVersionError
 from trivium.journal import Journal, _sqlite, step
 from trivium.journal.lowlevel import Appending, SQLiteRunStore
+from trivium.testing import ScriptedModel
 
 ROOT = Path(__file__).parents[2]
 
@@ -176,6 +177,19 @@ def test_what_was_changed_by_hand_is_noticed_or_does_no_harm(tmp_path: Path, cha
     except (JournalDamagedError, JournalVersionError):
         pass
     assert ran == [1]
+
+
+@pytest.mark.parametrize(
+    "body", ["{", '{"a":' * 50_000, "[" * 50_000, '{"asked": 7}', '{"asked": [1]}', b"{}\xff", None]
+)
+def test_a_damaged_input_hides_no_other_run(tmp_path: Path, body: object):
+    place = sqlite_place(tmp_path / "runs.db")
+    for run_id in ("a", "b"):
+        Agent(ScriptedModel(["hello"]))(f"hi {run_id}", run_id=run_id, journal=place.journal())
+    with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as other:
+        other.execute("UPDATE entry SET body = ? WHERE run = 'a' AND seq = 1", (body,))
+    found = place.journal().inputs(["a", "b"])
+    assert [found[each]["text"] for each in ("a", "b")] == ["", "hi b"]
 
 
 @pytest.mark.parametrize(

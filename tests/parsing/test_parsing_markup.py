@@ -16,6 +16,7 @@ from trivium.parsing import read
 from trivium.parsing.formats._email import parse_email
 from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._html import parse_page
+from trivium.parsing.formats._markup import Tag, tokenize_html
 from trivium.schema import Document
 
 # --- HTML ---------------------------------------------------------------------------------------------------
@@ -145,6 +146,11 @@ HOSTILE = [
 @given(st.lists(st.sampled_from(PIECES_OF_HTML)).map("".join))
 def test_no_markup_crashes(markup: str) -> None:
     assert parse_page(markup).text.endswith("\n")
+
+
+@pytest.mark.parametrize("text", ["<" * 100_000, "1 < 2 << 3 <= <", "<<\n< "])
+def test_signs_that_begin_no_tag_are_one_text(text: str) -> None:
+    assert [*tokenize_html(f"{text}<br>{text}")] == [text, Tag("br", is_end=False, rest=""), text]
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from parsing._pdf import Placed, pdf, placed_pdf
 from trivium.exceptions import DocumentTimeoutError, DocumentTooLargeError, OCRMissingError, UnreadableDocumentError
 from trivium.extraction import Case, parse_fields
 from trivium.parsing import Box, PagedDocument, ReadLimits, locate, read
+from trivium.parsing.lowlevel import start_apart
 
 PAGE: list[Placed] = [
     (60, 700, "Invoice number:"), (330, 700, "4711-2024"),
@@ -202,6 +203,21 @@ def test_an_engine_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.Monke
     stand_in(tmp_path, monkeypatch, "echo 'Error: it is broken' >&2; exit 1")
     with pytest.raises(UnreadableDocumentError, match="it is broken"):
         read_image(tmp_path, page_image())
+
+
+def test_no_process_that_reads_a_file_has_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"OPENAI_API_KEY": "sk-secret", "MY_WORD": "swordfish", "LC_TIME": "C"}.items():
+        monkeypatch.setenv(name, value)
+    stand_in(tmp_path, monkeypatch, f"{{ env; ps eww -o args= -p $PPID; }} > {tmp_path}/env; exit 1")
+    with pytest.raises(UnreadableDocumentError):
+        read_image(tmp_path, page_image())
+    with start_apart(Path("-")) as process:  # which reads its program from stdin
+        told = process.communicate(b"import os; print(*map('='.join, os.environ.items()), sep='\\n')")[0].decode()
+    for each in ((tmp_path / "env").read_text(), told):
+        assert "LC_TIME=C" in each
+        assert "PYTHONPATH=" in each
+        assert "sk-secret" not in each
+        assert "swordfish" not in each
 
 
 def test_the_engine_has_limited_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,6 +285,12 @@ def by_a_prompt_of_a_server(outbox: Outbox, folder: Path, options: dict[str, Any
         outbox.agent(TO_EVE)(*server.get_prompt(prompt.name, **dict.fromkeys(prompt.arguments, ATTACK)), **options)
 
 
+def by_a_resource_of_a_server(outbox: Outbox, folder: Path, options: dict[str, Any]) -> None:
+    with MCPServer([*SDK_SERVER, "stdio"], name="workshop") as server:
+        (read,) = server.read_resource("memo://note")
+        outbox.agent(TO_EVE)(Message(content=read.text, sources=read.sources), **options)
+
+
 class Relay(Module):
     """A program that hands on what an agent says while the agent still speaks."""
 
@@ -477,6 +483,7 @@ PATHS: list[tuple[Run, Source]] = [
     (by_program_at_once, MAIL), (in_task, MAIL), (by_sub_task, MAIL), (to_sub_task, MAIL), (by_task_as_tool, MAIL),
     (in_a_later_run_of_a_task, MAIL), (by_the_policy_of_a_tasks_agent, MAIL), (by_a_rewound_message, MAIL),
     (to_a_served_agent, Source("tool", "read_mail")), (by_a_prompt_of_a_server, Source("server", "workshop.")),
+    (by_a_resource_of_a_server, Source("server", "workshop.memo://note")),
     (by_a_loop_of_responders, MAIL), (by_a_loop_that_passes_texts, MAIL), (by_an_updated_message, MAIL),
     (by_an_added_message, MAIL), (by_an_added_text, MAIL), (by_an_entry_of_the_history, MAIL),
     (by_an_augmented_system_message, MAIL), (by_the_system_message_of_an_agent_made_within, MAIL),

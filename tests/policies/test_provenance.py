@@ -20,11 +20,12 @@ from trivium.policies import Policy, Rule, Source
 from trivium.schema import FileAttachment
 from trivium.testing import ScriptedModel, call_tool
 
+from ._data_paths import DATA_PATHS
 from ._later_paths import LATER_PATHS, resumed
 from ._office import ATTACK, OPEN, READ, TO_BOB, TO_EVE, Outbox
 from ._paths import MAIL, PATHS, Finding, Report, Run, reader, task_of
 
-ALL_PATHS = [*PATHS, *LATER_PATHS]
+ALL_PATHS = [*PATHS, *LATER_PATHS, *DATA_PATHS]
 
 
 @pytest.mark.parametrize(("run", "source"), ALL_PATHS, ids=[run.__name__ for run, _ in ALL_PATHS])

@@ -23,6 +23,14 @@ PROVIDER_KEYS = frozenset(
 # Settings of native libraries, which have no other interface: read, and set where the user has not.
 NATIVE_SETTINGS = frozenset({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "ORT_DISABLE_TELEMETRY", "RAY_USAGE_STATS_ENABLED"})
 
+# What processes that read foreign files are given of the environment: where things are, and the language.
+PLACES_AND_LANGUAGE = frozenset(
+    {
+        "DYLD_LIBRARY_PATH", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME",
+        "LD_LIBRARY_PATH", "TESSDATA_PREFIX",
+    }
+)  # fmt: skip
+
 # The one home of process-wide things: idle threads and background loops, which belong to no run.
 PROCESS_WIDE = "trivium/commander/_workers.py"
 
@@ -158,7 +166,7 @@ def _is_allowed(name: str, read: ast.AST) -> bool:
     if name in NATIVE_SETTINGS:
         return True
     is_write = isinstance(read, ast.Call) and ast.unparse(read.func).endswith("setdefault")
-    return not is_write and (name.startswith("TRIVIUM_") or name in PROVIDER_KEYS)
+    return not is_write and (name.startswith("TRIVIUM_") or name in PROVIDER_KEYS | PLACES_AND_LANGUAGE)
 
 
 def module_state(sources: Iterable[Source]) -> list[str]:

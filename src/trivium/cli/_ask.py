@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import os
 import shlex
 import sys
@@ -26,7 +25,7 @@ from trivium.cli._knowledge import (
     with_repaired_cache,
 )
 from trivium.cli._model import choose_model
-from trivium.cli._screen import bar, in_words, one_line, stdout, write_line
+from trivium.cli._screen import bar, in_words, one_line, show_json, stdout, write_line
 from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, may_be_late
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge import Hit, SQLiteStoreConfig
@@ -112,7 +111,7 @@ def answer_question(words: Sequence[str], options: AskOptions) -> int:
         tokens = 0 if message.usage is None else message.usage.total
         data = answer_data(answer, near, tokens, round(time.monotonic() - began, 1))
         data["searched_by"] = "words" if late or agent.store.embedding is None else "words and vectors"
-        sys.stdout.write(json_text.dumps(data, ensure_ascii=False) + "\n")
+        show_json(data)
     else:
         write_citations(answer, near)
     sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -35,6 +34,7 @@ def ingest_command(
 ) -> int:
     """Read FILES into STORE, for `trivium ask --store`."""
     from trivium.cli._knowledge import choose_store, fill_store, find_places  # the parser loads nothing
+    from trivium.cli._screen import show_json
     from trivium.exceptions import ConfigurationError
     from trivium.knowledge import Library, SQLiteStore
 
@@ -48,7 +48,7 @@ def ingest_command(
         skipped = {each.name: each.reason for each in report.skipped if each.error is None}
         data: dict[str, object] = {**report.by_outcome(), "gone": report.gone, "failed": failed, "skipped": skipped}
         data |= {"chunks": report.chunks, "seconds": round(report.seconds, 1)}
-        sys.stdout.write(json_text.dumps(data, ensure_ascii=False) + "\n")
+        show_json(data)
     else:
         sys.stdout.write(str(report).partition("\n")[0] + "\n")
     return 1 if report.failed else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from types import FunctionType
@@ -10,7 +9,7 @@ from typing import Any, cast
 
 from trivium.actions import BaseAction, Tool
 from trivium.cli._objects_at import import_object
-from trivium.cli._screen import one_line
+from trivium.cli._screen import one_line, show_json
 from trivium.cli._serve import report_ready, serve_until_signal
 from trivium.exceptions import ConfigurationError, ToolDefinitionError
 from trivium.mcp import MCPServer, ToolServer, serve_mcp
@@ -65,7 +64,7 @@ def show_tools(command: Sequence[str], env: Sequence[str], headers: Sequence[str
             }
             for tool in found
         ]
-        sys.stdout.write(json.dumps({"server": server.name, "pin": digest, "tools": tools}, ensure_ascii=False) + "\n")
+        show_json({"server": server.name, "pin": digest, "tools": tools})
         return
     for tool in found:
         properties: dict[str, Any] = tool.spec.parameters.get("properties", {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import sys
@@ -72,6 +73,14 @@ def show_log(*, has_tracebacks: bool) -> None:
 def silence() -> None:
     """Discard the rest of stdout's buffer: its reader has gone, or its disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def show_json(value: object) -> None:
+    """Write a value to stdout as one line of JSON; at a terminal, escapes stand for what would control it."""
+    text = json.dumps(value, ensure_ascii=False)
+    if sys.stdout.isatty():
+        text = "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+    sys.stdout.write(f"{text}\n")
 
 
 def printable(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from trivium.events import JSONObject
@@ -112,10 +113,13 @@ def _parsed(arguments: Any) -> Any:
         return arguments
 
 
-def read_input(body: str) -> JSONObject:
-    """Return the text of the first message and the session that the first record of a run tells."""
-    begun = cast("JSONObject", plain(json.loads(body))) if body.startswith("{") else {}
-    asked: list[JSONObject] = begun.get("asked") or []
-    content = asked[0].get("content") if asked else ""
-    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    return {"text": text[:1000], "session": begun.get("session"), "fork": begun.get("fork")}
+def read_input(body: object) -> JSONObject:
+    """Return the text of the first message and the session that the first record of a run tells; of a damaged one no
+    text, so that it hides no other run."""
+    with suppress(ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        begun = cast("JSONObject", plain(json.loads(cast("str", body))))
+        asked: list[JSONObject] = begun.get("asked") or []
+        content = asked[0].get("content") if asked else ""
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+        return {"text": text[:1000], "session": begun.get("session"), "fork": begun.get("fork")}
+    return {"text": "", "session": None, "fork": None}

@@ -289,7 +289,7 @@ class Journal:
     def inputs(self, run_ids: Sequence[str]) -> dict[str, JSONObject]:
         """Return the inputs of runs, by their ids: `text`, the first message's content, and `session`; JSON values.
 
-        Runs of other code, `with journal.run(…)`, have none.
+        Runs of other code, `with journal.run(…)`, have none, nor has one whose first record is damaged.
         """
         return {run_id: read_input(body) for run_id, body in self._store.first_bodies(run_ids).items()}
 

@@ -33,6 +33,7 @@ from trivium.commander.lowlevel import (
 )
 from trivium.exceptions import JournalError, RunAliveError, RunPausedError
 from trivium.journal._approvals import Decisions
+from trivium.journal._beginnings import Beginnings
 from trivium.journal._claims import NOT_STOPPED, Claims, Record
 from trivium.journal._codec import Codec, Notes, digest_of_messages, is_large, notes_in, with_notes
 from trivium.journal._digests import Digests
@@ -77,6 +78,7 @@ class DurableRun:
         self.id, self._root, self.journal = run_id, "", cast("object", None)
         self._records = Records(run_id, store)
         self._memories = RunMemories(codec, store, self._records.chains)
+        self._beginnings = Beginnings(run_id, codec, self._memories)
         self._fingerprints = Fingerprints(run_id, store.parts, changes)
         self._store, self._codec = store, codec
         self._failures, self._digests = Failures(), digests or Digests()
@@ -124,6 +126,7 @@ class DurableRun:
         Raises:
             RunInputError: the run began with another input, or another module.
             RunAliveError: the caller is at work on it, and would wait for itself.
+            AgentChangedError: it began under a policy of a class of its own, and goes on without it.
             DivergedError: something else was asked here.
         """
         if self.transaction_of(node) is not None:
@@ -134,19 +137,19 @@ class DurableRun:
         if not self._records.epoch:
             await self.begin(node, digest)
             with self.until_end(node, state) as ending:
-                if self._begun is not None and state is not None:
-                    self._memories.rewind(state, node.session_id, self._begun)
-                elif self._begun is None:
-                    self._records.write(self._entry("begin", node, "", self._body(node, encoded, state)))
+                if self._begun is None:
+                    self._records.write(self._entry("begin", node, "", self._beginnings.body_of(node, encoded, state)))
+                else:
+                    self._beginnings.hold(node, self._begun, state)
                 result = await act()
                 ending.append(result)
                 return result
         record = self._claims.claim(node, digest, lambda: encoded)
         if record is None:
-            body = self._body(node, encoded, state if is_new else None)
+            body = self._beginnings.body_of(node, encoded, state if is_new else None)
             self._records.waiting.append(self._entry("call", node, digest, body))
-        elif is_new and state is not None:
-            self._memories.rewind(state, node.session_id, record.asked)
+        else:
+            self._beginnings.hold(node, record.asked, state if is_new else None)
         stop = self._stop_in(node, record)
         with self._stops_noted(node, digest, node.sources):
             try:
@@ -172,14 +175,6 @@ class DurableRun:
         again = self._entry("retry", node, "", NOT_STOPPED if stopped else "")
         self._failures.note(node, stopped or error, again, is_recorded=True)
         return error
-
-    def _body(self, node: CallNode, asked: object, state: HasState | None) -> str:
-        body = {"asked": asked}
-        if node.session_id != 0:
-            body["session"] = self._codec.encode(node.session_id)
-        if state is not None:
-            body |= self._memories.saved(state, node.session_id)
-        return json.dumps(body, ensure_ascii=False)
 
     @driver_neutral
     async def begin(self, node: CallNode, digest: str = "") -> None:

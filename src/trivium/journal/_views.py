@@ -230,7 +230,7 @@ class RunView:
         Raises:
             ArgumentTypeError: the program cannot be called.
             ConfigurationError: the run is that of other code, `with journal.run(…)`: run that code again.
-            AgentChangedError: an agent was changed meanwhile.
+            AgentChangedError: an agent was changed meanwhile, or has lost a policy that cannot be recorded.
             DivergedError: the program asks something else than is recorded.
         """
         journal = self.journal.accepting_changes() if accept_changes else self.journal

@@ -240,8 +240,9 @@ class MCPServer(BaseAction):
             MCPProtocolError: there is no resource at that address.
         """
         check_sendable("the address of a resource", uri)
-        self._note_source(uri)
-        return contents_of(await self._request(lambda client: client.read_resource(uri), f"the resource {uri}"))
+        sources = self._note_source(uri)
+        read = await self._request(lambda client: client.read_resource(uri), f"the resource {uri}")
+        return contents_of(read, sources)
 
     read_resource = sync_method(read_resource_async)
 

@@ -6,9 +6,10 @@ import json
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from trivium.policies import NOTHING, Sources
 from trivium.schema import ActionReturn, ActionStatusCode, Message
 
 if TYPE_CHECKING:
@@ -60,12 +61,14 @@ class MCPContent:
         text: the text, or None.
         data: the bytes, if it is no text.
         mime_type: its type, or "".
+        sources: the server that it was read from, for policies: give them to the message that it goes into.
     """
 
     uri: str
     text: str | None = None
     data: bytes = b""
     mime_type: str = ""
+    sources: Sources = field(default=NOTHING, compare=False)
 
     def __str__(self) -> str:
         return self.text if self.text is not None else describe_bytes(self.mime_type, len(self.data))
@@ -115,19 +118,19 @@ def describe_bytes(mime_type: str, size: int) -> str:
     return f"{mime_type or 'bytes'}, {size:,} bytes"
 
 
-def contents_of(result: types.ReadResourceResult) -> list[MCPContent]:
-    """The contents of a resource."""
-    return [_content(each) for each in result.contents]
+def contents_of(result: types.ReadResourceResult, sources: Sources) -> list[MCPContent]:
+    """The contents of a resource, which has these sources."""
+    return [_content(each, sources) for each in result.contents]
 
 
-def _content(each: types.TextResourceContents | types.BlobResourceContents) -> MCPContent:
+def _content(each: types.TextResourceContents | types.BlobResourceContents, sources: Sources = NOTHING) -> MCPContent:
     fields = each.model_dump()
     text: str | None = fields.get("text")
     try:
         data = b"" if text is not None else b64decode(fields.get("blob", ""), validate=True)
     except (Base64Error, ValueError):  # no base64: the content is unknown
         data = b""
-    return MCPContent(str(each.uri), text, data, each.mime_type or "")
+    return MCPContent(str(each.uri), text, data, each.mime_type or "", sources)
 
 
 def messages_of(result: types.GetPromptResult) -> list[Message]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
 
@@ -169,6 +169,24 @@ class Policy:
                 deciding = frozenset(source for source in sources if actions[source] == action)
                 decisions.append(Decision(action, _reason(call.tool, sink, foreign, doubt, deciding), deciding))
         return max(decisions, key=lambda decision: _severity(decision.action))
+
+    def as_json(self) -> dict[str, Any] | str:
+        """Return it as JSON values, for `from_json`; the name of a class of its own that it, or a rule, has instead."""
+        own = [type(each) for each in (self, *self.rules) if type(each) not in (Policy, Rule)]
+        if own:
+            return own[0].__name__
+        return {"rules": [asdict(each) for each in self.rules], "otherwise": self.otherwise}
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Self:
+        """Return the policy that `as_json` has written.
+
+        Example:
+            >>> policy = Policy([Rule("refuse", sink="executes")])
+            >>> Policy.from_json(policy.as_json()) == policy
+            True
+        """
+        return cls([Rule(**each) for each in written["rules"]], written["otherwise"])
 
     def _action(self, sink: Sink, source: Source) -> Action:
         for rule in self.rules:

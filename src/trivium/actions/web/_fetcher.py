@@ -67,7 +67,7 @@ class Fetcher:
     for a page share one download.
 
     Args:
-        timeout: the limit of a page with all its redirects, in seconds.
+        timeout: the limit of a page with all its redirects, in seconds; then its text is read, 2 MiB in a few seconds.
         max_bytes: the largest page, decompressed; default 2 MiB.
         allowed_hosts: hosts that need not be public, each as `host:port` (`host` is ports 80 and 443): an intranet,
             or a test server. No model and no page can add one.

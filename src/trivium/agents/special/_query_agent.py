@@ -13,8 +13,10 @@ from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._typed import T_co
 from trivium.commander import invoke
+from trivium.commander.lowlevel import current, note_sources
 from trivium.llms import Request
 from trivium.module import overridable
+from trivium.policies import Source
 from trivium.schema import Message
 
 SAYS: Final = "the database says"
@@ -50,7 +52,8 @@ class QueryAgent(ChatAgent[T_co]):
     """A chat agent that answers from the results of its own tools.
 
     A subclass lists its tools in `query_tools` and has a method of the same name for each; `describe_data` returns the
-    description of the data for the model, and may add tools by `offer`.
+    description of the data for the model, and may add tools by `offer`. For policies, that description is a result of
+    the query tools.
 
     Attributes:
         query_tools: the tools that the model may call.
@@ -80,6 +83,8 @@ class QueryAgent(ChatAgent[T_co]):
         return await super().forward(*message, session_id=session_id, **kwargs)
 
     def instruction(self) -> str:
+        if self._description:
+            note_description(*(each.name() for each in self.query_tools))
         return "\n\n".join(filter(None, (str(super().instruction()), self._description)))
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
@@ -93,3 +98,13 @@ class QueryAgent(ChatAgent[T_co]):
         elif 0 < failures <= _REPAIRS:
             extra = {**extra, "tool_choice": "required"}
         return super()._request(history, extra)
+
+
+def note_description(*tools: str) -> None:
+    """Note that a model reads a description of the data: others may have written its names and values.
+
+    Args:
+        tools: the names of the tools whose results the data are, too: what a policy says of these counts for it.
+    """
+    if (node := current.get()) is not None:
+        note_sources(node, frozenset(Source("tool", each) for each in tools))

@@ -6,7 +6,6 @@ import json
 import sys
 from asyncio import CancelledError
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Self
 
 from trivium.commander import invoke, run_sync, step, this_call
@@ -18,7 +17,7 @@ from trivium.events import to_json_value
 from trivium.exceptions import ConfigurationError, RemoteAgentError, RemoteConnectionError
 from trivium.journal import Journal
 from trivium.module import AsyncModule, Module
-from trivium.policies import Policy, Rule
+from trivium.policies import Policy
 from trivium.schema import Message
 from trivium.schema.lowlevel import checked
 
@@ -216,15 +215,16 @@ def _as_json(policies: Sequence[Policy]) -> str:
     Raises:
         ConfigurationError: one of them is of a class of its own.
     """
-    for each in policies:
-        if type(each) is not Policy:
+    written = [each.as_json() for each in policies]
+    for each in written:
+        if isinstance(each, str):
             raise ConfigurationError(
-                f"a {type(each).__name__} cannot be sent to an actor of Ray: write it as a Policy([Rule(…)]), or give "
-                "it to the agent there"
+                f"a {each} cannot be sent to an actor of Ray: write it as a Policy([Rule(…)]), or give it to the agent "
+                "there"
             )
-    return json.dumps([asdict(each) for each in policies])
+    return json.dumps(written)
 
 
 def _policies(text: str) -> tuple[Policy, ...]:
     """Read what `_as_json` has written."""
-    return tuple(Policy([Rule(**rule) for rule in each["rules"]], each["otherwise"]) for each in json.loads(text))
+    return tuple(map(Policy.from_json, json.loads(text)))

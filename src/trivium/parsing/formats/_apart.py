@@ -37,8 +37,20 @@ _PROGRAM: Final = Path(__file__).with_name("_apart_program.py")
 PAGE: Final = b"page "
 """The beginning of a line that reports a page: its number and their count."""
 
+_NEEDED: Final = (
+    "APPDATA", "DYLD_LIBRARY_PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES",
+    "LC_NUMERIC", "LC_TIME", "LD_LIBRARY_PATH", "LOCALAPPDATA", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME",
+    "PYTHONPYCACHEPREFIX", "PYTHONUTF8", "SYSTEMROOT", "TEMP", "TESSDATA_PREFIX", "TMP", "TMPDIR", "TZ", "USERPROFILE",
+)  # fmt: skip
+"""The variables of the environment that such a process has."""
+
 _ERRORS: Final = {each.__name__: each for each in (EmptyDocumentError, UnreadableDocumentError)}
 _LIMIT_ERRORS: Final = {each.__name__: each for each in (DocumentTooLargeError, DocumentTimeoutError)}
+
+
+def environment_apart(**own: str) -> dict[str, str]:
+    """Return the environment of a process that reads foreign files: its own variables, and no keys of this one."""
+    return {**{name: os.environ[name] for name in _NEEDED if name in os.environ}, **own}
 
 
 def start_apart(program: Path) -> subprocess.Popen[bytes]:
@@ -48,7 +60,7 @@ def start_apart(program: Path) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"},
+        env=environment_apart(PYTHONPATH=os.pathsep.join(filter(None, sys.path)), OPENBLAS_NUM_THREADS="1"),
         start_new_session=True,  # a Ctrl-C at the terminal must not reach it
     )
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from trivium.parsing.formats._lines import line_starts, with_line_mark
 
+_OPENING = re.compile(r"<(?=[a-zA-Z!?/])")  # any other `<` is text
 _NAME = re.compile(r"</?([a-zA-Z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"([^\s=\"'/>]+)(?:\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
 _REST_OF_TAG = re.compile(r"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+>")  # quotes count after `=` only
@@ -56,20 +57,16 @@ def tokenize_html(markup: str, lines: Iterable[tuple[int, int]] | None = None) -
     position = 0
     quotes_close = True
     while position < len(markup):
-        opening = markup.find("<", position)
+        found = _OPENING.search(markup, position)
+        opening = found.start() if found else len(markup)
         if opening != position:
-            yield decoded(position, opening if opening >= 0 else len(markup))
-        if opening < 0:
+            yield decoded(position, opening)
+        if found is None:
             return
         name = _NAME.match(markup, opening)
         if name is None:
-            position = opening + 1
-            if markup.startswith("<!--", opening):
-                position = _past(markup, "-->", opening + 2)  # `<!-->` is a whole comment
-            elif markup.startswith(("<!", "<?", "</"), opening):
-                position = _past(markup, ">", opening + 1)
-            else:
-                yield decoded(opening, position)
+            is_comment = markup.startswith("<!--", opening)  # `<!-->` is a whole one
+            position = _past(markup, "-->", opening + 2) if is_comment else _past(markup, ">", opening + 1)
             continue
         rest = _REST_OF_TAG.match(markup, name.end()) if quotes_close else None
         quotes_close = rest is not None  # once quotes hid all `>`, none is trusted: to search again is quadratic

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trivium.exceptions import OCRMissingError
 from trivium.parsing._boxes import Box, Run
+from trivium.parsing.formats._apart import environment_apart
 from trivium.parsing.formats._arranging import PlacedWord, arrange_page
 from trivium.parsing.formats._formats import Original
 from trivium.parsing.formats._ocr_languages import likely_languages
@@ -121,7 +121,7 @@ class OCR:
                 capture_output=True,
                 timeout=self._seconds,
                 check=False,
-                env={**os.environ, "OMP_THREAD_LIMIT": "1"},  # several threads cost more and gain little
+                env=environment_apart(OMP_THREAD_LIMIT="1"),  # several threads cost more and gain little
             )
         except subprocess.TimeoutExpired:
             raise self._original.too_slow(self._seconds) from None

@@ -10,6 +10,7 @@ from pydantic import Field
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._config import ChatAgentConfig
 from trivium.agents._typed import T_co
+from trivium.agents.special._query_agent import note_description
 from trivium.exceptions import ConfigurationError, DatabaseError
 from trivium.knowledge.graphs import GraphRows, GraphStore
 
@@ -96,6 +97,7 @@ class GraphChatAgent(ChatAgent[T_co]):
         return "\n".join(found) or f"there is nothing called {label!r}"
 
     def instruction(self) -> str:
+        note_description("query_graph")
         schema = self.graph.schema()
         text = str(schema)
         if len(text) > self._settings.max_schema_characters:

@@ -226,10 +226,10 @@ def extra_parts(node: Expr, known: Collection[str]) -> str:
 
 
 def number_in(node: Expr | None) -> int | None:
-    """Return the plain decimal number that a node is, None if it is anything else."""
+    """Return the plain decimal number of up to 18 digits that a node is, None if it is anything else."""
     if node is None or type(node).__name__ != "Literal" or node.is_string:
         return None
-    return int(node.this) if str(node.this).isdecimal() else None
+    return int(node.this) if str(node.this).isdecimal() and len(node.this) <= 18 else None
 
 
 def _text_in(node: Expr) -> str | None:

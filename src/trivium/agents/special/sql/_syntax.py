@@ -11,13 +11,17 @@ from trivium.agents.special.sql._dialects import GRAMMARS
 from trivium.agents.special.sql._texts import CONTROL, plain_texts, quoted
 
 if TYPE_CHECKING:
-    from sqlglot import Generator, Parser, Token
+    from sqlglot import Generator, Token
     from sqlglot.expressions import Expr
 
 _AFFINITIES: Final = (
     ("INT", "BIGINT"), ("CHAR|CLOB|TEXT", "TEXT"), ("BLOB", "VARBINARY"), ("REAL|FLOA|DOUB", "DOUBLE"), ("", "DECIMAL"),
 )  # fmt: skip
 """The parts of a type's name that SQLite tests one after the other, and sqlglot's type for the affinity of each."""
+_STEPS: Final = 2_000
+"""The steps that a parser may take from one token to another, forwards or back; nested brackets take far more …"""
+_STEPS_FOR_EACH: Final = 4
+"""… and those for each token. A plain query has one or two."""
 
 
 class Syntax:
@@ -32,7 +36,7 @@ class Syntax:
 
         self._name, self._dialect = name, Dialect.get_or_raise(name)
         parser, generator = self._dialect.parser_class, self._dialect.generator_class
-        self._parser: type[Parser] = type("PlainParser", (parser,), parser_settings(name, parser))
+        self._parser: type[Any] = type("PlainParser", (parser,), parser_settings(name, parser))
         self._generator: type[Generator] = type("PlainGenerator", (generator,), generator_settings(name, generator))
 
     def tokenize(self, sql: str) -> list[Token]:
@@ -40,10 +44,16 @@ class Syntax:
         return self._dialect.tokenize(plain_texts(sql, self._name) if self._name in ("postgres", "duckdb") else sql)
 
     def parse(self, tokens: list[Token], sql: str) -> Sequence[Expr | None]:
-        """Return the statements of some tokens; clauses with several spellings or with defaults are in one form."""
+        """Return the statements of some tokens; clauses with several spellings or with defaults are in one form.
+
+        Raises:
+            RecursionError: they are nested so deeply that the parser, which tries a bracket several ways, takes long.
+        """
         from sqlglot import exp
 
-        found = self._parser(dialect=self._dialect).parse(tokens, sql)
+        parser = self._parser(dialect=self._dialect)
+        parser.steps_left = _STEPS + _STEPS_FOR_EACH * len(tokens)
+        found: Sequence[Expr | None] = parser.parse(tokens, sql)
         for node in [node for tree in found if tree is not None for node in tree.find_all(exp.Concat)]:
             texts = [each.this for each in node.expressions if each.is_string and "\\" not in each.this]
             if len(texts) == len(node.expressions) and self._name == "mysql":  # 'a' 'b' is one text there
@@ -70,6 +80,18 @@ class Syntax:
         return generator.generate(tree)
 
 
+def _counted(advance: Callable[..., None]) -> Callable[..., None]:
+    """Return a parser's way to another token, in as many steps as it has."""
+
+    def count(parser: Any, times: int = 1) -> None:
+        parser.steps_left -= 1
+        if parser.steps_left < 0:
+            raise RecursionError  # after a ParseError it would try another way
+        advance(parser, times)
+
+    return count
+
+
 @cache
 def syntax_of(name: str) -> Syntax:
     """Return the syntax of this name; it is made once."""
@@ -77,7 +99,10 @@ def syntax_of(name: str) -> Syntax:
 
 
 def parser_settings(name: str, parser: Any) -> dict[str, object]:
-    """Return the attributes of a parser that keeps functions, paths in JSON, types and texts as they are written."""
+    """Return the attributes of a parser that keeps functions, paths in JSON, types and texts as they are written.
+
+    It takes no more steps than it is given; see `Syntax.parse`.
+    """
     from sqlglot import TokenType, exp
 
     kept: dict[str, Callable[[Any], Expr | None]] = {
@@ -96,6 +121,7 @@ def parser_settings(name: str, parser: Any) -> dict[str, object]:
         "FUNCTION_PARSERS": kept,
         "ARRAY_CONSTRUCTORS": {"ARRAY": exp.Array},
         operators: {**getattr(parser, operators), **arrows},
+        "_advance": _counted(parser._advance),
     }
 
 
