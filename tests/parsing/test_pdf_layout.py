@@ -188,22 +188,57 @@ def test_a_layout_as_bytes() -> None:
     assert PageLayout([]).boxes(0, 5) == ()
 
 
-def test_fields_of_a_form_are_read(tmp_path: Path) -> None:
-    appearance = "BT /F1 10 Tf 2 4 Td (EUR 950) Tj ET"
+TICK = "/FT /Btn /AP << /N << /Yes 7 0 R /Off 8 0 R >> >>"
+RADIO = f"{TICK} /Ff 32768"
+FIELDS = [
+    ("/FT /Tx /V (EUR 950) /AP << /N 7 0 R >>", "EUR 950", "Rent:   EUR 950"),
+    ("/FT /Tx /V (EUR 950)", "", "Rent:   EUR 950"),
+    (
+        "/FT /Tx /V (EUR 950) /AP << /N 7 0 R >>",
+        "",
+        "Rent:   EUR 950",
+    ),  # as programs leave it that fill in only the value
+    ("/FT /Tx /Ff 4096 /V (by card\n\nor cash)", "", "Rent:   by card   or cash"),
+    ("/FT /Ch /Ff 131072 /V (monthly)", "", "Rent:   monthly"),
+    ("/FT /Tx /V ( )", "", "Rent:"),
+    (f"{TICK} /V /Yes /AS /Yes", "", "Rent:   ☒"),
+    (f"{TICK} /V /Yes /AS /Yes", "X", "Rent:   ☒"),
+    (f"{TICK} /V /Off /AS /Off", "X", "Rent:   ☐"),
+    (f"{RADIO} /V /Yes /AS /Yes", "", "Rent:   ◉"),
+    (f"{RADIO} /AS /Off", "", "Rent:   ○"),
+    ("/FT /Btn /Ff 65536 /V (send)", "", "Rent:"),
+]
+
+
+@pytest.mark.parametrize(("field", "drawn", "text"), FIELDS)
+def test_fields_of_a_form_are_read(tmp_path: Path, field: str, drawn: str, text: str) -> None:
+    document = read_pdf(tmp_path, form_pdf(f"{field} /F 4", drawn))
+    assert document.content == f"{text}\n\n"
+    if text != "Rent:":
+        (box,) = document.layout.boxes(len(document.content) - 3, len(document.content) - 2)
+        assert (box.page, 150 <= box.left < box.right <= 300, 80 <= box.top < box.bottom <= 96) == (1, True, True)
+    if not drawn:  # a hidden one says nothing
+        assert read_pdf(tmp_path, form_pdf(f"{field} /F 2", drawn)).content == "Rent:\n\n"
+
+
+def form_pdf(field: str, drawn: str) -> bytes:
+    """A form of one field beside a label, with the text of its appearance."""
+    contents = "BT /F1 10 Tf 72 700 Td (Rent:) Tj ET"
+    appearance = f"BT /F1 10 Tf 2 4 Td ({drawn}) Tj ET"
+    about = "/Type /XObject /Subtype /Form /BBox [0 0 150 14] /Resources << /Font << /F1 3 0 R >> >>"
     objects = [
         "<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R] >> >>",
         "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
         "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Annots [6 0 R] /Contents 5 0 R"
         " /Resources << /Font << /F1 3 0 R >> >> >>",
-        "<< /Length 39 >>\nstream\nBT /F1 10 Tf 72 700 Td (Rent:) Tj ET   \nendstream",
-        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (rent) /V (EUR 950) /Rect [150 696 300 710] /F 4"
-        " /AP << /N 7 0 R >> >>",
-        "<< /Type /XObject /Subtype /Form /BBox [0 0 150 14] /Resources << /Font << /F1 3 0 R >> >>"
-        f" /Length {len(appearance)} >>\nstream\n{appearance}\nendstream",
+        f"<< /Length {len(contents)} >>\nstream\n{contents}\nendstream",
+        f"<< /Type /Annot /Subtype /Widget /T (rent) /Rect [150 696 300 710] {field} >>",
+        f"<< {about} /Length {len(appearance)} >>\nstream\n{appearance}\nendstream",
+        f"<< {about} /Length 0 >>\nstream\n\nendstream",
         "<< >>",
     ]
-    assert read_pdf(tmp_path, b"".join(pdf_file(objects))).content == "Rent:   EUR 950\n\n"
+    return b"".join(pdf_file(objects))
 
 
 # --- what would take too much -------------------------------------------------------------------------------

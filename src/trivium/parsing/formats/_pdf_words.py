@@ -19,7 +19,7 @@ _Glyph = tuple[str, float, float, float, float]
 """A character, and left, bottom, right and top of its box, as PDF counts."""
 
 
-class _Matrix(NamedTuple):
+class Matrix(NamedTuple):
     """The way from the coordinates of a page to points from the upper left corner of the displayed page."""
 
     a: float
@@ -37,18 +37,16 @@ class _Matrix(NamedTuple):
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
-def page_words(pdfium: Any, page: Any, width: float, height: float) -> Iterator[PlacedWord]:
+def page_words(pdfium: Any, page: Any, matrix: Matrix) -> Iterator[PlacedWord]:
     """Yield the words of a page in the order in which the file has them.
 
     Args:
         pdfium: the module of its functions.
         page: the open page.
-        width: of the page as it is displayed, in points.
-        height: the same.
+        matrix: the way to the page as it is displayed.
     """
     text = pdfium.FPDFText_LoadPage(page)
     try:
-        matrix = _display_matrix(pdfium, page, width, height)
         for start, glyphs, way in _words(pdfium, text):
             yield _placed(pdfium, text, start, glyphs, way, matrix)
     finally:
@@ -99,7 +97,7 @@ def _jumps(last: _Glyph, glyph: _Glyph, is_level: bool) -> bool:
 
 
 def _placed(
-    pdfium: Any, text: Any, start: int, glyphs: list[_Glyph], way: tuple[float, float], matrix: _Matrix
+    pdfium: Any, text: Any, start: int, glyphs: list[_Glyph], way: tuple[float, float], matrix: Matrix
 ) -> PlacedWord:
     letters, lefts, bottoms, rights, tops = zip(*glyphs, strict=True)
     word = "".join(letters)
@@ -123,7 +121,7 @@ def _is_space(pdfium: Any, text: Any, number: int) -> bool:
     return pdfium.FPDFText_GetUnicode(text, number) in _SPACES and not pdfium.FPDFText_IsGenerated(text, number)
 
 
-def _display_matrix(pdfium: Any, page: Any, width: float, height: float) -> _Matrix:
+def display_matrix(pdfium: Any, page: Any, width: float, height: float) -> Matrix:
     """Ask pdfium for the places of three points: it knows about crop boxes and turned pages."""
     x, y = ctypes.c_int(), ctypes.c_int()
     places: list[tuple[float, float]] = []
@@ -131,4 +129,4 @@ def _display_matrix(pdfium: Any, page: Any, width: float, height: float) -> _Mat
         pdfium.FPDF_PageToDevice(page, 0, 0, _FINE, _FINE, 0, *point, x, y)
         places.append((x.value * width / _FINE, y.value * height / _FINE))
     (e, f), (x1, y1), (x2, y2) = places
-    return _Matrix((x1 - e) / 1000, (y1 - f) / 1000, (x2 - e) / 1000, (y2 - f) / 1000, e, f)
+    return Matrix((x1 - e) / 1000, (y1 - f) / 1000, (x2 - e) / 1000, (y2 - f) / 1000, e, f)
