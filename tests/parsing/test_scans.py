@@ -83,16 +83,9 @@ def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degree
 @pytest.mark.usefixtures("tesseract")
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_a_receipt_with_few_letters_may_be_turned(tmp_path: Path, degrees: int) -> None:
-    receipt = page_image([(60, 560, "Corner Shop"), (60, 540, "Total:"), (160, 540, "EUR 99.50")]).crop(
-        (0, 500, 1000, 900)
-    )
-    assert read_image(tmp_path, turned(receipt, degrees)).content.split() == [
-        "Corner",
-        "Shop",
-        "Total:",
-        "EUR",
-        "99.50",
-    ]
+    receipt = page_image([(60, 560, "Corner Shop"), (60, 540, "Total:"), (160, 540, "EUR 99.50")])
+    document = read_image(tmp_path, turned(receipt.crop((0, 500, 1000, 900)), degrees))
+    assert " ".join(document.content.split()) == "Corner Shop Total: EUR 99.50"
 
 
 @pytest.mark.usefixtures("tesseract")
