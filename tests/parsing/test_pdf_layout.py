@@ -104,6 +104,31 @@ PAGES: list[tuple[str, list[Placed], str]] = [
         "Ada Ltd\nMain Street 1\n12345 Town\nCountry\n\nInvoice 17\nby Ada\nfor Bob\nof May\n\n"
         "Apples   2 kg   6,00 EUR\nPears   1 kg   4,50 EUR\n\nNotes\nPaid by card\non 3 May\n\nNet\nTax\nSum",
     ),
+    (
+        "empty cells of a table",
+        [
+            *column(72, 700, "Account|4400 Sales|6000 Goods|6300 Rent|7000 Interest"),
+            *column(200, 700, "Debit:|||1,80|"),
+            *column(200, 676, "3,20"),
+            *column(300, 700, "Credit|9,50|||0,20"),
+            *column(400, 700, "Tax|1,90|0,60|0,30"),
+        ],
+        "Account   Debit:   Credit   Tax\n4400 Sales   Credit: 9,50   Tax: 1,90\n6000 Goods   3,20   Tax: 0,60\n"
+        "6300 Rent   1,80   Tax: 0,30\n7000 Interest   Credit: 0,20",
+    ),
+    (
+        "where words alone stand below words, or too few rows, or rows without a name, it may be no table",
+        [
+            *column(72, 700, "Ada|Bob|Cyd|Dan||Place|1|2"),
+            *column(200, 700, "Eve|Fay|Guy|Hal||Name|x|y"),
+            *column(300, 700, "Ida|Jan|Kai|||Time|1,00|"),
+            *column(72, 580, "Item|Pen|Ink"),
+            *column(200, 580, "Price|5|6|7"),
+            *column(300, 580, "Tax|1||1"),
+        ],
+        "Ada   Eve   Ida\nBob   Fay   Jan\nCyd   Guy   Kai\nDan   Hal\n\nPlace   Name   Time\n1   x   1,00\n2   y\n\n"
+        "Item   Price   Tax\nPen   5   1\nInk   6\n7   1",
+    ),
     ("a word in parts, side by side", [(72, 700, "Rech"), (94.5, 700, "nung 17")], "Rechnung 17"),
     ("a word that is drawn twice", [(72, 700, "Total"), (72.3, 700, "Total"), (110, 700, "5")], "Total   5"),
     ("paragraphs", column(72, 700, "One|two") + column(72, 640, "Three"), "One\ntwo\n\nThree"),
