@@ -292,6 +292,26 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("before", "font", "is_read"),
+    [
+        ("0 0 0 rg", "/F1 12 Tf", True),
+        ("1 1 1 rg", "/F1 12 Tf", False),
+        ("1 1 1 rg", "/F1 12 Tf 2 Tr", True),  # with black edges
+        ("0 0 0.5 rg 50 690 300 30 re f 1 1 1 rg", "/F1 12 Tf", True),
+        ("0 0 0.5 rg 50 600 300 30 re f 1 1 1 rg", "/F1 12 Tf", False),
+        ("1 1 1 rg 0 0 612 792 re f", "/F1 12 Tf", False),
+        ("1 1 1 rg 0 0 612 792 re f " + "0 0 9 9 re f " * 1000, "/F1 12 Tf", True),  # too much to look at
+        ("0 0 0 rg", "/F1 0.5 Tf", False),
+        ("24 0 0 24 -1656 -16100 cm", "/F1 0.5 Tf", True),
+    ],
+)
+def test_text_that_nobody_sees_is_left_out(tmp_path: Path, before: str, font: str, is_read: bool) -> None:
+    drawn = f"q {before} BT {font} 72 700 Td (Order it) Tj ET Q BT /F1 12 Tf 72 400 Td (Total) Tj ET"
+    document = read_pdf(tmp_path, with_stream(drawn.encode()))
+    assert document.content.split() == ["Order", "it", "Total"][0 if is_read else 2 :]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_files_that_take_too_much_are_typed_errors(tmp_path: Path, name: str) -> None:
