@@ -31,6 +31,7 @@ _FEW_LETTERS = 20
 _FILLED = 0.4
 """The share of a page that the image of a scan fills at least."""
 
+_NO_TITLES = frozenset({"", "untitled", "(anonymous)"})  # what programs write for none
 _MOST_OBJECTS = 1000
 _DPI = 200
 _MOST_PIXELS = 20_000_000
@@ -53,7 +54,8 @@ def parse_pdf(original: Original) -> Parsed:
             parsed = reader.read(are_scans=True)
         if not parsed.text.strip():
             raise original.unreadable(_NO_TEXT)
-        title = tidy(file.about("Title")).strip() or None
+        title = tidy(file.about("Title")).strip()
+        title = None if title.lower() in _NO_TITLES else title
         return parsed._replace(title=title, published=pdf_date(file.about("CreationDate")))
 
 
