@@ -16,6 +16,8 @@ from parsing._pdf import Placed, pdf, pdf_file, placed_pdf
 from trivium.exceptions import DocumentLimitError, UnreadableDocumentError
 from trivium.parsing import Box, PagedDocument, PageLayout, ReadLimits, locate, read
 from trivium.parsing._boxes import Run
+from trivium.parsing.formats._formats import Original, Scanning
+from trivium.parsing.formats._pdf import parse_pdf
 
 
 def read_pdf(folder: Path, data: bytes, limits: ReadLimits | None = None) -> PagedDocument:
@@ -332,6 +334,14 @@ def test_files_with_loops_come_to_an_end(tmp_path: Path) -> None:
     (tmp_path / "b.pdf").write_bytes(pdf([["text"]]).replace(b"/Kids [4 0 R] /Count 1", b"/Kids [2 0 R] /Count 9"))
     with pytest.raises(UnreadableDocumentError, match="damaged"):
         read(tmp_path / "b.pdf")
+
+
+@pytest.mark.parametrize(("count", "times"), [(100, 0), (101, 1), (1100, 10), (1300, 10)])
+def test_the_time_for_a_long_file_grows_with_its_pages(count: int, times: int) -> None:
+    begun: list[int] = []
+    scanning = Scanning(go_on=lambda: begun.append(1))
+    parse_pdf(Original(pdf([["text"]] * count), "a.pdf", ".pdf", 1 << 20, scanning=scanning))
+    assert len(begun) == times
 
 
 @pytest.mark.slow

@@ -31,6 +31,9 @@ _FEW_LETTERS = 20
 _FILLED = 0.4
 """The share of a page that the image of a scan fills at least."""
 
+_PAUSES = range(100, 1001, 100)
+"""The numbers of pages after which the time for reading begins anew."""
+
 _NO_TITLES = frozenset({"", "untitled", "(anonymous)"})  # what programs write for none
 _MOST_OBJECTS = 1000
 _DPI = 200
@@ -81,6 +84,8 @@ class _Reader:
         layout, length = PageLayout(), 0
         self._scans, self._unread = 0, []
         for number in range(self._file.page_count):
+            if number in _PAUSES:
+                self._original.go_on()
             with self._file.page(number) as page:
                 size = self._file.size(page)
                 text, runs = self._read_page(page, number + 1, size, length, are_scans)
