@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from trivium.parsing.formats._arranging import PlacedWord
-from trivium.parsing.formats._pdf_words import Matrix
+from trivium.parsing.formats._pdf_words import PageMatrix
 
 BOXES, BUTTONS = "☐☒", "○◉"
 """Check boxes and radio buttons, not chosen and chosen."""
@@ -56,7 +56,7 @@ def form_fields(pdfium: Any, form: Any, page: Any) -> Iterator[FormField]:
         pdfium.FPDFPage_CloseAnnot(field)
 
 
-def add_fields(words: list[PlacedWord], fields: Iterable[FormField], matrix: Matrix) -> list[PlacedWord]:
+def add_fields(words: list[PlacedWord], fields: Iterable[FormField], matrix: PageMatrix) -> list[PlacedWord]:
     """Return the words of a page with its marks, in the place of their drawings, and the entries that are not drawn."""
     for field in fields:
         left, top, right, bottom = box = matrix.box(*field.box)

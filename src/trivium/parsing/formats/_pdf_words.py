@@ -23,7 +23,7 @@ _Glyph = tuple[str, float, float, float, float]
 """A character, and left, bottom, right and top of its box, as PDF counts."""
 
 
-class Matrix(NamedTuple):
+class PageMatrix(NamedTuple):
     """The way from the coordinates of a page to points from the upper left corner of the displayed page."""
 
     a: float
@@ -41,7 +41,7 @@ class Matrix(NamedTuple):
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
-def page_words(pdfium: Any, page: Any, matrix: Matrix) -> Iterator[PlacedWord]:
+def page_words(pdfium: Any, page: Any, matrix: PageMatrix) -> Iterator[PlacedWord]:
     """Yield the words of a page in the order in which the file has them, without those that certainly nobody sees.
 
     Args:
@@ -161,7 +161,7 @@ def _jumps(last: _Glyph, glyph: _Glyph, is_level: bool) -> bool:
 
 
 def _placed(
-    pdfium: Any, text: Any, start: int, glyphs: list[_Glyph], way: tuple[float, float], matrix: Matrix
+    pdfium: Any, text: Any, start: int, glyphs: list[_Glyph], way: tuple[float, float], matrix: PageMatrix
 ) -> PlacedWord:
     letters, lefts, bottoms, rights, tops = zip(*glyphs, strict=True)
     word = "".join(letters)
@@ -185,7 +185,7 @@ def _is_space(pdfium: Any, text: Any, number: int) -> bool:
     return pdfium.FPDFText_GetUnicode(text, number) in _SPACES and not pdfium.FPDFText_IsGenerated(text, number)
 
 
-def display_matrix(pdfium: Any, page: Any, width: float, height: float) -> Matrix:
+def display_matrix(pdfium: Any, page: Any, width: float, height: float) -> PageMatrix:
     """Ask pdfium for the places of three points: it knows about crop boxes and turned pages."""
     x, y = ctypes.c_int(), ctypes.c_int()
     places: list[tuple[float, float]] = []
@@ -193,4 +193,4 @@ def display_matrix(pdfium: Any, page: Any, width: float, height: float) -> Matri
         pdfium.FPDF_PageToDevice(page, 0, 0, _FINE, _FINE, 0, *point, x, y)
         places.append((x.value * width / _FINE, y.value * height / _FINE))
     (e, f), (x1, y1), (x2, y2) = places
-    return Matrix((x1 - e) / 1000, (y1 - f) / 1000, (x2 - e) / 1000, (y2 - f) / 1000, e, f)
+    return PageMatrix((x1 - e) / 1000, (y1 - f) / 1000, (x2 - e) / 1000, (y2 - f) / 1000, e, f)
