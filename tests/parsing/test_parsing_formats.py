@@ -240,6 +240,11 @@ def test_pdf_pages_and_places(tmp_path: Path) -> None:
     assert places == [Place(1, 1), Place(1, 2), Place(3, 1), Place(3, 3)]
 
 
+@pytest.mark.parametrize("title", ["untitled", r"\(anonymous\)", " "])
+def test_what_programs_write_for_no_title_is_none(tmp_path: Path, title: str) -> None:
+    assert read(save(tmp_path, pdf([["text"]], f"/Title ({title})"))).metadata.title == "Unknown Title"
+
+
 def test_a_pdf_is_known_by_its_content(tmp_path: Path) -> None:
     assert read(save(tmp_path, pdf([["text"]]), "a.txt")).metadata.media_type == "application/pdf"
     assert read(save(tmp_path, b"odd first line\n" + pdf([["text"]]))).content == "text\n\n"

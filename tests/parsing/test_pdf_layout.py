@@ -16,6 +16,8 @@ from parsing._pdf import Placed, pdf, pdf_file, placed_pdf
 from trivium.exceptions import DocumentLimitError, UnreadableDocumentError
 from trivium.parsing import Box, PagedDocument, PageLayout, ReadLimits, locate, read
 from trivium.parsing._boxes import Run
+from trivium.parsing.formats._formats import Original, Scanning
+from trivium.parsing.formats._pdf import parse_pdf
 
 
 def read_pdf(folder: Path, data: bytes, limits: ReadLimits | None = None) -> PagedDocument:
@@ -104,6 +106,31 @@ PAGES: list[tuple[str, list[Placed], str]] = [
         "Ada Ltd\nMain Street 1\n12345 Town\nCountry\n\nInvoice 17\nby Ada\nfor Bob\nof May\n\n"
         "Apples   2 kg   6,00 EUR\nPears   1 kg   4,50 EUR\n\nNotes\nPaid by card\non 3 May\n\nNet\nTax\nSum",
     ),
+    (
+        "empty cells of a table",
+        [
+            *column(72, 700, "Account|4400 Sales|6000 Goods|6300 Rent|7000 Interest"),
+            *column(200, 700, "Debit:|||1,80|"),
+            *column(200, 676, "3,20"),
+            *column(300, 700, "Credit|9,50|||0,20"),
+            *column(400, 700, "Tax|1,90|0,60|0,30"),
+        ],
+        "Account   Debit:   Credit   Tax\n4400 Sales   Credit: 9,50   Tax: 1,90\n6000 Goods   3,20   Tax: 0,60\n"
+        "6300 Rent   1,80   Tax: 0,30\n7000 Interest   Credit: 0,20",
+    ),
+    (
+        "where words alone stand below words, or too few rows, or rows without a name, it may be no table",
+        [
+            *column(72, 700, "Ada|Bob|Cyd|Dan||Place|1|2"),
+            *column(200, 700, "Eve|Fay|Guy|Hal||Name|x|y"),
+            *column(300, 700, "Ida|Jan|Kai|||Time|1,00|"),
+            *column(72, 580, "Item|Pen|Ink"),
+            *column(200, 580, "Price|5|6|7"),
+            *column(300, 580, "Tax|1||1"),
+        ],
+        "Ada   Eve   Ida\nBob   Fay   Jan\nCyd   Guy   Kai\nDan   Hal\n\nPlace   Name   Time\n1   x   1,00\n2   y\n\n"
+        "Item   Price   Tax\nPen   5   1\nInk   6\n7   1",
+    ),
     ("a word in parts, side by side", [(72, 700, "Rech"), (94.5, 700, "nung 17")], "Rechnung 17"),
     ("a word that is drawn twice", [(72, 700, "Total"), (72.3, 700, "Total"), (110, 700, "5")], "Total   5"),
     ("paragraphs", column(72, 700, "One|two") + column(72, 640, "Three"), "One\ntwo\n\nThree"),
@@ -188,22 +215,57 @@ def test_a_layout_as_bytes() -> None:
     assert PageLayout([]).boxes(0, 5) == ()
 
 
-def test_fields_of_a_form_are_read(tmp_path: Path) -> None:
-    appearance = "BT /F1 10 Tf 2 4 Td (EUR 950) Tj ET"
+TICK = "/FT /Btn /AP << /N << /Yes 7 0 R /Off 8 0 R >> >>"
+RADIO = f"{TICK} /Ff 32768"
+FIELDS = [
+    ("/FT /Tx /V (EUR 950) /AP << /N 7 0 R >>", "EUR 950", "Rent:   EUR 950"),
+    ("/FT /Tx /V (EUR 950)", "", "Rent:   EUR 950"),
+    (
+        "/FT /Tx /V (EUR 950) /AP << /N 7 0 R >>",
+        "",
+        "Rent:   EUR 950",
+    ),  # as programs leave it that fill in only the value
+    ("/FT /Tx /Ff 4096 /V (by card\n\nor cash)", "", "Rent:   by card   or cash"),
+    ("/FT /Ch /Ff 131072 /V (monthly)", "", "Rent:   monthly"),
+    ("/FT /Tx /V ( )", "", "Rent:"),
+    (f"{TICK} /V /Yes /AS /Yes", "", "Rent:   ☒"),
+    (f"{TICK} /V /Yes /AS /Yes", "X", "Rent:   ☒"),
+    (f"{TICK} /V /Off /AS /Off", "X", "Rent:   ☐"),
+    (f"{RADIO} /V /Yes /AS /Yes", "", "Rent:   ◉"),
+    (f"{RADIO} /AS /Off", "", "Rent:   ○"),
+    ("/FT /Btn /Ff 65536 /V (send)", "", "Rent:"),
+]
+
+
+@pytest.mark.parametrize(("field", "drawn", "text"), FIELDS)
+def test_fields_of_a_form_are_read(tmp_path: Path, field: str, drawn: str, text: str) -> None:
+    document = read_pdf(tmp_path, form_pdf(f"{field} /F 4", drawn))
+    assert document.content == f"{text}\n\n"
+    if text != "Rent:":
+        (box,) = document.layout.boxes(len(document.content) - 3, len(document.content) - 2)
+        assert (box.page, 150 <= box.left < box.right <= 300, 80 <= box.top < box.bottom <= 96) == (1, True, True)
+    if not drawn:  # a hidden one says nothing
+        assert read_pdf(tmp_path, form_pdf(f"{field} /F 2", drawn)).content == "Rent:\n\n"
+
+
+def form_pdf(field: str, drawn: str) -> bytes:
+    """A form of one field beside a label, with the text of its appearance."""
+    contents = "BT /F1 10 Tf 72 700 Td (Rent:) Tj ET"
+    appearance = f"BT /F1 10 Tf 2 4 Td ({drawn}) Tj ET"
+    about = "/Type /XObject /Subtype /Form /BBox [0 0 150 14] /Resources << /Font << /F1 3 0 R >> >>"
     objects = [
         "<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R] >> >>",
         "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
         "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Annots [6 0 R] /Contents 5 0 R"
         " /Resources << /Font << /F1 3 0 R >> >> >>",
-        "<< /Length 39 >>\nstream\nBT /F1 10 Tf 72 700 Td (Rent:) Tj ET   \nendstream",
-        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (rent) /V (EUR 950) /Rect [150 696 300 710] /F 4"
-        " /AP << /N 7 0 R >> >>",
-        "<< /Type /XObject /Subtype /Form /BBox [0 0 150 14] /Resources << /Font << /F1 3 0 R >> >>"
-        f" /Length {len(appearance)} >>\nstream\n{appearance}\nendstream",
+        f"<< /Length {len(contents)} >>\nstream\n{contents}\nendstream",
+        f"<< /Type /Annot /Subtype /Widget /T (rent) /Rect [150 696 300 710] {field} >>",
+        f"<< {about} /Length {len(appearance)} >>\nstream\n{appearance}\nendstream",
+        f"<< {about} /Length 0 >>\nstream\n\nendstream",
         "<< >>",
     ]
-    assert read_pdf(tmp_path, b"".join(pdf_file(objects))).content == "Rent:   EUR 950\n\n"
+    return b"".join(pdf_file(objects))
 
 
 # --- what would take too much -------------------------------------------------------------------------------
@@ -232,6 +294,26 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("before", "font", "is_read"),
+    [
+        ("0 0 0 rg", "/F1 12 Tf", True),
+        ("1 1 1 rg", "/F1 12 Tf", False),
+        ("1 1 1 rg", "/F1 12 Tf 2 Tr", True),  # with black edges
+        ("0 0 0.5 rg 50 690 300 30 re f 1 1 1 rg", "/F1 12 Tf", True),
+        ("0 0 0.5 rg 50 600 300 30 re f 1 1 1 rg", "/F1 12 Tf", False),
+        ("1 1 1 rg 0 0 612 792 re f", "/F1 12 Tf", False),
+        ("1 1 1 rg 0 0 612 792 re f " + "0 0 9 9 re f " * 1000, "/F1 12 Tf", True),  # too much to look at
+        ("0 0 0 rg", "/F1 0.5 Tf", False),
+        ("24 0 0 24 -1656 -16100 cm", "/F1 0.5 Tf", True),
+    ],
+)
+def test_text_that_nobody_sees_is_left_out(tmp_path: Path, before: str, font: str, is_read: bool) -> None:
+    drawn = f"q {before} BT {font} 72 700 Td (Order it) Tj ET Q BT /F1 12 Tf 72 400 Td (Total) Tj ET"
+    document = read_pdf(tmp_path, with_stream(drawn.encode()))
+    assert document.content.split() == ["Order", "it", "Total"][0 if is_read else 2 :]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_files_that_take_too_much_are_typed_errors(tmp_path: Path, name: str) -> None:
@@ -252,6 +334,14 @@ def test_files_with_loops_come_to_an_end(tmp_path: Path) -> None:
     (tmp_path / "b.pdf").write_bytes(pdf([["text"]]).replace(b"/Kids [4 0 R] /Count 1", b"/Kids [2 0 R] /Count 9"))
     with pytest.raises(UnreadableDocumentError, match="damaged"):
         read(tmp_path / "b.pdf")
+
+
+@pytest.mark.parametrize(("count", "times"), [(100, 0), (101, 1), (1100, 10), (1300, 10)])
+def test_the_time_for_a_long_file_grows_with_its_pages(count: int, times: int) -> None:
+    begun: list[int] = []
+    scanning = Scanning(go_on=lambda: begun.append(1))
+    parse_pdf(Original(pdf([["text"]] * count), "a.pdf", ".pdf", 1 << 20, scanning=scanning))
+    assert len(begun) == times
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from time import monotonic
 
 import pypdfium2  # pyright: ignore[reportMissingTypeStubs]
 import pytest
-from PIL import Image, ImageChops
+from PIL import Image, ImageChops, ImageOps
 
 from cli._command import needs_program
 from parsing._pdf import Placed, pdf, placed_pdf
@@ -79,6 +79,22 @@ def test_turned_and_skewed_pages_and_the_ink_in_the_boxes(tmp_path: Path, degree
     table = [255 * (each > 99) for each in range(256)]
     ink = ImageChops.difference(image, others).point(table).getbbox()
     assert [200 / 72 * each for each in box[1:]] == pytest.approx(ink, abs=12)
+
+
+@pytest.mark.usefixtures("tesseract")
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_receipt_with_few_letters_may_be_turned(tmp_path: Path, degrees: int) -> None:
+    receipt = page_image([(60, 560, "Corner Shop"), (60, 540, "Total:"), (160, 540, "EUR 99.50")])
+    document = read_image(tmp_path, turned(receipt.crop((0, 500, 1000, 900)), degrees))
+    assert " ".join(document.content.split()) == "Corner Shop Total: EUR 99.50"
+
+
+@pytest.mark.usefixtures("tesseract")
+def test_a_page_that_cannot_be_read_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    page_image().save(tmp_path / "a.tiff", save_all=True, append_images=[ImageOps.mirror(page_image())])
+    assert "4711-2024" in read(tmp_path / "a.tiff").content
+    (told,) = caplog.messages
+    assert told == f"{tmp_path / 'a.tiff'}: OCR could hardly read page 2: scan it anew at 300 dpi"
 
 
 @pytest.mark.usefixtures("tesseract")

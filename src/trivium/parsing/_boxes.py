@@ -110,6 +110,15 @@ class PageLayout:
         read = [each for each in found if each != _UNREAD]
         return min(read) / 100 if read else None
 
+    def page_confidence(self, page: int) -> float | None:
+        """Return the mean confidence with which OCR read the characters of a page, 0 to 1; None if it read none."""
+        last = self._firsts[page] if page < len(self._firsts) else len(self._starts)
+        numbers = [each for each in range(self._firsts[page - 1], last) if self._confidences[each] != _UNREAD]
+        length = sum(self._lengths[each] for each in numbers)
+        return (
+            sum(self._confidences[each] * self._lengths[each] for each in numbers) / (100 * length) if length else None
+        )
+
     def _numbers(self, start: int, end: int) -> range:
         first = max(0, bisect_right(self._starts, start) - 1)
         if first < len(self._starts) and self._starts[first] + self._lengths[first] <= start:

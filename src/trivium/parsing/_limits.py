@@ -19,7 +19,7 @@ class ReadLimits:
     process of their own with these limits.
 
     Args:
-        seconds: time until the process is ended.
+        seconds: time until the process is ended; in a long PDF it begins anew after each 100 pages, up to ten times.
         memory: bytes of data that the process may hold (enforced on Linux).
         scanned_pages: pages that are images, which OCR reads one by one; each has the time and the memory for itself.
 

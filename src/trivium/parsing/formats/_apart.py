@@ -100,7 +100,7 @@ def read_apart(original: Original, limits: ReadLimits) -> tuple[str, Parsed]:
         DocumentError: as `parse_original`; or it took too much time or memory.
         MissingExtraError: the library for its format is not installed.
     """
-    scanning = original.scanning._replace(seconds=limits.seconds, pages=limits.scanned_pages, report=None)
+    scanning = original.scanning._replace(seconds=limits.seconds, pages=limits.scanned_pages, report=None, go_on=None)
     order: dict[str, Any] = {**original._asdict(), "scanning": scanning, "memory": limits.memory}
     del order["data"]
     with start_apart(_PROGRAM) as process:

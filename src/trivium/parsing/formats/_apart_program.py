@@ -16,7 +16,7 @@ def answer() -> None:
     """Read the file, and write one line of JSON, and behind it the text and its boxes."""
     order = json.loads(sys.stdin.buffer.readline())
     memory = order.pop("memory")
-    languages, seconds, pages, _ = order.pop("scanning")
+    languages, seconds, pages, *_ = order.pop("scanning")
 
     def begin(for_cleanup: float = 0) -> None:
         limit_process(memory, seconds)
@@ -28,7 +28,7 @@ def answer() -> None:
         sys.stdout.buffer.flush()
 
     begin()
-    order["scanning"] = Scanning(tuple(languages), seconds, pages, report)
+    order["scanning"] = Scanning(tuple(languages), seconds, pages, report, begin)
     text = boxes = b""
     try:
         kind, parsed = parse_original(Original(sys.stdin.buffer.read(), **order))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import NamedTuple
@@ -16,6 +16,7 @@ _LETTER = re.compile("(?s).")
 _NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*")
 _AMOUNT = re.compile(r"[\W\d_]*\d[.,]\d\d(?:[\W_]*|[A-Z]{3})")
 _CELL_GAP = "   "
+_NEAR = 2.0  # points
 _MOST_CELLS = 4000
 """A page with more of them has no columns that anybody would read: its lines go across."""
 
@@ -81,12 +82,14 @@ def arrange_page(
         if parts:
             write("\n")
         before: _Cell | None = None
-        for row in _rows_in_order([_turned(word, turn, size) for word in turned], turn is not None):
+        rows = list(_rows_in_order([_turned(word, turn, size) for word in turned], turn is not None))
+        columns = _column_names(rows)
+        for row in rows:
             cells = _read_from_right(row) if _is_right_to_left(row) else row
             if before is not None and _is_apart(before, row[0]):
                 write("\n")
             for number, cell in enumerate(cells):
-                write(_CELL_GAP if number else "")
+                write((_CELL_GAP if number else "") + columns.get(id(cell), ""))
                 for at, word in enumerate(cell.words):
                     write(_space(cell.words[at - 1], word, turn) if at else "")
                     runs += _runs(word, page, offset)
@@ -146,6 +149,73 @@ def _is_right_to_left(row: Sequence[_Cell]) -> bool:
 
 def _read_from_right(row: Sequence[_Cell]) -> list[_Cell]:
     return [cell._replace(words=cell.words[::-1]) for cell in reversed(row)]
+
+
+# --- tables with empty cells ----------------------------------------------------------------------------------
+
+
+def _column_names(rows: Sequence[list[_Cell]]) -> dict[int, str]:
+    """Return the names of columns to write before cells, by the id of the cell.
+
+    In a row with an empty cell, those behind it would be taken for those of other columns; where only the last cells
+    are empty, the last one that is not is named. There are no names if a table with a head is not certain.
+    """
+    names: dict[int, str] = {}
+    start = 0
+    while start < len(rows):
+        table = _table(rows, start)
+        start += max(1, len(table))
+        if not _is_certain(table):
+            continue
+        head = [" ".join(word.text for word in cell.words).rstrip(" :") for cell in table[0].values()]
+        for row in table[1:]:
+            if len(row) < len(head):
+                first = next((at for number, at in enumerate(row) if at != number), max(row))
+                names |= {id(cell): f"{head[at]}: " for at, cell in row.items() if at >= first}
+    return names
+
+
+def _table(rows: Sequence[list[_Cell]], start: int) -> list[dict[int, _Cell]]:
+    """Return a row as the head of a table, and those below it whose cells stand under one of its cells, by column."""
+    head = rows[start]
+    if (
+        len(head) < 3
+        or any(map(_has_digit, head))
+        or _is_right_to_left(head)
+        or head[0].words[0].confidence is not None
+    ):
+        return []
+    edges = [(cell.left, cell.right) for cell in head]
+    table = [dict(enumerate(head))]
+    for number in range(start + 1, len(rows)):
+        row, places = rows[number], dict[int, _Cell]()
+        space = min(cell.top for cell in row) - max(cell.bottom for cell in rows[number - 1])
+        for cell in row:
+            under = [at for at, (left, right) in enumerate(edges) if cell.left < right and cell.right > left]
+            if len(under) == 1:
+                places[under[0]] = cell
+                edges[under[0]] = min(edges[under[0]][0], cell.left), max(edges[under[0]][1], cell.right)
+        if not 1 < len(row) == len(places) or 0 not in places or not -row[0].height < space < 2.5 * row[0].height:
+            break
+        table.append(places)
+    return table
+
+
+def _is_certain(table: Sequence[Mapping[int, _Cell]]) -> bool:
+    """Tell a table: at least three rows below a head, columns with common edges, and one with numbers only."""
+    if len(table) < 4 or not any(map(_has_digit, table[1].values())):
+        return False
+    columns = [[row[at] for row in table[1:] if at in row] for at in table[0]]
+    return any(all(map(_has_digit, column)) for column in columns) and all(map(_are_aligned, columns))
+
+
+def _are_aligned(cells: Sequence[_Cell]) -> bool:
+    sides = ([cell.left for cell in cells], [cell.right for cell in cells], [cell.left + cell.right for cell in cells])
+    return bool(cells) and any(max(side) - min(side) < _NEAR for side in sides)
+
+
+def _has_digit(cell: _Cell) -> bool:
+    return any(map(str.isdigit, _text(cell)))
 
 
 # --- rows and columns -----------------------------------------------------------------------------------------

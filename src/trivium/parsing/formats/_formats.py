@@ -41,13 +41,15 @@ class Scanning(NamedTuple):
     """The reading of pages that are images.
 
     `languages` are those of OCR, () for those that the first page shows; `seconds` is the time for each page, `pages`
-    the most pages; `report` is called with the number of each page and their count before it is read.
+    the most pages; `report` is called with the number of each page and their count before it is read, and `go_on`
+    where the time begins anew within a long PDF.
     """
 
     languages: tuple[str, ...] = ()
     seconds: float = 15.0
     pages: int = 200
     report: Callable[[int, int], object] | None = None
+    go_on: Callable[[], object] | None = None
 
 
 class Original(NamedTuple):
@@ -80,6 +82,11 @@ class Original(NamedTuple):
         """Report that a page is an image, which is read next."""
         if self.scanning.report is not None:
             self.scanning.report(page, count)
+
+    def go_on(self) -> None:
+        """Let the time for reading begin anew, for a further part of many pages."""
+        if self.scanning.go_on is not None:
+            self.scanning.go_on()
 
     def unreadable(self, reason: object) -> UnreadableDocumentError:
         """Return the error for a file that cannot be read; the reason becomes one line of at most 300 characters."""

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from statistics import median
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from trivium.exceptions import OCRMissingError
@@ -88,22 +89,30 @@ class OCR:
         return text, [run._replace(box=_back(run.box, read, scale)) for run in runs]
 
     def _read_turned(self, image: Image) -> tuple[Straightened, list[_Word]]:
-        """Read an image; one that gives little is turned first, as the engine thinks that its letters stand."""
+        """Read an image; one that gives little is read turned as well, and the reading with most confidence counts."""
+        began = monotonic()
         read = straighten(image)
         words = self._words(read.image)
-        if _confidence(words) < _SURE and (turn := self._turn(image)):
+        for turn in self._turns(image) if _confidence(words) < _SURE else ():
             other = straighten(turned(image, turn), turn)
             other_words = self._words(other.image)
             if _confidence(other_words) > _confidence(words):
-                return other, other_words
+                read, words = other, other_words
+            if _confidence(words) >= _SURE or monotonic() - began > self._seconds / 2:
+                break
         return read, words
 
-    def _turn(self, image: Image) -> int:
-        """Return by how many degrees to turn an image clockwise so that its letters stand upright."""
+    def _turns(self, image: Image) -> Sequence[int]:
+        """Return by how many degrees to turn an image clockwise: as the engine says that its letters stand.
+
+        Of few letters, as on a receipt, it cannot say it: then it may be any.
+        """
         report = self._run(_pgm(image), "stdin", "-", "--psm", "0")
         about = dict(line.split(": ", 1) for line in report.splitlines() if ": " in line)
-        is_sure = float(about.get("Orientation confidence", 0)) >= _SURE_TURN
-        return int(about.get("Rotate", 0)) if is_sure else 0
+        if float(about.get("Orientation confidence", 0)) < _SURE_TURN:
+            return 180, 90, 270
+        turn = int(about.get("Rotate", 0))
+        return (turn,) if turn else ()
 
     def _text(self, image: Image, languages: Sequence[str]) -> str:
         return " ".join(word.text for word in self._words(straighten(image).image, languages))

@@ -15,7 +15,8 @@ from trivium.parsing.formats._dates import iso_date
 from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._ocr import OCR, POINTS
-from trivium.parsing.formats._pdf_words import page_words
+from trivium.parsing.formats._pdf_form import BOXES, BUTTONS, FormField, add_fields, form_fields, open_form
+from trivium.parsing.formats._pdf_words import display_matrix, page_words
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -30,6 +31,10 @@ _FEW_LETTERS = 20
 _FILLED = 0.4
 """The share of a page that the image of a scan fills at least."""
 
+_PAUSES = range(100, 1001, 100)
+"""The numbers of pages after which the time for reading begins anew."""
+
+_NO_TITLES = frozenset({"", "untitled", "(anonymous)"})  # what programs write for none
 _MOST_OBJECTS = 1000
 _DPI = 200
 _MOST_PIXELS = 20_000_000
@@ -48,11 +53,12 @@ def parse_pdf(original: Original) -> Parsed:
     with PDFFile.open(original) as file:
         reader = _Reader(file, original)
         parsed = reader.read(are_scans=False)
-        if not parsed.text.strip():
+        if not parsed.text.strip(f"{BOXES}{BUTTONS}\n "):
             parsed = reader.read(are_scans=True)
         if not parsed.text.strip():
             raise original.unreadable(_NO_TEXT)
-        title = tidy(file.about("Title")).strip() or None
+        title = tidy(file.about("Title")).strip()
+        title = None if title.lower() in _NO_TITLES else title
         return parsed._replace(title=title, published=pdf_date(file.about("CreationDate")))
 
 
@@ -78,6 +84,8 @@ class _Reader:
         layout, length = PageLayout(), 0
         self._scans, self._unread = 0, []
         for number in range(self._file.page_count):
+            if number in _PAUSES:
+                self._original.go_on()
             with self._file.page(number) as page:
                 size = self._file.size(page)
                 text, runs = self._read_page(page, number + 1, size, length, are_scans)
@@ -93,10 +101,10 @@ class _Reader:
     def _read_page(
         self, page: Any, number: int, size: tuple[float, float], offset: int, is_scan: bool
     ) -> tuple[str, list[Run]]:
-        words = list(page_words(self._file.pdfium, page, *size))
-        if self._is_image(page, words, size, is_scan):
-            return self._scan(page, number, size, offset, is_scan) or arrange_page(words, number, size, offset)
-        return arrange_page(words, number, size, offset)
+        words = self._file.words(page, size)
+        if self._is_image(page, words, size, is_scan) and (found := self._scan(page, number, size, offset, is_scan)):
+            return found
+        return arrange_page(self._file.with_fields(words, number - 1, page, size), number, size, offset)
 
     def _is_image(self, page: Any, words: Sequence[PlacedWord], size: tuple[float, float], is_scan: bool) -> bool:
         letters = sum(len(word.text) for word in words)
@@ -112,7 +120,7 @@ class _Reader:
         for number in range(first, self._file.page_count):
             with self._file.page(number) as page:
                 size = self._file.size(page)
-                count -= not self._is_image(page, list(page_words(self._file.pdfium, page, *size)), size, is_scan)
+                count -= not self._is_image(page, self._file.words(page, size), size, is_scan)
         return count
 
     def _scan(
@@ -140,10 +148,12 @@ class PDFFile:
         original: the file.
         document: pdfium's handle of it.
         pdfium: the module of pdfium's functions.
+        form: pdfium's handle of its form; None if it has none.
     """
 
-    def __init__(self, original: Original, document: Any, pdfium: Any) -> None:
-        self._original, self._document, self.pdfium = original, document, pdfium
+    def __init__(self, original: Original, document: Any, pdfium: Any, form: Any) -> None:
+        self._original, self._document, self._form, self.pdfium = original, document, form, pdfium
+        self._fields: dict[int, list[FormField]] = {}  # of the pages that were opened: they are drawn there since
         self.page_count: int = pdfium.FPDF_GetPageCount(document)
 
     @classmethod
@@ -166,10 +176,11 @@ class PDFFile:
             is_locked = pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD
             raise original.unreadable(_ENCRYPTED if is_locked else _DAMAGED)
         try:
-            file = cls(original, document, pdfium)
-            if not file.page_count:
-                raise original.unreadable(_DAMAGED)
-            yield file
+            with open_form(pdfium, document) as form:
+                file = cls(original, document, pdfium, form)
+                if not file.page_count:
+                    raise original.unreadable(_DAMAGED)
+                yield file
         finally:
             pdfium.FPDF_CloseDocument(document)
 
@@ -184,6 +195,8 @@ class PDFFile:
         if not page:
             raise self._original.unreadable(f"page {number + 1} of {_DAMAGED}")
         if self.pdfium.FPDFPage_GetAnnotCount(page):  # fields of forms, and notes, become part of the page
+            if self._form:
+                self._fields[number] = list(form_fields(self.pdfium, self._form, page))
             self.pdfium.FPDFPage_Flatten(page, self.pdfium.FLAT_NORMALDISPLAY)
             self.pdfium.FPDF_ClosePage(page)
             page = self.pdfium.FPDF_LoadPage(self._document, number)
@@ -195,6 +208,17 @@ class PDFFile:
     def size(self, page: Any) -> tuple[float, float]:
         """Return width and height of an open page, as it is displayed, in points."""
         return self.pdfium.FPDF_GetPageWidthF(page), self.pdfium.FPDF_GetPageHeightF(page)
+
+    def words(self, page: Any, size: tuple[float, float]) -> list[PlacedWord]:
+        """Return the words that are drawn on an open page of this size."""
+        return list(page_words(self.pdfium, page, display_matrix(self.pdfium, page, *size)))
+
+    def with_fields(
+        self, words: list[PlacedWord], number: int, page: Any, size: tuple[float, float]
+    ) -> list[PlacedWord]:
+        """Return the words of an open page with its check boxes, and with entries that are not drawn."""
+        fields = self._fields.get(number, [])
+        return add_fields(words, fields, display_matrix(self.pdfium, page, *size)) if fields else words
 
     def shows(self, page: Any) -> bool:
         """Tell that anything is drawn on an open page."""

@@ -5,21 +5,25 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from trivium.parsing.formats._arranging import PlacedWord
+from trivium.parsing.formats._arranging import Corners, PlacedWord
 
 _HYPHENS = frozenset([0x2, 0xFFFE])  # for pdfium, a hyphen at the end of a line, and one that it takes for soft
 _IGNORED = frozenset([0xFEFF, 0xAD, 0xFFFF])
 _SPACES = frozenset([0x0, 0x9, 0xA, 0xD, 0x20, 0xA0, 0x2002, 0x2003, 0x2009, 0x202F, 0x3000])
 _FINE = 100_000
+_LEGIBLE = 1.0  # points
+_WHITE = 250  # of 255
+_MOST_OBJECTS = 1000
 
 
 _Glyph = tuple[str, float, float, float, float]
 """A character, and left, bottom, right and top of its box, as PDF counts."""
 
 
-class _Matrix(NamedTuple):
+class PageMatrix(NamedTuple):
     """The way from the coordinates of a page to points from the upper left corner of the displayed page."""
 
     a: float
@@ -37,22 +41,80 @@ class _Matrix(NamedTuple):
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
-def page_words(pdfium: Any, page: Any, width: float, height: float) -> Iterator[PlacedWord]:
-    """Yield the words of a page in the order in which the file has them.
+def page_words(pdfium: Any, page: Any, matrix: PageMatrix) -> Iterator[PlacedWord]:
+    """Yield the words of a page in the order in which the file has them, without those that certainly nobody sees.
 
     Args:
         pdfium: the module of its functions.
         page: the open page.
-        width: of the page as it is displayed, in points.
-        height: the same.
+        matrix: the way to the page as it is displayed.
     """
     text = pdfium.FPDFText_LoadPage(page)
     try:
-        matrix = _display_matrix(pdfium, page, width, height)
+        hidden = _Hidden(pdfium, page, text)
         for start, glyphs, way in _words(pdfium, text):
-            yield _placed(pdfium, text, start, glyphs, way, matrix)
+            if not hidden.is_tiny(start, glyphs, way) and not hidden.is_white(start, glyphs):
+                yield _placed(pdfium, text, start, glyphs, way, matrix)
     finally:
         pdfium.FPDFText_ClosePage(text)
+
+
+class _Hidden:
+    """Tells words that certainly nobody sees: those in white where the page is blank, and those too small to read."""
+
+    def __init__(self, pdfium: Any, page: Any, text: Any) -> None:
+        self._pdfium, self._page, self._text = pdfium, page, text
+        self._color = [ctypes.c_uint() for _ in range(4)]
+        self._color_references = [ctypes.byref(each) for each in self._color]
+
+    def is_tiny(self, start: int, glyphs: list[_Glyph], way: tuple[float, float]) -> bool:
+        _, left, bottom, right, top = glyphs[0]
+        if (top - bottom if abs(way[0]) >= abs(way[1]) else right - left) >= _LEGIBLE:
+            return False
+        edges = [ctypes.c_double() for _ in range(4)]  # of the drawing: fonts of bitmaps may state any size
+        self._pdfium.FPDFText_GetCharBox(self._text, start, *edges)
+        left, right, bottom, top = (each.value for each in edges)
+        return max(right - left, top - bottom) < _LEGIBLE
+
+    def is_white(self, start: int, glyphs: list[_Glyph]) -> bool:
+        self._pdfium.FPDFText_GetFillColor(self._text, start, *self._color_references)
+        if not self._is_white_color() or self._is_outlined(start):
+            return False
+        _, lefts, bottoms, rights, tops = zip(*glyphs, strict=True)
+        left, bottom, right, top = min(lefts), min(bottoms), max(rights), max(tops)
+        return not any(
+            left < shape[2] and right > shape[0] and bottom < shape[3] and top > shape[1] for shape in self._shapes
+        )
+
+    def _is_white_color(self) -> bool:
+        return all(each.value >= _WHITE for each in self._color[:3])
+
+    def _is_outlined(self, start: int) -> bool:
+        pdfium = self._pdfium
+        mode = pdfium.FPDFTextObj_GetTextRenderMode(pdfium.FPDFText_GetTextObject(self._text, start))
+        return mode != pdfium.FPDF_TEXTRENDERMODE_FILL
+
+    @cached_property
+    def _shapes(self) -> list[Corners]:
+        """What is drawn on the page beside its text and white areas; the whole page if that is too much to look at."""
+        pdfium, found = self._pdfium, list[Corners]()
+        fill, stroke = ctypes.c_int(), ctypes.c_int()
+        edges = [ctypes.c_float() for _ in range(4)]
+        count = pdfium.FPDFPage_CountObjects(self._page)
+        if count > _MOST_OBJECTS:
+            return [(-math.inf, -math.inf, math.inf, math.inf)]
+        for number in range(count):
+            shape = pdfium.FPDFPage_GetObject(self._page, number)
+            kind = pdfium.FPDFPageObj_GetType(shape)
+            if kind == pdfium.FPDF_PAGEOBJ_PATH:
+                pdfium.FPDFPath_GetDrawMode(shape, fill, stroke)
+                has_color = pdfium.FPDFPageObj_GetFillColor(shape, *self._color_references)
+                if not stroke.value and (not fill.value or (has_color and self._is_white_color())):
+                    continue
+            if kind != pdfium.FPDF_PAGEOBJ_TEXT and pdfium.FPDFPageObj_GetBounds(shape, *edges):
+                left, bottom, right, top = (edge.value for edge in edges)
+                found.append((left, bottom, right, top))
+        return found
 
 
 def _words(pdfium: Any, text: Any) -> Iterator[tuple[int, list[_Glyph], tuple[float, float]]]:
@@ -99,7 +161,7 @@ def _jumps(last: _Glyph, glyph: _Glyph, is_level: bool) -> bool:
 
 
 def _placed(
-    pdfium: Any, text: Any, start: int, glyphs: list[_Glyph], way: tuple[float, float], matrix: _Matrix
+    pdfium: Any, text: Any, start: int, glyphs: list[_Glyph], way: tuple[float, float], matrix: PageMatrix
 ) -> PlacedWord:
     letters, lefts, bottoms, rights, tops = zip(*glyphs, strict=True)
     word = "".join(letters)
@@ -123,7 +185,7 @@ def _is_space(pdfium: Any, text: Any, number: int) -> bool:
     return pdfium.FPDFText_GetUnicode(text, number) in _SPACES and not pdfium.FPDFText_IsGenerated(text, number)
 
 
-def _display_matrix(pdfium: Any, page: Any, width: float, height: float) -> _Matrix:
+def display_matrix(pdfium: Any, page: Any, width: float, height: float) -> PageMatrix:
     """Ask pdfium for the places of three points: it knows about crop boxes and turned pages."""
     x, y = ctypes.c_int(), ctypes.c_int()
     places: list[tuple[float, float]] = []
@@ -131,4 +193,4 @@ def _display_matrix(pdfium: Any, page: Any, width: float, height: float) -> _Mat
         pdfium.FPDF_PageToDevice(page, 0, 0, _FINE, _FINE, 0, *point, x, y)
         places.append((x.value * width / _FINE, y.value * height / _FINE))
     (e, f), (x1, y1), (x2, y2) = places
-    return _Matrix((x1 - e) / 1000, (y1 - f) / 1000, (x2 - e) / 1000, (y2 - f) / 1000, e, f)
+    return PageMatrix((x1 - e) / 1000, (y1 - f) / 1000, (x2 - e) / 1000, (y2 - f) / 1000, e, f)

@@ -10,6 +10,7 @@ from logging import getLogger
 from pathlib import Path
 
 from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableDocumentError
+from trivium.parsing._boxes import PageLayout
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
@@ -23,6 +24,7 @@ from trivium.schema.lowlevel import checked
 
 _logger = getLogger("trivium.parsing")
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
+_SURE = 0.6  # mean confidence below which the words that OCR finds are mostly none
 _FOREIGN = (b"PK\x03\x04", b"\x1f\x8b", *IMAGE_MAGIC)
 
 
@@ -103,6 +105,7 @@ def read_original(original: Original, limits: ReadLimits | None = None) -> Docum
     metadata.title = parsed.title or metadata.title
     metadata.published_date = parsed.published or metadata.published_date
     if parsed.layout is not None:
+        _warn_of_unsure_pages(parsed.layout, original.source)
         return PagedDocument(content=parsed.text, metadata=metadata, layout=parsed.layout, unread_pages=parsed.unread)
     return Document(content=parsed.text, metadata=metadata)
 
@@ -114,6 +117,15 @@ def warn_of_encoding(guess: str | None, source: str) -> None:
         _logger.warning("%s: it is read as Western text, but seems to be none: save it as UTF-8", name)
     else:
         _logger.warning("%s: it is read as %s, which is a guess: save it as UTF-8", name, guess)
+
+
+def _warn_of_unsure_pages(layout: PageLayout, source: str) -> None:
+    """Log which pages OCR could hardly read."""
+    confidences = {page: layout.page_confidence(page) for page in range(1, len(layout.sizes) + 1)}
+    unsure = [page for page, each in confidences.items() if each is not None and each < _SURE]
+    if unsure:
+        pages = ", ".join(map(str, unsure))
+        _logger.warning("%s: OCR could hardly read page %s: scan it anew at 300 dpi", escape_unprintable(source), pages)
 
 
 def opening_error(error: OSError | ValueError, source: str) -> DocumentError:
