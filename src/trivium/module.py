@@ -254,7 +254,7 @@ class Module:
             messages = await self._before(hook, messages, node.session_id)
         self._receive(node, messages)
         if (known := self._keywords) is None or "session_id" in known:
-            kwargs["session_id"] = session_id
+            kwargs["session_id"] = node.session_id
         if (forward := getattr(self, "forward", None)) is None:
             raise NotImplementedError(f"{type(self).__name__} has no forward: write `def forward(self, message)`")
         if known and not known.issuperset(kwargs):
