@@ -39,6 +39,7 @@ from trivium import (
     this_call,
 )
 from trivium.actions import AgentDoneTool, ApprovalRequest, tool
+from trivium.agents import AgentList
 from trivium.commander import PASS_WORD, CommanderAsync, HandlerCoroutine, Job, handler, run_sync, tasker
 from trivium.extraction import Case, Outcome, extract_files, extraction_task, parse_fields
 from trivium.journal import Journal, step, step_async
@@ -153,7 +154,7 @@ class Panel(Module):
 
     def __init__(self) -> None:
         super().__init__("panel")
-        self.members = [Agent(Stateless(f"from {at}"), name="member") for at in range(6)]
+        self.members = AgentList(Agent(Stateless(f"from {at}"), name="member") for at in range(6))
 
     async def forward(self, message: Message) -> str:
         async def ask(member: Agent, text: str) -> str:
