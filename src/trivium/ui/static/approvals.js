@@ -88,7 +88,8 @@ function Decide({ run, call, isLinked, isOver, onDone }) {
       onInput=${(/** @type {any} */ e) => setReason(e.target.value)}
       onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && !e.isComposing) decide(false); }} /></label>` : null}
     ${error && !verdict ? html`<p class="bad" role="alert">${error}</p>` : null}
-    <div class="buttons" onClickCapture=${(/** @type {MouseEvent} */ e) => { if (e.detail > 1) e.stopPropagation(); }}>
+    <div class="buttons" onMouseDownCapture=${(/** @type {MouseEvent} */ e) => { if (e.detail > 1) e.preventDefault(); }}
+      onClickCapture=${(/** @type {MouseEvent} */ e) => { if (e.detail > 1) e.stopPropagation(); }}>
       <p role="status" tabindex="-1" ref=${status}>${verdict}</p>
       ${verdict ? null : isRefusing ? html`<button onClick=${() => setRefusing(false)}>Back</button>
         <button class="danger" disabled=${isSent || isNew} onClick=${() => decide(false)}>Refuse</button>`
