@@ -132,6 +132,7 @@ def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: P
     limits = ("--user-runs", "3", "--user-tokens", "1", "--user-usd", "0.5", "--grace", "0")
     process = agents.start("serve", "agents:writer", "--port", "0", "--users", "users", *limits)
     port = port_of(line_of(process))
+    assert line_of(process).startswith("warning: users approve the calls of their own runs: --approver NAME")
     assert line_of(process) == f"open http://127.0.0.1:{port}/ to look at runs, talk and approve\n"
     for token in ("token-a", "token=b"):
         assert HTTPAgentClient(port=port, token=token)("hi").content == "hello"
@@ -189,6 +190,10 @@ def test_a_file_of_users_that_cannot_be_used_is_reported(
         (
             ["agents:writer", "--host", "0.0.0.0", "--token", ""],
             "0.0.0.0 can be reached from other machines: give a token",
+        ),
+        (
+            ["agents:writer", "--token", "t", "--approver", "ada"],
+            "the approver 'ada' is no user: give each user a token, by their name",
         ),
         (["agents:writer", "--allow", "limits"], "no client may set limits: leave it out of keywords"),
     ],

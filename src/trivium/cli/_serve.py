@@ -44,8 +44,10 @@ def serve_agents(references: list[str], address: ServedAt, options: ServeOptions
 
     def ready() -> None:
         report_ready(server, ", ".join(served), host)
-        token = f"#token={server.token}" if server.token_is_made else ""  # a browser sends no fragment
-        write_line(f"open {server.public_url or server.url}/{token} to look at runs, talk and approve")
+        if isinstance(token, Mapping) and not options.get("approvers"):
+            write_line("warning: users approve the calls of their own runs: --approver NAME names who does instead")
+        shown = f"#token={server.token}" if server.token_is_made else ""  # a browser sends no fragment
+        write_line(f"open {server.public_url or server.url}/{shown} to look at runs, talk and approve")
 
     serve_until_signal(server, ready)
 

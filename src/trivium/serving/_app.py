@@ -16,6 +16,7 @@ from trivium.schema.lowlevel import positive
 from trivium.serving._a2a import A2ARoutes
 from trivium.serving._agui import AGUIRoutes
 from trivium.serving._ai_sdk import AISDKRoutes
+from trivium.serving._approvals import Approvals
 from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
 from trivium.serving._guard import LOOPBACK, Guard, check_origin, check_tokens, public_address
@@ -63,6 +64,8 @@ class ServeOptions(TypedDict, total=False):
             `DELETE /memory/{session}`. Default 10,000.
         structured: accept contents that are not text; default False. An executor among the agents runs such a content
             as a call, so it stays off unless the agents are made for it.
+        approvers: the users who decide on calls that wait, of all users' runs; others then decide on none. They see
+            what these runs were asked and have answered. Default: each user decides on those of their own runs.
         approval_seconds: seconds for which a call waits for an approval; its run is then cancelled. Default None: no
             limit.
         keep_days: days for which runs are kept after their end, with all that was written of them; default None: until
@@ -85,6 +88,7 @@ class ServeOptions(TypedDict, total=False):
     max_bytes: int
     max_sessions: int
     structured: bool
+    approvers: Collection[str]
     approval_seconds: float | None
     keep_days: float | None
     inspectors: Collection[str]
@@ -107,6 +111,7 @@ class Chosen:
     max_bytes: int = 1 << 20
     max_sessions: int = 10_000
     structured: bool = False
+    approvers: Collection[str] = ()
     approval_seconds: float | None = None
     keep_days: float | None = None
     inspectors: Collection[str] = ("",)
@@ -144,7 +149,7 @@ def agent_app(
     Args:
         agent: an agent, a task, or any other module, sync or async; or several by their names.
         token: the token that clients send as `Authorization: Bearer …`; `""` admits all requests. A dict gives each
-            user, by name, a token and separate sessions.
+            user, by name, a token and separate sessions; the name is `this_call().context` in their runs.
         hosts: the names that a request's Host header may have; None: any, for a server behind a known name.
         options: see `ServeOptions`.
 
@@ -180,9 +185,12 @@ class Service:
             agent if isinstance(agent, Mapping) else {agent.name: agent}, journal, store,
             limits=chosen.limits, timeout=chosen.timeout, most=chosen.max_runs, owner_limits=chosen.owner_limits,
             max_sessions=chosen.max_sessions, structured=chosen.structured,
-            approval_seconds=chosen.approval_seconds, keep_days=chosen.keep_days,
+            approvals=Approvals(journal, chosen.approval_seconds, chosen.approvers), keep_days=chosen.keep_days,
         )  # fmt: skip
-        self.app = self.build(check_tokens(token), hosts)
+        tokens = check_tokens(token)
+        if strangers := sorted({*chosen.approvers} - {*tokens}):
+            raise ConfigurationError(f"the approver {strangers[0]!r} is no user: give each user a token, by their name")
+        self.app = self.build(tokens, hosts)
 
     def build(self, tokens: Mapping[str, str], hosts: Collection[str] | None) -> Starlette:
         """Build the application: the routes behind the guard."""

@@ -124,11 +124,18 @@ _EVENT: Final[JSONObject] = {
 }
 
 
-def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
+def _retention(days: float | None, seconds: float | None) -> str:
+    kept = "until they are deleted" if days is None else f"for {days:g} days after their end"
+    waits = "" if seconds is None else f" One that waits for an approval is cancelled after {seconds:g} s."
+    return f"They are kept {kept}.{waits}"
+
+
+def openapi(keep_days: float | None, approval_seconds: float | None, keywords: Collection[str] = ()) -> JSONObject:
     """Return the description of the routes of a server.
 
     Args:
-        retention: says how long it keeps runs.
+        keep_days: how long it keeps runs after their end; None: until they are deleted.
+        approval_seconds: how long a call waits for an approval; None: no limit.
         keywords: names that a client may send beside its message.
     """
     run = _reference("Run")
@@ -147,7 +154,7 @@ def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
         "info": {
             "title": "trivium",
             "version": "1",
-            "description": f"Runs of agents, tasks and other modules. {retention}",
+            "description": f"Runs of agents, tasks and other modules. {_retention(keep_days, approval_seconds)}",
         },
         "components": {"schemas": _SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}],

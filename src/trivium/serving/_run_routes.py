@@ -71,7 +71,7 @@ class RunRoutes(Routes):
 
     async def openapi(self, request: Request) -> Response:
         """Return the description of these routes."""
-        return json_response(openapi(self._runs.retention, self._keywords))
+        return json_response(openapi(self._runs.keep_days, self._runs.approvals.seconds, self._keywords))
 
     async def start(self, request: Request) -> Response:
         """Start a run; answer at once with its state, or with its events where `stream` is true."""
@@ -105,7 +105,8 @@ class RunRoutes(Routes):
 
     async def show(self, request: Request) -> Response:
         """Return how far a run is, what it asks, and its outcome."""
-        return json_response(await self._described(await self._run(request)))
+        run = await self._runs.find_for(owner_of(request), request.path_params["run_id"])
+        return json_response(await self._described(run))
 
     async def events(self, request: Request) -> Response:
         """Stream the events of a run after the one that the client knows, until the run ends."""
@@ -122,12 +123,13 @@ class RunRoutes(Routes):
 
     async def decide(self, request: Request) -> Response:
         """Approve or refuse a call that waits."""
-        run = await self._run(request)
+        user = owner_of(request)
+        run = await self._runs.find_for(user, request.path_params["run_id"])
         body = await read_object(request, self._max_bytes)
         decision = Verdict.parse(body, _DECISION, ("digest",))
         if not (digest := text_field(body, "digest")):
             raise Failure(422, "InvalidRequest", _DECISION)
-        await self._runs.decide(run, {digest: decision}, is_part=True)
+        await self._runs.decide(run, {digest: decision}, by=user, is_part=True)
         return json_response(await self._described(run))
 
     async def forget(self, request: Request) -> Response:

@@ -266,7 +266,7 @@ class Work:
             await budgets.check(request.owner)
             call = module.open(
                 *messages, session_id=session_id, run_id=run.id, journal=self._journal,
-                timeout=self._timeout, approve=approve, **body.get("options", {}),
+                context=request.owner or None, timeout=self._timeout, approve=approve, **body.get("options", {}),
             )  # fmt: skip
             await budgets.begin(request.owner, run.id, call.node)
             run.kill, run.node = call.node.kill, call.node

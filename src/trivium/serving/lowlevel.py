@@ -4,7 +4,7 @@
 `Runs` are the runs of a server, whatever its protocol, in a `RunStore`; an `Endpoint` is a further protocol for them.
 """
 
-from trivium.serving._approvals import Verdict
+from trivium.serving._approvals import Approvals, Verdict
 from trivium.serving._conversation import check_unattended
 from trivium.serving._guard import Guard, check_tokens
 from trivium.serving._last_resort import LAST_SECONDS, LastResort
@@ -21,6 +21,7 @@ __all__ = [
     "ENDS",
     "LAST_SECONDS",
     "STOPS",
+    "Approvals",
     "Background",
     "Endpoint",
     "Failure",
