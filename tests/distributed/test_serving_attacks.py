@@ -148,7 +148,7 @@ def test_what_is_no_address_is_no_public_one(given: str):
     with pytest.raises(ConfigurationError, match="no origin: write it as https://agents"):
         AgentServer(Echo(), public_url=given)
     with pytest.raises(ConfigurationError, match="no origin: write it as https://agents"):
-        agent_app(Echo(), token="", options={"public_url": given})
+        agent_app(Echo(), token="", public_url=given)
 
 
 def test_pages_of_other_origins_may_not_call_unless_they_were_named():

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from trivium.exceptions import ConfigurationError
-from trivium.serving._error_response import error_response
+from trivium.serving._error_response import error_response, path_of
 from trivium.serving._wire import Failure, too_large
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -118,9 +118,9 @@ class Guard:
             headers = {name.lower(): value for name, value in scope["headers"]}
             try:
                 self.check(headers)
-                scope["trivium.user"] = "" if _OPEN.fullmatch(scope["path"]) else self.find_user(headers)
+                scope["trivium.user"] = "" if _OPEN.fullmatch(path_of(scope)) else self.find_user(headers)
             except Failure as failure:
-                status, told, body = error_response(scope["path"], failure)
+                status, told, body = error_response(path_of(scope), failure)
                 pairs = [(name.encode(), value.encode()) for name, value in told.items()]
                 await send({"type": "http.response.start", "status": status, "headers": pairs})
                 await send({"type": "http.response.body", "body": body})

@@ -89,7 +89,7 @@ class RunRoutes(Routes):
             owner_of(request), text_field(body, "model"), body["message"], session=session,
             before=text_field(body, "previous_run_id"),
         )  # fmt: skip
-        place = {"location": f"/runs/{run.id}"}
+        place = {"location": f"{request.scope['root_path']}/runs/{run.id}"}
         if body.get("stream") is True:
             return cast("Response", Streamed(_lines(run, 0), place))
         return json_response(await self._described(run), 202, place)
