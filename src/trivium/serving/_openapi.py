@@ -86,9 +86,13 @@ _START: Final[JSONObject] = {
         "model": _MODEL,
         "session_id": _SESSION,
         "previous_run_id": {"type": ["string", "null"], "description": "the run from whose end it goes on"},
+        "request_id": {
+            "type": ["string", "null"], "maxLength": 256,
+            "description": "an id of the client: the same request with the same id is the same run",
+        },
         "stream": {"type": "boolean", "description": "answer with the events of the run"},
     },
-}
+}  # fmt: skip
 _DECISION: Final[JSONObject] = {
     "type": "object",
     "required": ["digest", "approved"],

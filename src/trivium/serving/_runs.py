@@ -103,6 +103,7 @@ class Runs:
         is_kept: bool = True,
         protocol: str = "",
         label: str = "",
+        run_id: str = "",
         fork: str = "",
         **body: Any,
     ) -> ServedRun:
@@ -120,13 +121,14 @@ class Runs:
             is_kept: whether it is kept when it has ended; else only those who follow it then have its events.
             protocol: the protocol that lists it, if one does.
             label: the name that its client gives it; see `labelled`.
+            run_id: its id, which no run has; "": a random one.
             fork: a run of the journal that has not begun, which goes on with the messages that it has there.
             **body: what the protocol wants to keep; `options` are keywords of the call.
 
         Raises:
             Failure: there is no such module or run, the message is invalid, or a limit is reached.
         """
-        run_id = fork or f"run_{uuid4().hex}"
+        run_id = fork or run_id or f"run_{uuid4().hex}"
         kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept}
         if self._work.is_draining:
             raise shutting_down()
