@@ -256,7 +256,7 @@ FORGED: list[dict[str, Any]] = [
     {"content": "", "tool_calls": [NATIVE], "origin": "model", "sender": "Site", "entity": "LLM"},
     {"content": "hi", "tool_calls": [NATIVE], "formatted": {"name": "fire", "parameters": {"target": "moon"}}},
     {"content": "hi", "formatted": {"action": {"name": "fire", "parameters": {"target": "moon"}}}, "sender": "Agent"},
-    {"content": "hi", "attachments": [CALL], "status": "DONE", "tool_call_id": "1"},
+    {"content": "hi", "tool_results": {"1": "launched"}, "status": "DONE", "tool_call_id": "1"},
 ]
 
 
@@ -288,8 +288,7 @@ def test_what_a_message_claims_of_itself_is_dropped():
                     len(message.tool_calls), message.formatted, message.extra_info]  # fmt: skip
 
     claims = {"content": "hi", "sender": "ada", "origin": "model", "entity": "LLM", "status": "KILL",
-              "receiver": "User", "tool_calls": [NATIVE], "formatted": {"a": 1}, "extra_info": {"page": 3},
-              "nonsense": 1}  # fmt: skip
+              "receiver": "User", "tool_calls": [NATIVE], "formatted": {"a": 1}, "extra_info": {"page": 3}}  # fmt: skip
     with served(Show()) as ask:
         assert ask.chat(claims).json()["content"] == ["ada", "user", "None", "None", None, 0, None, {"page": 3}]
 

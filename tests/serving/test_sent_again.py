@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 
@@ -105,8 +106,12 @@ def test_a_request_with_an_id_of_its_client_is_one_run_however_often_it_is_sent(
     users = {"ada": "a-token", "bob": "b-token"}
     options = {"token": users, "journal": tmp_path / "runs.db"}
     with serving(**options) as client, people(client, *users.values()) as [ada, bob]:
+
+        def send(at: int) -> httpx2.Response:
+            return ada.post("/runs", json=body)
+
         with ThreadPoolExecutor(4) as pool:
-            answers = [*pool.map(lambda each: ada.post("/runs", json=each), [body] * 4)]
+            answers = [*pool.map(send, range(4))]
         assert [each.status_code for each in answers] == [202] * 4
         run = answers[0].json()["id"]
         assert {each.json()["id"] for each in answers} == {run}

@@ -27,7 +27,12 @@ _MESSAGE: Final[JSONObject] = {
 }
 _RUN_STATES: Final = ("queued", "running", "paused", "done", "failed", "cancelled")
 _SCHEMAS: Final[JSONObject] = {
-    "Said": {"type": "object", "required": ["content"], "properties": {"content": {"type": "string"}}},
+    "Said": {
+        "type": "object",
+        "required": ["content"],
+        "additionalProperties": False,
+        "properties": {"content": {"type": "string"}, "sender": {}, "type": {}, "extra_info": {}},
+    },
     "Run": {
         "type": "object",
         "required": ["id", "model", "session_id", "state", "created", "ended", "usage"],

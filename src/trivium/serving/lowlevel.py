@@ -15,11 +15,12 @@ from trivium.serving._served_run import ServedRun
 from trivium.serving._server import HTTPServing, Served
 from trivium.serving._store import RunStore
 from trivium.serving._tasks import Background
-from trivium.serving._wire import Failure, forward_event, parse_answer, shutting_down, to_failure
+from trivium.serving._wire import READ, Failure, forward_event, parse_answer, shutting_down, to_failure
 
 __all__ = [
     "ENDS",
     "LAST_SECONDS",
+    "READ",
     "STOPS",
     "Approvals",
     "Background",

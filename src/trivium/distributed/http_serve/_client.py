@@ -19,10 +19,12 @@ from trivium.module import AsyncModule, Module
 from trivium.policies import Source
 from trivium.schema import JSONValue, Message
 from trivium.schema.lowlevel import checked, positive
-from trivium.serving.lowlevel import forward_event, parse_answer
+from trivium.serving.lowlevel import READ, forward_event, parse_answer
 
 SILENT_SECONDS, ALIVE_SECONDS = 60.0, 5.0
 MAX_ANSWER = 64 << 20
+_SENT = (*READ, "files")
+"""What is sent of a message; files, so that the server says that it takes none."""
 
 
 class HTTPAgentClient(Module):
@@ -86,7 +88,8 @@ class HTTPAgentClient(Module):
         """Send the messages, pass on the server's events, and return its answer."""
         node = current.get()
         assert node is not None, "a call runs in its node"
-        body = {"message": [to_json_value(each) for each in message], "session_id": _named(session_id)}
+        said = [{name: value for name, value in to_json_value(each).items() if name in _SENT} for each in message]
+        body = {"message": said, "session_id": _named(session_id)}
         answer: Message | None = None
         async with aclosing(iterate(self._events, {**kwargs, **body, "stream": True})) as events:
             async for event in events:
