@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from trivium.commander import gather, wait
 from trivium.commander.lowlevel import run_in_worker
-from trivium.events import is_of_signal_handler, to_json_value
+from trivium.events import JSONObject, is_of_signal_handler, to_json_value
 from trivium.exceptions import (
     JournalError,
     JournalVersionError,
@@ -280,7 +280,7 @@ class Work:
                     if event.usage is not None:
                         run.used += event.usage
                         await self._note_usage(run)
-        await self.end(run, "done", message=to_json_value(call.result), usage=to_json_value(run.used))
+        await self.end(run, "done", message=_told(call.result), usage=to_json_value(run.used))
 
     async def _note_usage(self, run: ServedRun) -> None:
         """Write what a run has spent, so that it counts at once in all servers, and read what others have."""
@@ -352,3 +352,10 @@ class Work:
         await Background(self._writer.flush).ended(last)
         for run in (*runs, *self.watch.runs):
             run.log.close()
+
+
+def _told(answer: Message) -> JSONObject:
+    """Return an answer as JSON: also the value of a typed one, which a dumped message does not repeat."""
+    value = (answer.model_extra or {}).get("output")
+    is_typed = value is not None and not isinstance(value, Exception)
+    return to_json_value(answer) | ({"output": to_json_value(value)} if is_typed else {})
