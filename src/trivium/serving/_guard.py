@@ -47,8 +47,11 @@ def check_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
             raise ConfigurationError("a token is made of ASCII letters, digits and signs, without spaces")
         if not isinstance(token, str) and (not user or not each or ":" in user):
             raise ConfigurationError("each user has a name without ':' and a token that is not empty")
-    if len(set(tokens.values())) < len(tokens) or not tokens:
-        raise ConfigurationError("give each user a token of their own")
+    first = {each: user for user, each in reversed(tokens.items())}
+    if alike := [f"{first[each]} and {user}" for user, each in tokens.items() if first[each] != user]:
+        raise ConfigurationError(f"{alike[0]} have the same token: give each user a token of their own")
+    if not tokens:
+        raise ConfigurationError("there is no user: give each one a token")
     return tokens
 
 
