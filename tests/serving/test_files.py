@@ -91,11 +91,16 @@ def test_files_reach_the_model(ask: Callable[[str], tuple[str, Any]]):
 def test_what_is_no_file_is_refused_before_the_run(ask: Any):
     with serving(Agent(ScriptedModel(["seen"]), name="clerk")) as client:
         path, body = ask("What is it?")
-        for right, wrong in ((IMAGE, "~"), (PDF, "~"), (ELSEWHERE, "file:///etc/passwd")):
+        for right, wrong, told in (
+            (IMAGE, "~", "holds an image that is not base64"),
+            (PDF, "~", "holds a file that is not base64"),
+            (ELSEWHERE, "file:///etc/passwd", "https://…"),
+            (ELSEWHERE, ELSEWHERE.replace("https:", "http:"), "https://…"),
+        ):
             changed = json.loads(json.dumps(body).replace(right, wrong))
             response = client.post(path, json=changed, headers={"a2a-version": "1.0"})
             assert response.status_code == {"chat": 400, "responses": 400, "a2a": 200}.get(ask.__name__, 422)
-            assert "holds" in response.json()["error"]["message"]
+            assert told in response.json()["error"]["message"]
         assert client.get("/runs").json() == {"runs": []}
 
 

@@ -14,6 +14,7 @@ from trivium.serving._wire import Failure
 if TYPE_CHECKING:
     pass
 
+_A: Final = {"image": "an image", "file": "a file"}
 _TEXTS: Final = ("text", "input_text", "output_text")
 
 
@@ -100,7 +101,7 @@ def _from_data_url(url: object, what: str, kind: str, other: str = "") -> JSONOb
     try:
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        raise Failure(422, "InvalidRequest", f"the {kind} in {what} is not base64") from None
+        raise Failure(422, "InvalidRequest", f"{what} holds {_A[kind]} that is not base64") from None
     return {"content": data, "mime_type": head[5:-7] or "application/octet-stream"}
 
 
