@@ -158,9 +158,7 @@ class Runs:
             await self._claims.give_back(run_id)
             self._admission.release(owner)
             raise
-        run = ServedRun(request, self._work.log_of(request, started))
-        self._work.begin(run, is_reserved=True)
-        return run
+        return self._work.begin(ServedRun(request, self._work.log_of(request, started)), is_reserved=True)
 
     def module(self, name: str) -> Module:
         """Return a served module; "" is the first one."""

@@ -145,12 +145,13 @@ class Work:
         is_of_client = request.body["of_client"]  # few are: of others no event is read
         return is_of_client and ends_with_client(request, await run_in_worker(partial(self._store.events, request.id)))
 
-    def begin(self, run: ServedRun, is_reserved: bool = False) -> None:
-        """Begin to work on a run that this server has claimed."""
+    def begin(self, run: ServedRun, is_reserved: bool = False) -> ServedRun:
+        """Begin to work on a run that this server has claimed, and return it."""
         self.watch.remove(run)
         self.at_work[run.id] = run
         self._admission.at_work[run.request.owner] += not is_reserved
         run.is_lost, run.work = False, Background(partial(self._work, run))
+        return run
 
     def lose(self, run_id: str) -> None:
         """Stop the work on a run that another server has taken up."""
