@@ -34,9 +34,11 @@ from trivium.llms import (
     INTERNLM2_META,
     APITemplateParser,
     ClaudeAPI,
+    Delta,
     LMTemplateParser,
     LocalModel,
     OpenAIModel,
+    Request,
     SensenovaAPI,
 )
 from trivium.memory import MemoryManager
@@ -393,9 +395,18 @@ def chat(**options: Any) -> ChatAgent:
     return ChatAgent(model(), **options)
 
 
+class Nameless:
+    """A model of somebody who has forgotten its name."""
+
+    def stream(self, request: Request) -> Iterator[Delta]:
+        yield "hello"
+
+
 IMPOSSIBLE: dict[str, tuple[Callable[[], Any], str]] = {
     "a class as a model": (lambda: ChatAgentConfig(llm=ScriptedModel), "llm is a model"),
     "a class as an agent's model": (lambda: Agent(ScriptedModel), "the class ScriptedModel is no model"),
+    "a model without a name": (lambda: Agent(Nameless()), "has `name` and `stream"),  # type: ignore[arg-type]
+    "a config's model without a name": (lambda: ChatAgentConfig(llm=Nameless()), "llm is a model"),  # type: ignore[arg-type]
     "an agent as a config's model": (lambda: ChatAgentConfig(llm=Agent(model())), "llm is a model"),
     "an agent as a model": (lambda: Agent(Agent(model())), "Agent is no model"),
     "a dict as a model": (lambda: ChatAgentConfig(llm={"a": 1}), "llm is a model"),

@@ -127,11 +127,22 @@ def test_the_public_address_is_shown_and_counts(agents: Command):
     assert agents.end(process).status == 130
 
 
+def test_a_journal_that_begins_is_told_and_one_that_is_there_is_not(agents: Command):
+    for is_new in (True, False):
+        process = agents.start("serve", "agents:writer", "--port", "0", "--token", "t", "--journal", "new/runs.db")
+        line_of(process)
+        told = line_of(process)
+        assert told.startswith("the journal new/runs.db is new: it has no runs yet" if is_new else "open http"), told
+        press_ctrl_c(process)
+        assert agents.end(process).status == 130
+
+
 def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: Path):
     (tmp_path / "users").write_text("ada = token-a\n# a second one\n\nbob=token=b\n", encoding="utf-8-sig")
     limits = ("--user-runs", "3", "--user-tokens", "1", "--user-usd", "0.5", "--grace", "0")
     process = agents.start("serve", "agents:writer", "--port", "0", "--users", "users", *limits)
     port = port_of(line_of(process))
+    assert line_of(process).startswith("warning: users approve the calls of their own runs: --approver NAME")
     assert line_of(process) == f"open http://127.0.0.1:{port}/ to look at runs, talk and approve\n"
     for token in ("token-a", "token=b"):
         assert HTTPAgentClient(port=port, token=token)("hi").content == "hello"
@@ -147,8 +158,9 @@ def test_each_user_of_a_file_has_a_token_and_limits(agents: Command, tmp_path: P
     ("users", "error"),
     [
         (None, "users cannot be read: [Errno 2] No such file or directory: 'users'"),
-        ("ada", "line 1 of users is no NAME=TOKEN of a further user"),
-        ("ada=x\nada=y", "line 2 of users is no NAME=TOKEN of a further user"),
+        ("ada", "line 1 of users has no '=': it is NAME=TOKEN"),
+        ("ada=x\nada=y", "line 2 of users names ada again: each user has one line"),
+        ("ada=x\nbob=x", "ada and bob have the same token: give each user a token of their own"),
         ("ada=", "each user has a name without ':' and a token that is not empty"),
         ("# nobody yet", "users names no user: it has a line NAME=TOKEN for each"),
     ],
@@ -189,6 +201,10 @@ def test_a_file_of_users_that_cannot_be_used_is_reported(
         (
             ["agents:writer", "--host", "0.0.0.0", "--token", ""],
             "0.0.0.0 can be reached from other machines: give a token",
+        ),
+        (
+            ["agents:writer", "--token", "t", "--approver", "ada"],
+            "the approver 'ada' is no user: give each user a token, by their name",
         ),
         (["agents:writer", "--allow", "limits"], "no client may set limits: leave it out of keywords"),
     ],
@@ -258,7 +274,7 @@ def test_the_runs_of_a_journal_are_opened_in_a_browser_until_a_signal_comes(agen
         pass
     agents.environment["BROWSER"] = "true"  # none is opened here
     process = agents.start("runs", "--open")
-    found = re.fullmatch(r"open (http://127\.0\.0\.1:\d+)/#token=([\w-]{32,}); Ctrl-C ends it\n", line_of(process))
+    found = re.fullmatch(r"open (http://127\.0\.0\.1:\d+)/#token=([\w-]{32,})\n", line_of(process))
     assert found is not None
     with httpx2.Client(base_url=found[1], trust_env=False, verify=False, timeout=GUARD) as client:
         assert "importmap" in client.get("/").text

@@ -10,15 +10,18 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import date
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from trivium import Agent, Limits, Message, Module
 from trivium.agents import Sequential
 from trivium.commander import Event
 from trivium.distributed import AsyncHTTPAgentClient, HTTPAgentClient
 from trivium.exceptions import (
+    AnswerFormatError,
     ConfigurationError,
     DeadlineExceededError,
     LimitExceededError,
@@ -45,6 +48,37 @@ def test_a_served_agent_is_called_like_any_other(entry: Entry):
         answer = entry(client_of(ask), "hi", session_id="ada")
         assert (answer.content, answer.sender, answer.origin) == ("hello", "far", Origin.USER)
         assert len(client_of(ask).state_dict("ada")["memory"]) == 2
+
+
+class Order(BaseModel):
+    item: str
+    due: date
+
+
+ORDER = Order(item="chair", due=date(2026, 5, 4))
+
+
+class OrderClient(HTTPAgentClient[Order]):
+    """A client whose class says the type of its answers."""
+
+
+@pytest.mark.parametrize("kind", [HTTPAgentClient[Order], OrderClient])
+def test_a_typed_answer_comes_as_a_value_of_its_type(kind: type[HTTPAgentClient[Order]]):
+    with served(Agent[Order](ScriptedModel([ORDER.model_dump_json()]), name="far")) as ask:
+        client = kind(port=int(ask.url.rsplit(":", 1)[1]), token=TOKEN)
+        assert client("a chair").output == ORDER
+        assert client.stream("a chair").result.output == ORDER
+        assert ask.chat("a chair").json()["output"] == {"item": "chair", "due": "2026-05-04"}
+
+
+def test_an_answer_that_does_not_fit_the_type_is_an_error():
+    with served(Agent[date](ScriptedModel(['{"value": "2026-05-04"}']), name="far")) as ask:
+        port = int(ask.url.rsplit(":", 1)[1])
+        assert HTTPAgentClient[date](port=port, token=TOKEN)("when?").output == date(2026, 5, 4)
+        assert asyncio.run(AsyncHTTPAgentClient[date](port=port, token=TOKEN)("when?")).output == date(2026, 5, 4)
+        assert HTTPAgentClient[str](port=port, token=TOKEN)("when?").output == '{"value": "2026-05-04"}'
+        with pytest.raises(AnswerFormatError, match="does not fit"):
+            HTTPAgentClient[Order](port=port, token=TOKEN)("when?")
 
 
 def test_what_a_remote_agent_spends_is_no_part_of_its_callers_limits():

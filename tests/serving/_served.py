@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
 import httpx2
+import uvicorn
 
 from cli._zygote import Forked
 from trivium import Agent
@@ -20,7 +23,7 @@ from trivium.actions import tool
 from trivium.commander import wait
 from trivium.llms import Delta, Request
 from trivium.schema import Usage
-from trivium.serving import AgentServer
+from trivium.serving import AgentServer, agent_app
 from trivium.testing import ScriptedModel, call_tool
 from workers._programs import Ending
 
@@ -37,6 +40,7 @@ __all__ = [
     "make_waiting_shop",
     "outcome",
     "own_process",
+    "own_server",
     "people",
     "said",
     "serving",
@@ -143,6 +147,20 @@ def serving(agent: Any = None, **options: Any) -> Generator[httpx2.Client]:
     options = {"token": "right-token", "port": 0, **options}
     with AgentServer(agent or make_shop(), **options) as server, ask(server.url) as client:
         yield client
+
+
+@contextmanager
+def own_server(app: Any = None) -> Generator[httpx2.Client]:
+    """An application, or that of the shop, in a server of one's own, and a client of it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as thread:
+        server = uvicorn.Server(uvicorn.Config(app or agent_app(make_shop(), token="right-token"), log_config=None))
+        running = thread.submit(server.run, [listener])
+        try:
+            with ask(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+                yield client
+        finally:
+            server.should_exit = True
+            running.result()
 
 
 def ask(url: str, token: str = "right-token") -> httpx2.Client:

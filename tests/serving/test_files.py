@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
-from serving._served import serving
-from trivium import Agent
+from serving._served import make_shop, serving
+from trivium import Agent, Message
+from trivium.distributed import HTTPAgentClient
+from trivium.exceptions import RemoteAgentError
 from trivium.llms import Request
+from trivium.schema import FileAttachment, Usage
+from trivium.serving import AgentServer
 from trivium.testing import ScriptedModel
 
 IMAGE, PDF = (base64.b64encode(each).decode() for each in (b"picture", b"%PDF-1.4"))
@@ -87,9 +91,35 @@ def test_files_reach_the_model(ask: Callable[[str], tuple[str, Any]]):
 def test_what_is_no_file_is_refused_before_the_run(ask: Any):
     with serving(Agent(ScriptedModel(["seen"]), name="clerk")) as client:
         path, body = ask("What is it?")
-        for right, wrong in ((IMAGE, "~"), (PDF, "~"), (ELSEWHERE, "file:///etc/passwd")):
+        for right, wrong, told in (
+            (IMAGE, "~", "holds an image that is not base64"),
+            (PDF, "~", "holds a file that is not base64"),
+            (ELSEWHERE, "file:///etc/passwd", "https://…"),
+            (ELSEWHERE, ELSEWHERE.replace("https:", "http:"), "https://…"),
+        ):
             changed = json.loads(json.dumps(body).replace(right, wrong))
             response = client.post(path, json=changed, headers={"a2a-version": "1.0"})
             assert response.status_code == {"chat": 400, "responses": 400, "a2a": 200}.get(ask.__name__, 422)
-            assert "holds" in response.json()["error"]["message"]
+            assert told in response.json()["error"]["message"]
         assert client.get("/runs").json() == {"runs": []}
+
+
+@pytest.mark.parametrize("path", ["/runs", "/chat_completion"])
+@pytest.mark.parametrize("key", ["files", "attachments", "images", "role"])
+def test_what_nothing_reads_of_a_message_is_refused(path: str, key: str):
+    with serving() as client:
+        said = {"content": "Look at this", "sender": "ada", "receiver": None, key: [{"url": ELSEWHERE}]}
+        for message in (said, ["Hello", said]):
+            refused = client.post(path, json={"message": message})
+            assert refused.status_code == 422
+            assert f"'{key}' is no key of a message here; there are content," in refused.json()["error"]["message"]
+            assert "files go by /v1" in refused.json()["error"]["message"]
+
+
+def test_a_client_of_this_program_is_told_that_its_file_is_not_taken():
+    with AgentServer(make_shop(), token="right-token", port=0) as server:
+        client = HTTPAgentClient(port=server.port, token="right-token")
+        file = FileAttachment.from_bytes(b"picture", filename="a.png")
+        with pytest.raises(RemoteAgentError, match="'files' is no key of a message here"):
+            client(Message(content="Look at this", files=[file]))
+        assert client(Message(content="hi", usage=Usage(1, 2), attachments=[3])).content == "You said 1."

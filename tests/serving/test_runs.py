@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import time
-from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
-import httpx2
 import pytest
-import uvicorn
 
 from _postgres import postgres_server
 from distributed._helpers import AsyncSleeper
@@ -27,6 +22,7 @@ from serving._served import (
     follow,
     make_shop,
     outcome,
+    own_server,
     people,
     said,
     serving,
@@ -35,7 +31,7 @@ from serving._served import (
 from trivium import Agent, ChatAgent
 from trivium.commander import PASS_WORD, HandlerCoroutine, Job, Limits, handler, tasker
 from trivium.exceptions import ConfigurationError
-from trivium.serving import AgentServer, JobModule, OwnerLimits, agent_app
+from trivium.serving import AgentServer, JobModule, OwnerLimits
 from trivium.tasks import Task
 from trivium.testing import ScriptedModel, call_tool
 
@@ -448,20 +444,6 @@ def wait_until_done(client: Any, run: str) -> None:
 
 def test_a_shop_is_what_these_tests_serve():
     assert make_shop()("hi").content == "You said 1."
-
-
-@contextmanager
-def own_server() -> Generator[httpx2.Client]:
-    """The application in a server of one's own, and a client of it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as thread:
-        server = uvicorn.Server(uvicorn.Config(agent_app(make_shop(), token="right-token"), log_config=None))
-        running = thread.submit(server.run, [listener])
-        try:
-            with ask(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
-                yield client
-        finally:
-            server.should_exit = True
-            running.result()
 
 
 @pytest.mark.parametrize(("serve", "timer"), [(serving, "_uvicorn"), (own_server, "_streams")])

@@ -10,11 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 
 from distributed._helpers import AsyncSleeper
-from serving._served import GUARD, Shop, said, serving
+from serving._served import GUARD, Shop, outcome, people, said, serving
 from trivium import Agent
 from trivium.serving import OwnerLimits
 from trivium.testing import ScriptedModel
@@ -98,3 +99,31 @@ def test_who_has_as_many_sessions_as_may_be_is_told_not_to_wait():
         assert [refused.headers.get(name) for name in ("x-should-retry", "retry-after")] == ["false", None]
         refused = client.post("/runs", json={"message": "hi", "session_id": "mcp:two/"})  # those of MCP do not count
         assert [refused.status_code, "begin with mcp:" in refused.text] == [422, True]
+
+
+def test_a_request_with_an_id_of_its_client_is_one_run_however_often_it_is_sent(tmp_path: Path):
+    body = {"message": "hi", "session_id": "s", "request_id": "7"}
+    users = {"ada": "a-token", "bob": "b-token"}
+    options = {"token": users, "journal": tmp_path / "runs.db"}
+    with serving(**options) as client, people(client, *users.values()) as [ada, bob]:
+
+        def send(at: int) -> httpx2.Response:
+            return ada.post("/runs", json=body)
+
+        with ThreadPoolExecutor(4) as pool:
+            answers = [*pool.map(send, range(4))]
+        assert [each.status_code for each in answers] == [202] * 4
+        run = answers[0].json()["id"]
+        assert {each.json()["id"] for each in answers} == {run}
+        assert outcome(ada, run) == "You said 1."
+        for other in ({"message": "ho"}, {"session_id": "t"}, {"model": "shop"}):
+            refused = ada.post("/runs", json={**body, **other})
+            assert [refused.status_code, refused.json()["error"]["type"]] == [409, "OtherInput"]
+        assert bob.post("/runs", json=body).json()["id"] != run
+        assert said(ada, "hi", session_id="s", request_id="8") == "You said 2."
+        assert ada.post("/runs", json={**body, "request_id": "x" * 257}).status_code == 422
+    with serving(**options) as client, people(client, "a-token") as [ada]:
+        assert ada.post("/runs", json=body).json()["state"] == "done"
+        assert '"done"' in ada.post("/runs", json={**body, "stream": True}).text
+        ada.delete(f"/runs/{run}")
+        assert ada.post("/runs", json=body).status_code == 202  # nothing is known of it any more

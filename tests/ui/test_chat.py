@@ -320,3 +320,21 @@ def test_a_server_that_comes_back_goes_on_with_what_it_was_saying(context: Brows
         expect(page.get_by_role("alert")).to_have_count(0)
         say(page, "hello")
         expect(page.get_by_text("You said hello.")).to_be_visible()
+
+
+def test_a_message_whose_answer_was_lost_is_sent_once(open_page: OpenPage):
+    page = open_page("#/chat")
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    for place in ("a new conversation", "the same one"):
+        page.route("**/runs", lose)
+        say(page, place)
+        expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
+        page.unroute("**/runs")
+        expect(page.get_by_role("textbox", name="Message")).to_have_value(place)
+        page.get_by_role("textbox", name="Message").press("Enter")
+        expect(page.get_by_text(f"You said {place}.")).to_have_count(1)
+        expect(page.locator(".turn", has_text=place)).to_have_count(1)

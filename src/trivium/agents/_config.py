@@ -101,7 +101,7 @@ def is_model(given: Any) -> bool:
     """Return whether a value can be a model: one, its name, or a config of one."""
     if isinstance(given, type | Module):
         return False
-    is_one = hasattr(given, "stream") or hasattr(given, "create_model")
+    is_one = (hasattr(given, "stream") and hasattr(given, "name")) or hasattr(given, "create_model")
     return is_one or given is None or callable(given) or isinstance(given, str) or _is_described(given)
 
 

@@ -120,7 +120,7 @@ def accept_model(llm: object) -> Any:
         ConfigurationError: it cannot be one.
     """
     make = getattr(llm, "create_model", None)
-    if (make is not None or hasattr(llm, "stream")) and not isinstance(llm, type) and not isinstance(llm, Module):
+    if (make or (hasattr(llm, "stream") and hasattr(llm, "name"))) and not isinstance(llm, type | Module):
         return llm if make is None else make()
     return create_object(llm) if isinstance(llm, dict) or is_model(llm) else find_model("", llm)  # which refuses it
 

@@ -75,6 +75,7 @@ _LARGEST = "The largest request: files and images come within one."
 _PER_ADDRESS = "Of these from one address; a proxy has one."
 _ACCESS = "The token of clients; else $TRIVIUM_SERVE_TOKEN, else one is made and shown. Other users can see arguments."
 _USERS = "A file with a line NAME=TOKEN for each user, who then has runs, conversations and approvals of their own."
+_APPROVER = "A user who decides on the calls of all users, who then decide on none; may be repeated."
 _SERVED = "Where runs are written down, to go on after a restart: an SQLite file or the URL of a PostgreSQL database."
 _WAIT = "Seconds that a run waits for an approval; else no limit."
 _ORIGIN = "A web origin whose pages may call it; may be repeated."
@@ -324,6 +325,7 @@ def _serve_command(
     journal: Annotated[str | None, _option(_SERVED, "FILE")] = None,
     token: Annotated[str | None, _option(_ACCESS, "TEXT")] = None,
     users: Annotated[Path | None, _option(_USERS, "FILE")] = None,
+    approver: Annotated[list[str] | None, _option(_APPROVER, "NAME")] = None,
     origin: Annotated[list[str] | None, _option(_ORIGIN, "URL")] = None,
     public_url: Annotated[str, _option(_PUBLIC, "URL")] = "",
     allow: Annotated[list[str] | None, _option(_ALLOW, "NAME")] = None,
@@ -347,7 +349,7 @@ def _serve_command(
     options: Any = {"origins": origin or (), "keywords": allow or (), "timeout": timeout, "journal": journal or ""}
     options |= {"max_runs": max_runs, "max_sessions": max_sessions, "max_bytes": max_megabytes << 20}
     options["public_url"] = public_url
-    options |= {"approval_seconds": approval_seconds, "keep_days": keep_days}
+    options |= {"approvers": approver or (), "approval_seconds": approval_seconds, "keep_days": keep_days}
     options["owner_limits"] = OwnerLimits(runs=user_runs, tokens_per_day=user_tokens, usd_per_day=user_usd)
     limits = ConnectionLimits(total=connections, per_address=min(per_address, connections))
     address = _serve.ServedAt(host, port, _serve.read_tokens(token, users), grace, limits)

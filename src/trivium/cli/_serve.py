@@ -38,14 +38,20 @@ def serve_agents(references: list[str], address: ServedAt, options: ServeOptions
     """
     served = import_agents(references)
     host, port, token, grace, connections = address
+    place = str(options.get("journal", ""))
+    is_new = place != "" and "://" not in place and not Path(place).exists()
     with suppress(MissingExtraError):
         options = {**options, "endpoints": [MCPEndpoint()]}
     server = AgentServer(served, host, port, token=token, grace=grace, connections=connections, **options)
 
     def ready() -> None:
         report_ready(server, ", ".join(served), host)
-        token = f"#token={server.token}" if server.token_is_made else ""  # a browser sends no fragment
-        write_line(f"open {server.public_url or server.url}/{token} to look at runs, talk and approve")
+        if isinstance(token, Mapping) and not options.get("approvers"):
+            write_line("warning: users approve the calls of their own runs: --approver NAME names who does instead")
+        if is_new:
+            write_line(f"the journal {one_line(place)} is new: it has no runs yet")
+        shown = f"#token={server.token}" if server.token_is_made else ""  # a browser sends no fragment
+        write_line(f"open {server.public_url or server.url}/{shown} to look at runs, talk and approve")
 
     serve_until_signal(server, ready)
 
@@ -78,8 +84,11 @@ def read_tokens(token: str | None, users: Path | None) -> str | Mapping[str, str
         if not line or line.startswith("#"):
             continue
         name, is_pair, secret = map(str.strip, line.partition("="))
-        if not is_pair or name in found:  # which is not shown: it may be a token
-            raise ConfigurationError(f"line {number} of {one_line(str(users))} is no NAME=TOKEN of a further user")
+        place = f"line {number} of {one_line(str(users))}"
+        if not is_pair:  # the line is not shown: it may be a token
+            raise ConfigurationError(f"{place} has no '=': it is NAME=TOKEN")
+        if name in found:
+            raise ConfigurationError(f"{place} names {one_line(name)} again: each user has one line")
         found[name] = secret
     if not found:
         raise ConfigurationError(f"{one_line(str(users))} names no user: it has a line NAME=TOKEN for each")
@@ -99,7 +108,8 @@ def browse_runs(journal: Journal, port: int, reports: Collection[Path]) -> None:
 
     def ready() -> None:
         address = f"{server.url}/#token={server.token}"
-        write_line(f"open {address}; Ctrl-C ends it")
+        write_line(f"open {address}")
+        write_line("Ctrl-C ends it")
         with suppress(webbrowser.Error):
             found = webbrowser.get()
             if type(found) is not webbrowser.GenericBrowser:  # which takes the terminal

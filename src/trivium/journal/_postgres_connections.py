@@ -224,7 +224,7 @@ _ADVICE: Final = {
     "25006": "it can only be read: give the URL of the primary server",
     "42501": "give this user the right to create tables and write them in the first schema of its search path",
     "57014": "it took too long: see what the server does, then resume the run",
-    "": "check the URL, see that it runs and has connections free, then resume the run",
+    "": "check the URL, see that it runs and has connections free, then try again",
 }
 
 

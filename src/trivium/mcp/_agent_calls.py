@@ -15,7 +15,7 @@ from trivium.mcp._asking import STATE_SECONDS, Asking, RequestContext, can_ask_l
 from trivium.mcp._blocks import DeclaredOutput, failure
 from trivium.module import Module
 from trivium.serving import OwnerLimits
-from trivium.serving.lowlevel import ENDS, STOPS, Runs, RunStore, ServedRun, Verdict, shutting_down
+from trivium.serving.lowlevel import ENDS, STOPS, Approvals, Runs, RunStore, ServedRun, Verdict, shutting_down
 
 if TYPE_CHECKING:
     from mcp import MCPError, types
@@ -44,10 +44,11 @@ def own_runs(
 
     def make() -> Runs:
         store = RunStore(journal, "trivium-mcp-")
+        own = Journal(store.place)
         return Runs(
-            served, Journal(store.place), store,
+            served, own, store,
             timeout=timeout, most=max_runs, owner_limits=owner_limits, max_sessions=_MOST_SESSIONS,
-            approval_seconds=STATE_SECONDS,
+            approvals=Approvals(own, STATE_SECONDS),
         )  # fmt: skip
 
     return make

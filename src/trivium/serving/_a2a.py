@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import quote
 
+from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
 from trivium.serving._a2a_events import END_STATES, A2AEvents
 from trivium.serving._a2a_messages import (
@@ -193,7 +195,7 @@ class A2ARoutes(Routes):
             owner=call.owner, protocol="a2a", name=call.name, session=query.context,
             state=_ENDED_AS.get(query.state, query.state), since=query.since, before=query.before, size=query.size + 1,
         )  # fmt: skip
-        ended, going, count = await self._runs.tasks(wanted)
+        ended, going, count = await run_in_worker(partial(self._runs.store.tasks, wanted))
         found = [(each.ended, each.id) for each in ended]
         for each in going:
             events = _events(await self._runs.find(call.owner, each.id))

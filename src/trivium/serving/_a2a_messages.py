@@ -64,10 +64,10 @@ def _read(part: JSONObject) -> JSONObject:
             return {"type": "text", "text": json.dumps(data, ensure_ascii=False)}
         case {"raw": str(raw)}:
             return attached(f"data:{kind};base64,{raw}", kind, part.get("filename"))
-        case {"url": str(url)} if kind.startswith("image/"):
+        case {"url": str(url)} if kind.startswith("image/") and url.startswith("https://"):
             return attached(url, kind)
         case {"url": _}:
-            text = "of files by their url only images are read here: send other files as raw, their bytes in base64"
+            text = "by their url only images at https://… are read here: send other files as raw, their bytes in base64"
             raise Failure(422, "ContentTypeNotSupported", text)
         case _:
             raise Failure(422, "InvalidParams", "a part has one of text, data, raw and url")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping
+from asyncio import Lock
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from trivium.commander import Limits
 from trivium.exceptions import ConfigurationError, JournalError, MissingExtraError
@@ -16,9 +17,10 @@ from trivium.schema.lowlevel import positive
 from trivium.serving._a2a import A2ARoutes
 from trivium.serving._agui import AGUIRoutes
 from trivium.serving._ai_sdk import AISDKRoutes
+from trivium.serving._approvals import Approvals
 from trivium.serving._chat import ChatRoutes
 from trivium.serving._chat_completion import ChatCompletion
-from trivium.serving._guard import LOOPBACK, Guard, check_origin, check_tokens, public_address
+from trivium.serving._guard import LOOPBACK, Application, Guard, check_origin, check_tokens, public_address
 from trivium.serving._http import refuse, refuse_route
 from trivium.serving._last_resort import LAST_SECONDS
 from trivium.serving._limits import OwnerLimits
@@ -63,6 +65,8 @@ class ServeOptions(TypedDict, total=False):
             `DELETE /memory/{session}`. Default 10,000.
         structured: accept contents that are not text; default False. An executor among the agents runs such a content
             as a call, so it stays off unless the agents are made for it.
+        approvers: the users who decide on calls that wait, of all users' runs; others then decide on none. They see
+            what these runs were asked and have answered. Default: each user decides on those of their own runs.
         approval_seconds: seconds for which a call waits for an approval; its run is then cancelled. Default None: no
             limit.
         keep_days: days for which runs are kept after their end, with all that was written of them; default None: until
@@ -85,6 +89,7 @@ class ServeOptions(TypedDict, total=False):
     max_bytes: int
     max_sessions: int
     structured: bool
+    approvers: Collection[str]
     approval_seconds: float | None
     keep_days: float | None
     inspectors: Collection[str]
@@ -107,6 +112,7 @@ class Chosen:
     max_bytes: int = 1 << 20
     max_sessions: int = 10_000
     structured: bool = False
+    approvers: Collection[str] = ()
     approval_seconds: float | None = None
     keep_days: float | None = None
     inspectors: Collection[str] = ("",)
@@ -131,7 +137,7 @@ def agent_app(
     *,
     token: str | Mapping[str, str],
     hosts: Collection[str] | None = LOOPBACK,
-    options: ServeOptions | None = None,
+    **options: Unpack[ServeOptions],
 ) -> Starlette:
     """Return the ASGI application that serves modules, for a server of your own; `AgentServer` brings one.
 
@@ -144,15 +150,32 @@ def agent_app(
     Args:
         agent: an agent, a task, or any other module, sync or async; or several by their names.
         token: the token that clients send as `Authorization: Bearer …`; `""` admits all requests. A dict gives each
-            user, by name, a token and separate sessions.
+            user, by name, a token and separate sessions; the name is `this_call().context` in their runs.
         hosts: the names that a request's Host header may have; None: any, for a server behind a known name.
-        options: see `ServeOptions`.
+        **options: see `ServeOptions`.
 
     Raises:
         ConfigurationError: a token, a user's name or an option cannot be used.
         MissingExtraError: the packages of the extra `serve` are not installed.
     """
-    return Service(agent, token, hosts, options or {}).app
+    return Service(agent, token, hosts, options).app
+
+
+class _Begun:
+    """Begins a service at the first request, where nothing has before: an application that is mounted has no lifespan.
+
+    Args:
+        app: the application behind it.
+        begin: begins the service.
+    """
+
+    def __init__(self, app: Application, begin: Callable[[], Awaitable[None]]) -> None:
+        self._app, self._begin = app, begin
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            await self._begin()
+        await self._app(scope, receive, send)
 
 
 class Service:
@@ -180,9 +203,13 @@ class Service:
             agent if isinstance(agent, Mapping) else {agent.name: agent}, journal, store,
             limits=chosen.limits, timeout=chosen.timeout, most=chosen.max_runs, owner_limits=chosen.owner_limits,
             max_sessions=chosen.max_sessions, structured=chosen.structured,
-            approval_seconds=chosen.approval_seconds, keep_days=chosen.keep_days,
+            approvals=Approvals(journal, chosen.approval_seconds, chosen.approvers), keep_days=chosen.keep_days,
         )  # fmt: skip
-        self.app = self.build(check_tokens(token), hosts)
+        self._beginning, self._has_begun = Lock(), False
+        tokens = check_tokens(token)
+        if strangers := sorted({*chosen.approvers} - {*tokens}):
+            raise ConfigurationError(f"the approver {strangers[0]!r} is no user: give each user a token, by their name")
+        self.app = self.build(tokens, hosts)
 
     def build(self, tokens: Mapping[str, str], hosts: Collection[str] | None) -> Starlette:
         """Build the application: the routes behind the guard."""
@@ -220,7 +247,7 @@ class Service:
                 *UIRoutes(runs, options.max_bytes, options.inspectors, options.reports).routes(),
                 *(Route(each.path, each, methods=list(each.methods)) for each in options.endpoints),
             ],
-            middleware=[cors, guard] if origins else [guard],
+            middleware=[*([cors] if origins else []), guard, Middleware(_Begun, begin=self.begin)],
             exception_handlers=handlers,
             lifespan=self._lifespan,
         )
@@ -235,8 +262,11 @@ class Service:
             await self.close()
 
     async def begin(self) -> None:
-        """Go on with the runs that a server before this one has left."""
-        await self.runs.recover()
+        """Go on with the runs that a server before this one has left; once, whoever calls this."""
+        async with self._beginning:
+            if not self._has_begun:
+                await self.runs.recover()
+                self._has_begun = True
 
     async def close(self) -> None:
         """End what endpoints have open, and close the files and connections of the runs."""

@@ -105,10 +105,11 @@ class Approvals:
     Args:
         journal: the journal of the runs.
         seconds: how long a call waits for a decision; None: no limit.
+        approvers: the users who decide, on the runs of all; none: each decides on their own.
     """
 
-    def __init__(self, journal: Journal, seconds: float | None) -> None:
-        self._journal, self.seconds = journal, seconds
+    def __init__(self, journal: Journal, seconds: float | None = None, approvers: Collection[str] = ()) -> None:
+        self._journal, self.seconds, self.approvers = journal, seconds, frozenset(approvers)
 
     async def pending(self, run: ServedRun) -> list[PendingApproval]:
         """Return the calls of a run that wait for a decision."""
@@ -143,19 +144,23 @@ class Approvals:
         return self._late((each.at, asked_at[each.node]) for each in decisions)
 
     async def decide(
-        self, run: ServedRun, decisions: Mapping[str, Verdict], is_part: bool, note: Callable[[], object]
+        self, run: ServedRun, decisions: Mapping[str, Verdict], by: str, is_part: bool, note: Callable[[], object]
     ) -> bool:
         """Decide on calls that wait, on all of them or on none, and tell it; return whether no further one waits.
 
         Args:
             run: the run.
             decisions: what is decided, by the digests of the calls.
+            by: the user who decides.
             is_part: whether others may still wait.
             note: called before they are written.
 
         Raises:
-            Failure: these are not what waits, or it is too late: status 409; or approvers must sign: 403.
+            Failure: these are not what waits, or it is too late: status 409; or approvers must decide, or sign: 403.
         """
+        if self.approvers and by not in self.approvers:
+            text = "others decide on calls here, the approvers of this server: the call waits for one of them"
+            raise Failure(403, "NotAnApprover", text)
         waiting = await self.pending(run)
         asked = [each.digest for each in waiting]
         if not decisions or not decisions.keys() <= {*asked} or not (is_part or len(decisions) == len(asked)):
@@ -163,8 +168,7 @@ class Approvals:
         late = self._late((time.time(), each.asked_at) for each in waiting)
         if late and any(each.approved for each in decisions.values()):
             raise Failure(409, "ApprovalExpired", f"{late}: begin another run", "approval_seconds", self.seconds or 0)
-        by = run.request.owner or "user"
-        made = {digest: Decided(each.approved, by, each.reason) for digest, each in decisions.items()}
+        made = {digest: Decided(each.approved, by or "user", each.reason) for digest, each in decisions.items()}
 
         def write() -> None:
             note()

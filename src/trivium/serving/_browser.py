@@ -42,7 +42,7 @@ class RunBrowser:
 
     An owner with a name sees the runs of that name. The owner of a server with one token sees also what other programs
     have written into its journal. What stands inside of runs, such as instructions, results of tools and their errors,
-    is for inspectors alone.
+    is for inspectors alone. Approvers see of all runs what they were asked and have answered.
 
     Args:
         runs: the server's runs.
@@ -79,8 +79,8 @@ class RunBrowser:
         spent = self._spending.of(infos[each["id"]] for each in shown if each["id"] not in served)
         return {"runs": [each | spent.get(each["id"], {}) for each in shown], "more": len(found) > after + most}
 
-    def _look(self, owner: str, run_id: str) -> tuple[RunRequest | None, RunInfo | None]:
-        """Return a run as the store and as the journal has it.
+    def _look(self, owner: str, run_id: str, to_decide: bool = False) -> tuple[RunRequest | None, RunInfo | None]:
+        """Return a run as the store and as the journal has it; to decide on it also that of another owner.
 
         Raises:
             Failure: the owner has none of this id; status 404.
@@ -91,7 +91,8 @@ class RunBrowser:
         except UnknownRunError:
             info = None
         is_own = request.owner == owner if request is not None else info is not None and not owner
-        if not is_own:
+        is_decided_here = request is not None and to_decide and owner in self._runs.approvals.approvers
+        if not (is_own or is_decided_here):
             raise Failure(404, "UnknownRun", f"you have no run {run_id[:100]!r}")
         return request, info
 
@@ -119,7 +120,7 @@ class RunBrowser:
         return await run_in_worker(partial(self._show, owner, run_id))
 
     def _show(self, owner: str, run_id: str) -> JSONObject:
-        request, info = self._look(owner, run_id)
+        request, info = self._look(owner, run_id, to_decide=True)
         row = _row(run_id, request, info, self._journal.inputs([run_id]).get(run_id, {}))
         waiting = waiting_in(self._journal, run_id) if row["state"] == "paused" else []
         last = self._store.last_event(run_id) if request is not None and request.ended else {}
@@ -135,9 +136,12 @@ class RunBrowser:
         }  # fmt: skip
 
     async def approvals(self, owner: str) -> list[JSONObject]:
-        """Return the runs that wait for a decision, as `show` does."""
-        paused = await self.search(owner, Wanted(state="paused", most=1000))
-        return [await self.show(owner, each["id"]) for each in paused["runs"]]
+        """Return the runs that wait for a decision of a user, as `show` does."""
+        if approvers := self._runs.approvals.approvers:
+            paused = await run_in_worker(self._store.paused) if owner in approvers else []
+            return [await self.show(owner, each.id) for each in paused]
+        found = await self.search(owner, Wanted(state="paused", most=1000))
+        return [await self.show(owner, each["id"]) for each in found["runs"]]
 
     async def outline(self, owner: str, run_id: str, after: int = 0, size: int = 0) -> JSONObject:
         """Return the nodes of a run in columns, or those that have changed; see `RunOutline.as_json`."""
@@ -169,10 +173,10 @@ class RunBrowser:
         Raises:
             Failure: nothing of this digest waits, or the owner has no such run.
         """
-        request, _ = await run_in_worker(partial(self._look, owner, run_id))
+        request, _ = await run_in_worker(partial(self._look, owner, run_id, to_decide=True))
         if request is not None:
             verdict = {digest: Verdict(approved, reason)}
-            await self._runs.decide(await self._runs.find(owner, run_id), verdict, is_part=True)
+            await self._runs.decide(await self._runs.find_for(owner, run_id), verdict, by=owner, is_part=True)
         elif approved:
             await run_in_worker(partial(self._journal.approve, run_id, digest, by=owner or "user"))
         else:

@@ -36,10 +36,10 @@ def client_messages(module: Module, given: object, is_conversation: bool, struct
         Failure: they are no messages.
     """
     names = [each.name for _, each in module.named_modules()]
-    messages = parse_messages(given, names, structured)
     if not is_conversation:
-        return messages
+        return parse_messages(given, names, structured)
     items = cast("list[JSONObject]", given)
+    messages = parse_messages([each["content"] for each in items], names, structured)
     if len(items) > 1 and not isinstance(module, Agent):  # a task, or what else takes one message
         said = "\n\n".join(f"{'Answer' if each['is_answer'] else 'User'}: {each['content']}" for each in items)
         repeats = _ANYTHING if any(each["is_answer"] for each in items) else None

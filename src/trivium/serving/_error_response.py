@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from math import ceil, inf
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trivium.events import JSONObject
 from trivium.serving._wire import Failure
@@ -30,6 +30,15 @@ class ErrorResponse(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+def path_of(scope: Mapping[str, Any]) -> str:
+    """Return the path that a request asks for within the application, which may be mounted below another path.
+
+    >>> path_of({"path": "/agent/runs", "root_path": "/agent"})
+    '/runs'
+    """
+    return scope["path"].removeprefix(scope.get("root_path", ""))
 
 
 def error_response(path: str, failure: Failure) -> ErrorResponse:

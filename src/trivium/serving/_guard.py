@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from trivium.exceptions import ConfigurationError
-from trivium.serving._error_response import error_response
+from trivium.serving._error_response import error_response, path_of
 from trivium.serving._wire import Failure, too_large
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -47,8 +47,11 @@ def check_tokens(token: str | Mapping[str, str]) -> dict[str, str]:
             raise ConfigurationError("a token is made of ASCII letters, digits and signs, without spaces")
         if not isinstance(token, str) and (not user or not each or ":" in user):
             raise ConfigurationError("each user has a name without ':' and a token that is not empty")
-    if len(set(tokens.values())) < len(tokens) or not tokens:
-        raise ConfigurationError("give each user a token of their own")
+    first = {each: user for user, each in reversed(tokens.items())}
+    if alike := [f"{first[each]} and {user}" for user, each in tokens.items() if first[each] != user]:
+        raise ConfigurationError(f"{alike[0]} have the same token: give each user a token of their own")
+    if not tokens:
+        raise ConfigurationError("there is no user: give each one a token")
     return tokens
 
 
@@ -118,9 +121,9 @@ class Guard:
             headers = {name.lower(): value for name, value in scope["headers"]}
             try:
                 self.check(headers)
-                scope["trivium.user"] = "" if _OPEN.fullmatch(scope["path"]) else self.find_user(headers)
+                scope["trivium.user"] = "" if _OPEN.fullmatch(path_of(scope)) else self.find_user(headers)
             except Failure as failure:
-                status, told, body = error_response(scope["path"], failure)
+                status, told, body = error_response(path_of(scope), failure)
                 pairs = [(name.encode(), value.encode()) for name, value in told.items()]
                 await send({"type": "http.response.start", "status": status, "headers": pairs})
                 await send({"type": "http.response.body", "body": body})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from trivium.events import JSONObject
 from trivium.exceptions import JournalError
-from trivium.serving._error_response import error_response
+from trivium.serving._error_response import error_response, path_of
 from trivium.serving._streams import HEADERS
 from trivium.serving._wire import Failure, parse_body, to_failure, too_large
 
@@ -142,7 +142,8 @@ async def refuse_route(request: Request, error: HTTPException) -> Response:
 
     routes = [each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE]
     if not routes:
-        text = "there is no such route: docs/serving.md names all, GET /openapi.json those of runs"
+        known = ", ".join(sorted({f"/{each.path.split('/')[1]}" for each in request.app.routes}))
+        text = f"there is no such route; there are {known}: GET /openapi.json describes those of runs"
         return _refused(request, Failure(404, "InvalidRequest", text))
     methods = ", ".join(sorted({method for each in routes for method in each.methods}))
     failure = Failure(405, "InvalidRequest", f"this route does not take that method; it takes {methods}")
@@ -152,5 +153,5 @@ async def refuse_route(request: Request, error: HTTPException) -> Response:
 def _refused(request: Request, failure: Failure, more: Mapping[str, str] | None = None) -> Response:
     from starlette.responses import Response
 
-    status, headers, body = error_response(request.url.path, failure)
+    status, headers, body = error_response(path_of(request.scope), failure)
     return Response(body, status, {**headers, **(more or {})})

@@ -14,6 +14,7 @@ from trivium.serving._wire import Failure
 if TYPE_CHECKING:
     pass
 
+_A: Final = {"image": "an image", "file": "a file"}
 _TEXTS: Final = ("text", "input_text", "output_text")
 
 
@@ -83,7 +84,7 @@ def _image(given: object, what: str) -> JSONObject:
     url = cast("JSONObject", given).get("url") if isinstance(given, dict) else given
     if isinstance(url, str) and url.startswith("https://"):
         return {"url": url, "mime_type": "image/*"}
-    return _from_data_url(url, what, "image")
+    return _from_data_url(url, what, "image", "https://… or ")
 
 
 def _file(given: object, what: str) -> JSONObject:
@@ -93,14 +94,14 @@ def _file(given: object, what: str) -> JSONObject:
     return {**found, "filename": name} if isinstance(name, str) else found
 
 
-def _from_data_url(url: object, what: str, kind: str) -> JSONObject:
+def _from_data_url(url: object, what: str, kind: str, other: str = "") -> JSONObject:
     head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
-        raise Failure(422, "InvalidRequest", f"{what} holds no readable {kind}: give data:MEDIA/TYPE;base64,…")
+        raise Failure(422, "InvalidRequest", f"{what} holds no readable {kind}: give {other}data:MEDIA/TYPE;base64,…")
     try:
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        raise Failure(422, "InvalidRequest", f"{what} holds a {kind} that is not base64") from None
+        raise Failure(422, "InvalidRequest", f"{what} holds {_A[kind]} that is not base64") from None
     return {"content": data, "mime_type": head[5:-7] or "application/octet-stream"}
 
 

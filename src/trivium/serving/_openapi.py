@@ -27,7 +27,12 @@ _MESSAGE: Final[JSONObject] = {
 }
 _RUN_STATES: Final = ("queued", "running", "paused", "done", "failed", "cancelled")
 _SCHEMAS: Final[JSONObject] = {
-    "Said": {"type": "object", "required": ["content"], "properties": {"content": {"type": "string"}}},
+    "Said": {
+        "type": "object",
+        "required": ["content"],
+        "additionalProperties": False,
+        "properties": {"content": {"type": "string"}, "sender": {}, "type": {}, "extra_info": {}},
+    },
     "Run": {
         "type": "object",
         "required": ["id", "model", "session_id", "state", "created", "ended", "usage"],
@@ -86,9 +91,13 @@ _START: Final[JSONObject] = {
         "model": _MODEL,
         "session_id": _SESSION,
         "previous_run_id": {"type": ["string", "null"], "description": "the run from whose end it goes on"},
+        "request_id": {
+            "type": ["string", "null"], "maxLength": 256,
+            "description": "an id of the client: the same request with the same id is the same run",
+        },
         "stream": {"type": "boolean", "description": "answer with the events of the run"},
     },
-}
+}  # fmt: skip
 _DECISION: Final[JSONObject] = {
     "type": "object",
     "required": ["digest", "approved"],
@@ -124,11 +133,18 @@ _EVENT: Final[JSONObject] = {
 }
 
 
-def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
+def _retention(days: float | None, seconds: float | None) -> str:
+    kept = "until they are deleted" if days is None else f"for {days:g} days after their end"
+    waits = "" if seconds is None else f" One that waits for an approval is cancelled after {seconds:g} s."
+    return f"They are kept {kept}.{waits}"
+
+
+def openapi(keep_days: float | None, approval_seconds: float | None, keywords: Collection[str] = ()) -> JSONObject:
     """Return the description of the routes of a server.
 
     Args:
-        retention: says how long it keeps runs.
+        keep_days: how long it keeps runs after their end; None: until they are deleted.
+        approval_seconds: how long a call waits for an approval; None: no limit.
         keywords: names that a client may send beside its message.
     """
     run = _reference("Run")
@@ -147,7 +163,7 @@ def openapi(retention: str, keywords: Collection[str] = ()) -> JSONObject:
         "info": {
             "title": "trivium",
             "version": "1",
-            "description": f"Runs of agents, tasks and other modules. {retention}",
+            "description": f"Runs of agents, tasks and other modules. {_retention(keep_days, approval_seconds)}",
         },
         "components": {"schemas": _SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}],

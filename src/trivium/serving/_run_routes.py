@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Collection, Sequence
+from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, cast
 
+from trivium.commander.lowlevel import run_in_worker
 from trivium.events import JSONObject
 from trivium.serving._approvals import Verdict, described
 from trivium.serving._http import (
@@ -24,13 +28,15 @@ from trivium.serving._runs import Runs
 from trivium.serving._served_run import ServedRun
 from trivium.serving._store import RunRequest
 from trivium.serving._streams import Streamed, follow_as, server_event
-from trivium.serving._wire import Failure, parse_session
+from trivium.serving._wire import MAX_NAME, Failure, parse_session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-KEYS = ("message", "model", "session_id", "previous_run_id", "stream")
+ASKED: Final = ("message", "model", "session_id", "previous_run_id")
+"""The keys of a request that say what is to run; the others say how it is answered."""
+KEYS: Final = (*ASKED, "request_id", "stream")
 _DECISION: Final = 'the body is {"digest": …, "approved": true or false}, and a "reason" if you like'
 
 
@@ -71,7 +77,7 @@ class RunRoutes(Routes):
 
     async def openapi(self, request: Request) -> Response:
         """Return the description of these routes."""
-        return json_response(openapi(self._runs.retention, self._keywords))
+        return json_response(openapi(self._runs.keep_days, self._runs.approvals.seconds, self._keywords))
 
     async def start(self, request: Request) -> Response:
         """Start a run; answer at once with its state, or with its events where `stream` is true."""
@@ -82,17 +88,30 @@ class RunRoutes(Routes):
             raise Failure(422, "InvalidRequest", 'the body is an object with "message"')
         if not isinstance(body.get("stream", False), bool):
             raise Failure(422, "InvalidRequest", "stream is true or false")
-        session = str(parse_session(body["session_id"])) if "session_id" in body else ""
-        if session and body.get("previous_run_id"):
-            raise Failure(422, "InvalidRequest", "previous_run_id says which conversation it is: leave session_id out")
-        run = await self._runs.start(
-            owner_of(request), text_field(body, "model"), body["message"], session=session,
-            before=text_field(body, "previous_run_id"),
-        )  # fmt: skip
-        place = {"location": f"/runs/{run.id}"}
+        run = await self._started(owner_of(request), body)
+        place = {"location": f"{request.scope['root_path']}/runs/{run.id}"}
         if body.get("stream") is True:
             return cast("Response", Streamed(_lines(run, 0), place))
         return json_response(await self._described(run), 202, place)
+
+    async def _started(self, owner: str, body: JSONObject) -> ServedRun:
+        """Start the run that a client asks for; of a request that it sends again return the run that there is."""
+        session = str(parse_session(body["session_id"])) if "session_id" in body else ""
+        if session and body.get("previous_run_id"):
+            raise Failure(422, "InvalidRequest", "previous_run_id says which conversation it is: leave session_id out")
+        name, before = text_field(body, "model"), text_field(body, "previous_run_id")
+        begin = partial(self._runs.start, owner, name, body["message"], session=session, before=before)
+        if not (request_id := text_field(body, "request_id", MAX_NAME)):
+            return await begin()
+        run_id, asked = f"run_{_digest([owner, request_id])}", _digest([body.get(each) for each in ASKED])
+        async with self._runs.alone(owner, request_id):
+            if await run_in_worker(partial(self._runs.store.find, run_id)) is None:
+                return await begin(run_id=run_id, asked=asked)
+        run = await self._runs.find(owner, run_id)
+        if run.request.body.get("asked") != asked:
+            text = f"the request {request_id[:100]!r} asked for something else: give the new one an id of its own"
+            raise Failure(409, "OtherInput", text)
+        return run
 
     async def all(self, request: Request) -> Response:
         """Return a page of the owner's runs, the latest first, and what asks for the next one, if there is one."""
@@ -105,7 +124,8 @@ class RunRoutes(Routes):
 
     async def show(self, request: Request) -> Response:
         """Return how far a run is, what it asks, and its outcome."""
-        return json_response(await self._described(await self._run(request)))
+        run = await self._runs.find_for(owner_of(request), request.path_params["run_id"])
+        return json_response(await self._described(run))
 
     async def events(self, request: Request) -> Response:
         """Stream the events of a run after the one that the client knows, until the run ends."""
@@ -122,12 +142,13 @@ class RunRoutes(Routes):
 
     async def decide(self, request: Request) -> Response:
         """Approve or refuse a call that waits."""
-        run = await self._run(request)
+        user = owner_of(request)
+        run = await self._runs.find_for(user, request.path_params["run_id"])
         body = await read_object(request, self._max_bytes)
         decision = Verdict.parse(body, _DECISION, ("digest",))
         if not (digest := text_field(body, "digest")):
             raise Failure(422, "InvalidRequest", _DECISION)
-        await self._runs.decide(run, {digest: decision}, is_part=True)
+        await self._runs.decide(run, {digest: decision}, by=user, is_part=True)
         return json_response(await self._described(run))
 
     async def forget(self, request: Request) -> Response:
@@ -145,6 +166,10 @@ class RunRoutes(Routes):
             found["approvals"] = [*map(described, waiting)]
         last = run.log.events[-1] if run.log.is_over else {}
         return {**found, **{name: last[name] for name in ("message", "error", "why") if name in last}}
+
+
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _head(request: RunRequest) -> JSONObject:

@@ -24,7 +24,7 @@ from trivium.serving._conversation import check_unattended, client_messages, not
 from trivium.serving._limits import OwnerLimits
 from trivium.serving._log import STOPS, first_event
 from trivium.serving._served_run import ServedRun
-from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore, TaskFilter
+from trivium.serving._store import DAY_SECONDS, RunRequest, RunStore
 from trivium.serving._tasks import Background, by_itself
 from trivium.serving._wire import Failure, shutting_down
 from trivium.serving._work import Work
@@ -50,7 +50,7 @@ class Runs:
         owner_limits: what each owner may have.
         max_sessions: conversations with a name of their own that one owner may have.
         structured: whether contents may be values that are not text.
-        approval_seconds: how long a call waits for a decision, before its run is cancelled; None: no limit.
+        approvals: who decides on calls, and how long one waits before its run is cancelled; None: the owners, no limit.
         keep_days: how long runs that have ended are kept; None: no limit.
 
     Raises:
@@ -69,14 +69,14 @@ class Runs:
         owner_limits: OwnerLimits | None = None,
         max_sessions: int = 10_000,
         structured: bool = False,
-        approval_seconds: float | None = None,
+        approvals: Approvals | None = None,
         keep_days: float | None = None,
     ) -> None:
         self.served, self.journal, self.store = dict(served), journal, store
         for each in self.served.values():
             check_unattended(each)
         self._structured = structured
-        self._keep_days, self._approvals = keep_days, Approvals(journal, approval_seconds)
+        self.keep_days, self.approvals = keep_days, approvals or Approvals(journal)
         self._admission = Admission(store, most, owner_limits or OwnerLimits(), limits, max_sessions)
         self._claims = RunClaims(store.database)
         self._work = Work(
@@ -87,14 +87,6 @@ class Runs:
         self._upkeep: list[Background] = []
         self._abandoned = set[str]()
         """The runs that no server was at work on when this one looked last."""
-
-    @property
-    def retention(self) -> str:
-        """How long runs are kept, and approvals waited for."""
-        days, seconds = self._keep_days, self._approvals.seconds
-        kept = "until they are deleted" if days is None else f"for {days:g} days after their end"
-        waits = "" if seconds is None else f" One that waits for an approval is cancelled after {seconds:g} s."
-        return f"They are kept {kept}.{waits}"
 
     # ---- what clients ask for
     async def start(
@@ -111,6 +103,7 @@ class Runs:
         is_kept: bool = True,
         protocol: str = "",
         label: str = "",
+        run_id: str = "",
         fork: str = "",
         **body: Any,
     ) -> ServedRun:
@@ -128,13 +121,14 @@ class Runs:
             is_kept: whether it is kept when it has ended; else only those who follow it then have its events.
             protocol: the protocol that lists it, if one does.
             label: the name that its client gives it; see `labelled`.
+            run_id: its id, which no run has; "": a random one.
             fork: a run of the journal that has not begun, which goes on with the messages that it has there.
             **body: what the protocol wants to keep; `options` are keywords of the call.
 
         Raises:
             Failure: there is no such module or run, the message is invalid, or a limit is reached.
         """
-        run_id = fork or f"run_{uuid4().hex}"
+        run_id = fork or run_id or f"run_{uuid4().hex}"
         kept = {"of_client": of_client, "asks": asks, "is_conversation": is_conversation, "is_kept": is_kept}
         if self._work.is_draining:
             raise shutting_down()
@@ -164,9 +158,7 @@ class Runs:
             await self._claims.give_back(run_id)
             self._admission.release(owner)
             raise
-        run = ServedRun(request, self._work.log_of(request, started))
-        self._work.begin(run, is_reserved=True)
-        return run
+        return self._work.begin(ServedRun(request, self._work.log_of(request, started)), is_reserved=True)
 
     def module(self, name: str) -> Module:
         """Return a served module; "" is the first one."""
@@ -199,6 +191,12 @@ class Runs:
             self._watch.add(run)
         return run
 
+    async def find_for(self, user: str, run_id: str) -> ServedRun:
+        """Return a run on which a user may decide: one of their own or, to an approver, any; see `find`."""
+        is_any = user in self.approvals.approvers
+        request = await run_in_worker(partial(self.store.find, run_id)) if is_any else None
+        return await self.find(user if request is None else request.owner, run_id)
+
     def alone(self, owner: str, session: str) -> AbstractAsyncContextManager[None]:
         """Have one request of a conversation after the other look what there is, as long as the block runs."""
         return self._claims.turn("begin", owner, session)
@@ -220,10 +218,6 @@ class Runs:
     async def in_session(self, owner: str, session: str) -> list[RunRequest]:
         """Return the runs of a conversation, the oldest first."""
         return await run_in_worker(partial(self.store.in_session, owner, session))
-
-    async def tasks(self, query: TaskFilter) -> tuple[list[RunRequest], list[RunRequest], int]:
-        """Return runs that a protocol lists; see `RunStore.tasks`."""
-        return await run_in_worker(partial(self.store.tasks, query))
 
     async def labelled(self, owner: str, session: str, label: str) -> tuple[ServedRun, int] | None:
         """Return the run to which a client's name in a conversation belongs, and the number of the event before."""
@@ -251,7 +245,7 @@ class Runs:
 
     async def pending(self, run: ServedRun) -> list[PendingApproval]:
         """Return the calls of a run that wait for a decision."""
-        return await self._approvals.pending(run)
+        return await self.approvals.pending(run)
 
     async def decide(
         self,
@@ -259,6 +253,7 @@ class Runs:
         decisions: Mapping[str, Verdict],
         body: JSONObject | None = None,
         *,
+        by: str | None = None,
         is_part: bool = False,
         label: str = "",
     ) -> None:
@@ -268,11 +263,12 @@ class Runs:
             run: the run.
             decisions: what is decided, by the digests of the calls.
             body: what the protocol wants to keep.
+            by: the user who decides; None: the owner.
             is_part: whether others may still wait.
             label: the name that the client gives to what comes; see `labelled`.
 
         Raises:
-            Failure: these are not what waits, or it is too late; status 409.
+            Failure: these are not what waits, or it is too late: status 409; or approvers decide: 403.
         """
         await self._check_alone()
         async with self._claims.turn("decide", run.id):
@@ -281,7 +277,9 @@ class Runs:
             if run.work is None:
                 await self._watch.refresh(run)
             note = partial(self.store.label, run.request, label, len(run.log.events)) if label else bool
-            are_all = await self._approvals.decide(run, decisions, is_part, note)
+            are_all = await self.approvals.decide(
+                run, decisions, run.request.owner if by is None else by, is_part, note
+            )
             if are_all and run.request.name not in self.served:
                 await self._work.leave_to_others(run)
             elif are_all:
@@ -296,7 +294,7 @@ class Runs:
 
     async def _end_expired(self, run: ServedRun) -> bool:
         """Cancel a run that has waited too long for a decision; return whether it has."""
-        if why := await self._approvals.late(run):
+        if why := await self.approvals.late(run):
             await self.cancel(run, why)
         return bool(why)
 
@@ -425,7 +423,7 @@ class Runs:
         """Go on with runs of which all was decided by `Journal.approve`, or at a server that has ended since."""
         for request in [each for each in await run_in_worker(self.store.paused) if each.name in self.served]:
             with by_itself(request.id):
-                if (why := await self._approvals.settled(request.id)) is None:
+                if (why := await self.approvals.settled(request.id)) is None:
                     continue
                 run = await self.find(request.owner, request.id)
                 if why:
@@ -433,7 +431,7 @@ class Runs:
                 async with self._claims.turn("decide", run.id):
                     await self._watch.refresh(run)
                     if run.request.state == "paused" and not await self.pending(run):
-                        await self._approvals.tell(run)
+                        await self.approvals.tell(run)
                         await self._work.go_on_decided(run)
 
     async def _look_after(self) -> None:
@@ -465,7 +463,7 @@ class Runs:
 
     async def _sweep(self) -> None:
         """Again and again, cancel the runs that wait too long for a decision, and forget those that ended long ago."""
-        given = self._approvals.seconds, self._keep_days and self._keep_days * DAY_SECONDS
+        given = self.approvals.seconds, self.keep_days and self.keep_days * DAY_SECONDS
         wait_seconds, keep_seconds = (inf if each is None else each for each in given)
         while min(wait_seconds, keep_seconds) < inf:
             with suppress(JournalError):  # the database is away: tried again

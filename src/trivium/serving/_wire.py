@@ -1,7 +1,7 @@
 """Messages, sessions, events and errors as JSON, as they travel between processes. No I/O.
 
-An incoming message is a user's, whatever it claims: only its content, its sender and its attachments are read. So no
-client can forge a tool call, an answer of the model or the end of a task.
+An incoming message is a user's, whatever it claims: only its content, its sender, its sources, and what it says of its
+kind are read. So no client can forge a tool call, an answer of the model or the end of a task.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn, cast, get_args
 
 from trivium.commander import TaskNode
 from trivium.commander.lowlevel import emit
@@ -27,7 +27,7 @@ from trivium.exceptions import (
     UnknownNodeError,
 )
 from trivium.policies import Source, Sources, as_sources
-from trivium.schema import Entity, Message, Usage
+from trivium.schema import Entity, Message, MessageExtra, Usage
 
 Session = int | str
 """A session as clients name it: a number or a text; a text that writes a number is that number."""
@@ -37,6 +37,9 @@ MAX_SOURCES: Final = 100
 """The sources by name that are read with a message: each answer of a session repeats them."""
 MAX_DEPTH: Final = 100
 """Levels of objects and lists in a body: what is remembered of it is written as JSON within more of them."""
+READ: Final = ("content", "sender", "type", "extra_info", "sources")
+"""The keys of a message that are read; what else it has as it was dumped counts for nothing here, but for its files."""
+_KNOWN: Final = frozenset((*Message.model_fields, *get_args(MessageExtra))) - {"files", "attachments"}
 _ROLES = frozenset(
     {"assistant", "model", "tool", *(str(entity).lower() for entity in Entity if entity is not Entity.USER)}
 )
@@ -171,6 +174,9 @@ def parse_messages(value: object, names: Iterable[str], structured: bool) -> lis
         given = cast("JSONObject", {"content": each} if isinstance(each, str) else each)
         if not isinstance(given, dict) or "content" not in given:  # type: ignore[unnecessary] - it may be anything
             raise Failure(422, "InvalidRequest", "a message is a text, or an object with a content")
+        if unread := [name for name in given if name not in _KNOWN]:
+            known = f"there are {', '.join(READ)}; images and other files go by /v1, /ag-ui, /ai-sdk and /a2a"
+            raise Failure(422, "InvalidRequest", f"{unread[0][:100]!r} is no key of a message here; {known}")
         message = _plain_message(given)
         if not structured and not isinstance(message.content, str):
             raise Failure(422, "InvalidRequest", "the content of a message is a text")

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from trivium.commander import gather, wait
 from trivium.commander.lowlevel import run_in_worker
-from trivium.events import is_of_signal_handler, to_json_value
+from trivium.events import JSONObject, is_of_signal_handler, to_json_value
 from trivium.exceptions import (
     JournalError,
     JournalVersionError,
@@ -145,12 +145,13 @@ class Work:
         is_of_client = request.body["of_client"]  # few are: of others no event is read
         return is_of_client and ends_with_client(request, await run_in_worker(partial(self._store.events, request.id)))
 
-    def begin(self, run: ServedRun, is_reserved: bool = False) -> None:
-        """Begin to work on a run that this server has claimed."""
+    def begin(self, run: ServedRun, is_reserved: bool = False) -> ServedRun:
+        """Begin to work on a run that this server has claimed, and return it."""
         self.watch.remove(run)
         self.at_work[run.id] = run
         self._admission.at_work[run.request.owner] += not is_reserved
         run.is_lost, run.work = False, Background(partial(self._work, run))
+        return run
 
     def lose(self, run_id: str) -> None:
         """Stop the work on a run that another server has taken up."""
@@ -266,7 +267,7 @@ class Work:
             await budgets.check(request.owner)
             call = module.open(
                 *messages, session_id=session_id, run_id=run.id, journal=self._journal,
-                timeout=self._timeout, approve=approve, **body.get("options", {}),
+                context=request.owner or None, timeout=self._timeout, approve=approve, **body.get("options", {}),
             )  # fmt: skip
             await budgets.begin(request.owner, run.id, call.node)
             run.kill, run.node = call.node.kill, call.node
@@ -280,7 +281,7 @@ class Work:
                     if event.usage is not None:
                         run.used += event.usage
                         await self._note_usage(run)
-        await self.end(run, "done", message=to_json_value(call.result), usage=to_json_value(run.used))
+        await self.end(run, "done", message=_told(call.result), usage=to_json_value(run.used))
 
     async def _note_usage(self, run: ServedRun) -> None:
         """Write what a run has spent, so that it counts at once in all servers, and read what others have."""
@@ -352,3 +353,10 @@ class Work:
         await Background(self._writer.flush).ended(last)
         for run in (*runs, *self.watch.runs):
             run.log.close()
+
+
+def _told(answer: Message) -> JSONObject:
+    """Return an answer as JSON: also the value of a typed one, which a dumped message does not repeat."""
+    value = (answer.model_extra or {}).get("output")
+    is_typed = value is not None and not isinstance(value, Exception)
+    return to_json_value(answer) | ({"output": to_json_value(value)} if is_typed else {})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Hashable
+from collections.abc import AsyncGenerator, Coroutine, Hashable
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 from urllib.parse import quote
 
-from trivium.commander import current, driver_neutral, invoke, iterate, run_sync
+from trivium.agents.lowlevel import CallMethod, T_co, answer_format, type_argument, typed_class
+from trivium.commander import AsyncStream, Stream, current, driver_neutral, invoke, iterate, run_sync
 from trivium.commander.lowlevel import note_sources
 from trivium.events import JSONObject, to_json_value
 from trivium.exceptions import ConfigurationError, ModelError, RemoteAgentError, RemoteConnectionError, RemoteLimitError
@@ -17,16 +18,21 @@ from trivium.llms.http import redact
 from trivium.llms.wire import EventDecoder, error_text
 from trivium.module import AsyncModule, Module
 from trivium.policies import Source
-from trivium.schema import JSONValue, Message
+from trivium.schema import Answer, JSONValue, Message
 from trivium.schema.lowlevel import checked, positive
-from trivium.serving.lowlevel import forward_event, parse_answer
+from trivium.serving.lowlevel import READ, forward_event, parse_answer
 
 SILENT_SECONDS, ALIVE_SECONDS = 60.0, 5.0
 MAX_ANSWER = 64 << 20
+_SENT = (*READ, "files")
+"""What is sent of a message; files, so that the server says that it takes none."""
 
 
-class HTTPAgentClient(Module):
+class HTTPAgentClient(Module, Generic[T_co]):
     """An agent on a server, called like any other module: alone, in a sequence, as the agent of a tree.
+
+    `HTTPAgentClient[A](…)` answers with a value of type A, as `answer.output`; one that does not fit is an
+    `AnswerFormatError`.
 
     Its call is a node. The events of the server's run (deltas, tool calls, tool results) are events of this node. A
     kill or a deadline closes the connection, and the server then kills its run. The answer is a user's message
@@ -47,6 +53,22 @@ class HTTPAgentClient(Module):
         print(writer("a line about rain", session_id="ada").content)
     """
 
+    answer_type: Any = None
+    """The type of the answers, set by `HTTPAgentClient[A]` before `__init__`; None: messages."""
+    if TYPE_CHECKING:
+        __call__: CallMethod[Answer[T_co]]  # type: ignore[override]
+        acall: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # type: ignore[override]
+        stream: CallMethod[Stream[Answer[T_co]]]  # type: ignore[override]
+        open: CallMethod[AsyncStream[Answer[T_co]]]  # type: ignore[override]
+    else:
+
+        def __class_getitem__(cls, argument):
+            return typed_class(cls, argument) or super().__class_getitem__(argument)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.answer_type = type_argument(cls, cls.answer_type)
+
     @checked
     def __init__(
         self,
@@ -66,7 +88,7 @@ class HTTPAgentClient(Module):
                 f"there is nothing to reach at {host[:100]!r}, port {port}: give a host and a port"
             )
         self.host, self.port, self.timeout = host, port, timeout
-        self._token = token
+        self._token, self._format = token, None if self.answer_type is None else answer_format(self.answer_type)
         self._http = HTTPClient(proxies={} if self.url.startswith("http://") else None)  # no proxy may read the token
 
     @property
@@ -86,19 +108,28 @@ class HTTPAgentClient(Module):
         """Send the messages, pass on the server's events, and return its answer."""
         node = current.get()
         assert node is not None, "a call runs in its node"
-        body = {"message": [to_json_value(each) for each in message], "session_id": _named(session_id)}
+        said = [{name: value for name, value in to_json_value(each).items() if name in _SENT} for each in message]
+        body = {"message": said, "session_id": _named(session_id)}
         answer: Message | None = None
         async with aclosing(iterate(self._events, {**kwargs, **body, "stream": True})) as events:
             async for event in events:
                 content: object = event.get("message")
                 if event.get("type") == "message" and isinstance(content, dict):
-                    answer = parse_answer(cast("JSONObject", content))
+                    answer = self._typed(cast("JSONObject", content))
                 else:
                     forward_event(node, event)
         if answer is None:
             raise RemoteConnectionError(f"{self.url} broke off its answer; call it again, or look into its log")
         note_sources(node, answer.sources | {Source("server", self.name)})
         return answer
+
+    def _typed(self, told: JSONObject) -> Message:
+        """Return the answer that a server tells, with the value of the type in it if one is asked for."""
+        answer = parse_answer(told)
+        if self._format is None:
+            return answer
+        value = json.dumps(told["output"]) if "output" in told else str(answer.content)
+        return self._format.with_value(answer, value)
 
     async def _events(self, body: JSONObject) -> AsyncGenerator[JSONObject]:
         decoder = EventDecoder()
@@ -224,8 +255,11 @@ class HTTPAgentClient(Module):
         run_sync(invoke, self.reset_async, session_id)
 
 
-class AsyncHTTPAgentClient(AsyncModule, HTTPAgentClient):
+class AsyncHTTPAgentClient(AsyncModule, HTTPAgentClient[T_co]):
     """An `HTTPAgentClient` whose call returns a coroutine."""
+
+    if TYPE_CHECKING:
+        __call__: CallMethod[Coroutine[Any, Any, Answer[T_co]]]  # type: ignore[override]
 
 
 def _named(session_id: Hashable) -> int | str:

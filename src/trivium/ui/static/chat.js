@@ -14,6 +14,11 @@ import { Exact } from "./values.js";
 /** @typedef {import("./transcript.js").Turn} Turn */
 /** @typedef {{ id: string, text: string, state: string, ended?: number | null }} Said */
 
+/** A message that is sent, until its answer comes. @typedef {{ message: string, model: string, session_id: string, request_id: string }} Sent */
+
+/** @param {number} words */
+const newId = (words) => Array.from(crypto.getRandomValues(new Uint32Array(words)), (each) => each.toString(16)).join("-");
+
 /** How many turns are shown at first, and how many more where earlier ones are wanted. */
 const PAGE = 30;
 
@@ -23,6 +28,7 @@ export function Chat({ session, about }) {
   const [turns, setTurns] = useState(/** @type {Turn[] | null} */ (session ? null : []));
   const [program, setProgram] = useState(about.served[0].name);
   const [error, setError] = useState(/** @type {import("./api.js").Problem | null} */ (null));
+  const unsure = useRef(/** @type {Sent | null} */ (null));
   const control = useRef(new AbortController()), met = useRef(/** @type {Set<string>} */ (new Set()));
 
   /** @param {Said} run */
@@ -65,9 +71,13 @@ export function Chat({ session, about }) {
   /** @param {string} text */
   const say = async (text) => {
     setError(null);
-    const named = session || `chat-${crypto.getRandomValues(new Uint32Array(1))[0].toString(16)}`;
+    if (unsure.current?.message !== text) {  // else it is sent again: what the server has of it already is the same run
+      unsure.current = { message: text, model: program, session_id: session || `chat-${newId(1)}`, request_id: newId(4) };
+    }
+    const named = unsure.current.session_id;
     try {
-      const run = await post("/runs", { message: text, model: program, session_id: named });
+      const run = await post("/runs", unsure.current);
+      unsure.current = null;
       if (!session) {
         keepDraft(named, draftOf(""));  // what has been typed since
         keepDraft("", "");
