@@ -197,7 +197,7 @@ def verify_text(search: _Search, proposed: object) -> Finding:
         return _not_in_text(proposed)
     field, text = search.field, search.source.text
     span = name_before(field, text, trim(field, text, span))
-    value = display(text[slice(*span)])
+    value = display(text[slice(*span)], str(words))
     if all(_HEADS.match(text, end) for _, end in search.source.find_all(value)):
         return Refusal(f"{_quote(value)} is a label: the value stands behind it")
     wrong = misfit(field, value)
