@@ -109,6 +109,19 @@ def test_the_marks_of_clear_amounts_tell_the_reading_of_others(text: str, propos
     assert ask("price: money", proposed, SourceText(text)).value["amount"] == value
 
 
+@pytest.mark.parametrize(
+    ("written", "currency"),
+    [
+        ("NT$5", "TWD"), ("Can$ 5", "CAD"), ("$U 5", "UYU"), ("U$S 5", "USD"), ("5 $CA", "CAD"), ("E£ 5", "EGP"),
+        ("RMB 5", "CNY"), ("5 TL", "TRY"), ("5원", "KRW"),
+        ("B$ 5", None), ("XQ$5", None), ("EXTRA$5", "USD"), ("M$5.00", "USD"), ("5 m TL", None),
+    ],
+)  # fmt: skip
+def test_a_sign_with_other_letters_is_another_currency(written: str, currency: str | None) -> None:
+    value = ask("total: money", {"amount": "5", "currency": currency}, SourceText(f"Total: {written}\nThanks")).value
+    assert value["currency"] == currency
+
+
 def test_a_number_is_read_with_the_marks_of_clear_amounts_too() -> None:
     assert ask("weight: number", "12,345", SourceText("Gewicht 12,345 kg, Summe 1.234,56 EUR")).value == 12.345
     assert ask("weight: number", "12,345", SourceText("Weight 12,345 kg, sum 1,234.56")).value == 12345

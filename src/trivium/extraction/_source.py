@@ -356,7 +356,7 @@ class SourceText:
         written = {codes[0] for unit in self._units if len(codes := currencies_of(unit)) == 1 and codes[0] in DOLLARS}
         places = _NAMED_DOLLAR.finditer(self.text)
         names = (found["code"] or found["named"] or found["next"] or found["sign"] for found in places)
-        named = {code for name in names for code in currencies_of(name)}
+        named = {codes[0] for name in names if len(codes := currencies_of(name)) == 1}
         is_one = len(written) == 1 and written != {"USD"} and written <= named and not _CONVERTED.search(self.text)
         return tuple(written) if is_one else DOLLARS
 
