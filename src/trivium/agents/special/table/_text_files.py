@@ -340,6 +340,8 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
     for marks in () if again else unusual:
         if marks.is_settled:
             read_numbers(execute, name, marks)
+            if marks.note:
+                comment_ways(execute, name, marks.column, marks.note, ())
         else:
             comment_ways(execute, name, marks.column, "numbers whose marks are unknown", marks.ways)
     return headers
