@@ -15,7 +15,7 @@ from trivium.agents.special.sql._dialects import MISREAD
 Execute: TypeAlias = Callable[[str], list[Any]]
 """Runs a statement in DuckDB and returns its rows."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("trivium.agents")
 _VALUES: Final = {
     **dict.fromkeys(("DATE", "TIMESTAMP"), re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*")),
     **dict.fromkeys(("BIGINT", "DOUBLE"), re.compile(r"(?!(?:19|20)\d\d\Z)[+-]?\d+(?:[.,]\d+)*")),
