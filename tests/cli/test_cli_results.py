@@ -96,7 +96,31 @@ def test_a_list_that_is_backed_in_part_counts_once(trivium: Command):
     ended = trivium("extract", "letters/ada.txt", *arguments)
     assert ended.records[0]["fields"]["names"]["value"] == ["Ada"]
     assert list(ended.records[0]["refused"]) == ["names", "rent"]
-    assert ended.err.startswith("1 file, 2 fields: 1 backed, 1 refused, 0 not stated")
+    assert ended.err.startswith("1 file, 2 fields: 1 backed (1 in part), 1 refused, 0 not stated")
+
+
+def test_a_list_of_a_document_that_was_not_read_as_a_whole_says_so(trivium: Command):
+    rows = [f"RE-{number}   {number}.00 EUR" for number in range(1000, 1200)]
+    (trivium.folder / "rows.txt").write_text("\n".join([*rows, "Widgets and gadgets. " * 600]))
+    items = [{"ref": row[:7], "amount": row[10:]} for row in rows]
+    (trivium.folder / "answers.json").write_text(script_of({"items": items}))
+
+    def extract(fields: str, *options: str) -> tuple[int, dict[str, str], str]:
+        given = ["--fields", fields, "--model", "scripted:answers.json", *options]
+        ended = trivium("extract", "rows.txt", *given)
+        (record,) = ended.records
+        return len(record["fields"]["items"]["value"]), record["refused"], ended.err
+
+    count, refused, said = extract("items: list of {ref, amount: money}")
+    assert count == 50
+    assert re.fullmatch(
+        r"only the first 50 items were read; more may be missing: of 17,\d+ characters 10,\d+ were read",
+        refused["items"],
+    )
+    assert "1 backed (1 in part)" in said
+    count, refused, said = extract("items: list of up to 300 {ref, amount: money}", "--excerpt", "20000")
+    assert (count, refused) == (200, {})
+    assert "1 backed, 0 refused" in said
 
 
 def test_standard_input_is_a_document(trivium: Command):

@@ -194,6 +194,25 @@ def test_codes_are_not_supported_by_other_names(field: str, proposed: str, text:
     assert isinstance(ask(field, proposed, SourceText(text)), Refusal)
 
 
+@pytest.mark.parametrize(
+    ("text", "proposed", "value"),
+    [
+        ("Write to anna-\nlena@ex.de", "anna-lena@ex.de", "anna-lena@ex.de"),
+        ("see https://ex.org/a-\n> b.html", "https://ex.org/a-b.html", "https://ex.org/a-b.html"),
+        ("Frau Zoë Müller-\nLüdenscheidt", "Zoë Müller-Lüdenscheidt", "Zoë Müller-Lüdenscheidt"),
+        ("No. ABC-\n1234-X", "ABC-1234-X", "ABC-1234-X"), ("AB-77-\n12", "AB-77-12", "AB-77-12"),
+        ("Vor-\nund Nachteile", "Vor- und Nachteile", "Vor- und Nachteile"),
+        ("the well-\nknown exam-\nple", "well-known example", "well-known example"),
+        ("the exam-\nple", "the example", "the example"), ("AB12\nAB-\n13", "AB13", None),
+        ("Donau\u00addampf\u00adschiff", "Donaudampfschiff", "Donaudampfschiff"),
+    ],
+)  # fmt: skip
+def test_a_hyphen_at_the_end_of_a_line_is_what_the_model_took_it_for(
+    text: str, proposed: str, value: str | None
+) -> None:
+    assert getattr(ask("what", proposed, SourceText(text)), "value", None) == value
+
+
 def test_a_label_is_no_value() -> None:
     text = "Buyer:\nAda Byron\n\nAda Byron: yes\nSeller :\nThe Seller Ltd."
     assert ask("customer", "Buyer", SourceText(text)) == Refusal('"Buyer" is a label: the value stands behind it')

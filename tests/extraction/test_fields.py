@@ -35,6 +35,16 @@ def test_every_form_of_the_notation_is_read() -> None:
     assert fields[10].description == "how many"
 
 
+def test_a_list_may_have_more_items_than_others() -> None:
+    (rows,) = parse_fields("items (the goods): list of up to 200 {name}")
+    assert (rows.max_items, rows.description, [part.name for part in rows.columns]) == (200, "the goods", ["name"])
+    assert json_schema([rows])["properties"]["items"]["maxItems"] == 200
+    days, names = parse_fields("days: list of up to 3 date, names: list of up to 3")
+    assert [(field.max_items, field.item and field.item.kind) for field in (days, names)] == [(3, "date"), (3, "text")]
+    (of_schema,) = fields_from_schema({"properties": {"tags": {"type": "array", "maxItems": 7}}})
+    assert of_schema.max_items == 7
+
+
 @pytest.mark.parametrize(
     "text", ["kind: lease|sale", "kind: one of lease|sale", "kind: One of (lease|sale)", "kind: (lease | sale)"]
 )
@@ -78,6 +88,7 @@ def test_the_suggested_type_is_one_of_the_valid_ones(type_: str) -> None:
         ("kind: lease|", "a choice is empty"),
         ("kind: a|A", "a choice is given twice"),
         ("x: list of list", "list of lists"),
+        ("x: list of up to 0 date", "field 'x': the most items are a number above 0, not 0"),
         ("x: list of {a, b: money", "field 'x': a brace is not balanced"),
         ("x: a}", "field 'x': a brace is not balanced"),
         ("x: {a} {b}", "write one group"),

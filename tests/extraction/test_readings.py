@@ -109,6 +109,32 @@ def test_the_marks_of_clear_amounts_tell_the_reading_of_others(text: str, propos
     assert ask("price: money", proposed, SourceText(text)).value["amount"] == value
 
 
+@pytest.mark.parametrize(
+    ("written", "currency"),
+    [
+        ("NT$5", "TWD"), ("Can$ 5", "CAD"), ("$U 5", "UYU"), ("U$S 5", "USD"), ("5 $CA", "CAD"), ("E£ 5", "EGP"),
+        ("RMB 5", "CNY"), ("5 TL", "TRY"), ("5원", "KRW"),
+        ("B$ 5", None), ("XQ$5", None), ("EXTRA$5", "USD"), ("M$5.00", "USD"), ("5 m TL", None),
+    ],
+)  # fmt: skip
+def test_a_sign_with_other_letters_is_another_currency(written: str, currency: str | None) -> None:
+    value = ask("total: money", {"amount": "5", "currency": currency}, SourceText(f"Total: {written}\nThanks")).value
+    assert value["currency"] == currency
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "proposed", "value"),
+    [
+        ("total: money", "合計：￥１３２，０００", "132000", {"amount": 132000, "currency": "JPY"}),
+        ("rate: number", "税率：１．５％", 1.5, 1.5),
+        ("dated: date", "令和7年4月1日", "2025-04-01", "2025-04-01"),
+        ("dated: date", "平成元年１月８日", "平成元年1月8日", "1989-01-08"),
+    ],
+)
+def test_japanese_numbers_and_years_are_read(field: str, text: str, proposed: object, value: object) -> None:
+    assert ask(field, proposed, SourceText(text)).value == value
+
+
 def test_a_number_is_read_with_the_marks_of_clear_amounts_too() -> None:
     assert ask("weight: number", "12,345", SourceText("Gewicht 12,345 kg, Summe 1.234,56 EUR")).value == 12.345
     assert ask("weight: number", "12,345", SourceText("Weight 12,345 kg, sum 1,234.56")).value == 12345

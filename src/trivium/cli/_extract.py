@@ -56,6 +56,7 @@ class ExtractOptions:
     tree: bool
     at_once: int | None
     tries: int
+    excerpt: int | None
     min_confidence: float | None
     max_megabytes: int
     max_seconds: float
@@ -197,7 +198,13 @@ class _Run:
 
                 document = self.read(path, show_page)
                 self.warn_of_unread(document)
-                case = Case(document, self.fields, tries=options.tries, min_confidence=options.min_confidence)
+                case = Case(
+                    document,
+                    self.fields,
+                    budget=options.excerpt,
+                    tries=options.tries,
+                    min_confidence=options.min_confidence,
+                )
                 if self.report is not None:
                     self.cases[source_of(path)] = case
                 return case

@@ -57,6 +57,7 @@ class Tally:
         empty = [name for name, entry in record["fields"].items() if entry["value"] is None]
         refused = sum(is_refusal(record["refused"].get(name, NOT_STATED)) for name in empty)
         fields = len(record["fields"])
+        self.counts["in_part"] += sum(name not in empty for name in record["refused"])
         self.counts.update(files=1, fields=fields, backed=fields - len(empty), refused=refused)
         self.counts["not_stated"] += len(empty) - refused
 
@@ -75,9 +76,10 @@ class Tally:
         counts = self.summary()
         if counts["skipped"] and not counts["files"] + counts["failed"]:
             return f"nothing is left to do: {in_words(counts['skipped'], 'files')} finished before"
-        text = "{files}, {fields}: {backed} backed, {refused} refused, {not_stated} not stated; {seconds} s, {tokens}"
+        text = "{files}, {fields}: {backed} backed{part}, {refused} refused, {not_stated} not stated"
         named = {name: in_words(counts[name], name) for name in ("files", "fields", "tokens")}
-        parts = [text.format(**{**counts, **named})]
+        part = f" ({self.counts['in_part']} in part)" if self.counts["in_part"] else ""
+        parts = [text.format(**{**counts, **named, "part": part}), f"{counts['seconds']} s, {named['tokens']}"]
         if counts["failed"]:
             folders = self.counts["folders"]
             failed = {"files": counts["failed"] - folders, "folders": folders}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from trivium.exceptions import ArgumentTypeError, ConfigurationError
@@ -131,6 +132,10 @@ class Case:
 
     def excerpt(self) -> str:
         """Return the document, or of a long one its beginning, its end, and the passages that matter to the fields."""
+        return self._excerpt
+
+    @cached_property
+    def _excerpt(self) -> str:
         text = self.document.content
         if len(text) <= self.budget:
             return text
@@ -207,8 +212,10 @@ class Case:
         tokens were, a value has its `confidence`, the probability that it is right, and a doubtful one has
         `alternatives`, other values of the document, each with its place. So has a date, or a list of dates, whose
         day and month may be the other way round. A value below the least confidence is refused, and is the first of the
-        alternatives.
+        alternatives. `refused` also tells of a list of a document that was not read as a whole.
         """
+        read, whole = len(self._excerpt), len(self.document.content)
+        unread = [f"more may be missing: of {whole:,} characters {read:,} were read"] if read < whole else []
         fields: dict[str, Any] = {}
         refused: dict[str, str] = {}
         for field in self.fields:
@@ -223,8 +230,9 @@ class Case:
             fields[field.name] = {**self._entry(finding), **self._doubt(field, finding, given)}
             if isinstance(finding, Refusal):
                 refused[field.name] = finding.reason
-            elif not isinstance(finding, Evidence) and finding.refusals:
-                refused[field.name] = "; ".join(each.reason for each in finding.refusals)
+            elif not isinstance(finding, Evidence):
+                reasons = [each.reason for each in finding.refusals] + unread * isinstance(finding, ListEvidence)
+                refused |= {field.name: "; ".join(reasons)} if reasons else {}
         return {"source": self.document.metadata.source, "fields": fields, "refused": refused}
 
     def confidence(self, name: str) -> float | None:

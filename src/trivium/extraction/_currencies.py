@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from trivium.parsing.lowlevel import CURRENCY_CODES
 
 SIGNS: Mapping[str, tuple[str, ...]] = {
-    "€": ("EUR",), "US$": ("USD",), "C$": ("CAD",), "CA$": ("CAD",), "CAN$": ("CAD",), "A$": ("AUD",),
-    "AU$": ("AUD",), "NZ$": ("NZD",), "HK$": ("HKD",), "S$": ("SGD",), "R$": ("BRL",), "MX$": ("MXN",),
+    "€": ("EUR",), "US$": ("USD",), "C$": ("CAD",), "CA$": ("CAD",), "CAN$": ("CAD",), "Can$": ("CAD",),
+    "A$": ("AUD",), "AU$": ("AUD",), "NZ$": ("NZD",), "HK$": ("HKD",), "S$": ("SGD",), "R$": ("BRL",),
+    "MX$": ("MXN",), "NT$": ("TWD",), "J$": ("JMD",), "RD$": ("DOP",), "TT$": ("TTD",), "AR$": ("ARS",),
+    "CLP$": ("CLP",), "COL$": ("COP",), "COP$": ("COP",), "$U": ("UYU",), "U$S": ("USD",),
+    "$US": ("USD",), "$CA": ("CAD",), "$CAN": ("CAD",), "E£": ("EGP",),
     "$": ("USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP"),
     "£": ("GBP", "EGP"), "¥": ("JPY", "CNY"), "￥": ("JPY", "CNY"), "円": ("JPY",), "元": ("CNY",),
+    "RMB": ("CNY",), "원": ("KRW",), "TL": ("TRY",),
     "₹": ("INR",), "₽": ("RUB",), "₩": ("KRW",), "₺": ("TRY",), "₪": ("ILS",), "₴": ("UAH",), "฿": ("THB",),
     "₫": ("VND",), "zł": ("PLN",), "Kč": ("CZK",), "Ft": ("HUF",), "лв": ("BGN",), "руб": ("RUB",),
     "SFr": ("CHF",), "Fr": ("CHF",), "Rs": ("INR", "PKR"),
     # An empty first code: the sign alone is ambiguous.
     "kr": ("", "SEK", "NOK", "DKK", "ISK"), "lei": ("RON",),
 }  # fmt: skip
+
+_BEHIND = ("円", "元", "원", "TL")
+"""Units that are not always whole words, or behind a number alone."""
+
+_BEGINS, _ENDS = r"(?<![^\W\d_])", r"(?![^\W\d_])"
+_UNKNOWN = rf"{_BEGINS}(?:[A-JLN-SU-Z]|[A-Z]{{2}})\$"
+"""The dollar of a country that is not known; before the sign, K, M and T are factors."""
 
 _SMALL = ("eur", "usd", "gbp", "chf")
 DOLLARS = SIGNS["$"]
@@ -40,12 +51,20 @@ def all_units() -> frozenset[str]:
 
 
 def unit_pattern() -> str:
-    """Write the regular expression of a currency: longest first, and words only as whole words."""
-    words = sorted([*CURRENCY_CODES, *(sign for sign in SIGNS if sign[-1].isalpha())], key=len, reverse=True)
-    names = sorted([*_WORDS, *_SMALL], key=len, reverse=True)
-    signs = sorted((sign for sign in SIGNS if not sign[-1].isalpha()), key=len, reverse=True)
-    escaped = ["|".join(re.escape(each) for each in group) for group in (signs, words, names)]
-    return rf"(?:{escaped[0]}|[円元]|(?<![^\W\d_])(?:{escaped[1]}|(?i:{escaped[2]}))(?![^\W\d_])\.?)"
+    """Write the regular expression of a currency: longest first, and signs with letters and words as whole words."""
+    signs = [sign for sign in SIGNS if "$" in sign or not sign[-1].isalpha()]
+    codes = [*CURRENCY_CODES, *(sign for sign in SIGNS if sign not in signs and sign not in _BEHIND)]
+    words = rf"{_BEGINS}(?:{_any_of(codes)}|(?i:{_any_of([*_WORDS, *_SMALL])})){_ENDS}\.?"
+    return rf"(?:{_any_of(signs, _whole)}|{_UNKNOWN}|[円元]|(?<=\d)원|(?:(?<=\d)|(?<=\d ))TL{_ENDS}|{words})"
+
+
+def _any_of(units: Iterable[str], pattern: Callable[[str], str] = re.escape) -> str:
+    return "|".join(map(pattern, sorted(units, key=len, reverse=True)))
+
+
+def _whole(sign: str) -> str:
+    """Write the pattern of a sign that is no part of a word: "EXTRA$5" has no Australian dollars."""
+    return _BEGINS * sign[0].isalpha() + re.escape(sign) + _ENDS * sign[-1].isalpha()
 
 
 def currencies_of(unit: str) -> tuple[str, ...]:
@@ -53,4 +72,6 @@ def currencies_of(unit: str) -> tuple[str, ...]:
     unit = unit.strip().rstrip(".")
     if unit in SIGNS:
         return SIGNS[unit]
+    if unit.endswith("$"):
+        return ("", *DOLLARS)
     return (unit.upper(),) if unit.upper() in CURRENCY_CODES else _WORDS.get(unit.casefold(), ())

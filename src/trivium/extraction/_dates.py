@@ -27,6 +27,9 @@ _FORMS = (
     re.compile(r"(?<![\w.,-])(?P<year>(?:19|20)\d{2})(?P<month>\d{2})(?P<day>\d{2})(?![^\WT])(?![.,]\d)"),
     re.compile(r"(?P<year>\d{4})\s?[年년]\s?(?P<month>\d{1,2})\s?[月월]\s?(?P<day>\d{1,2})\s?[日일]"),
     re.compile(
+        r"(?P<era>令和|平成|昭和)\s?(?P<year>\d{1,2}|元)\s?年\s?(?P<month>\d{1,2})\s?月\s?(?P<day>\d{1,2})\s?日"
+    ),
+    re.compile(
         r"(?<!\d)(?<!\d[./])(?P<first>\d{1,2})(?P<mark>\.\s?|[-/])(?P<second>\d{1,2})(?P=mark)"
         r"(?P<year>\d{4}|\d{2})(?!\d)(?!(?P=mark)\d)"
     ),
@@ -55,6 +58,10 @@ _FORMS = (
     ),
 )
 """Each form of a date has a year, and: month and day; first and second, in either order; or name and day."""
+
+
+_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
+"""The year before the first one of each era of Japan."""
 
 
 class DateSpan(NamedTuple):
@@ -118,6 +125,9 @@ def read_date(found: re.Match[str], month_first: bool = False, known: str = "") 
         months = month_numbers(found["name"])
         days = tuple(day for month in months for day in _days(found["year"], month, int(found["day"])))
         return DateSpan(*found.span(), days)
+    if "era" in parts:
+        year = _ERAS[found["era"]] + (1 if found["year"] == "元" else int(found["year"]))
+        return DateSpan(*found.span(), _days(f"{year:04}", int(found["month"]), int(found["day"])))
     if "first" not in parts:
         return DateSpan(*found.span(), _days(found["year"], int(found["month"]), int(found["day"])))
     first, second = int(found["first"]), int(found["second"])

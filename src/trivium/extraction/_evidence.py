@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from trivium.extraction._currencies import currencies_of
 from trivium.extraction._dates import parse_dates
-from trivium.extraction._fields import MAX_ITEMS, Field, Kind
+from trivium.extraction._fields import Field, Kind
 from trivium.extraction._findings import NOT_STATED, Evidence, Finding, GroupEvidence, ListEvidence, Refusal
 from trivium.extraction._money import Money, proposed_money
 from trivium.extraction._normal_form import Span, display, normalise
@@ -197,7 +197,7 @@ def verify_text(search: _Search, proposed: object) -> Finding:
         return _not_in_text(proposed)
     field, text = search.field, search.source.text
     span = name_before(field, text, trim(field, text, span))
-    value = display(text[slice(*span)])
+    value = display(text[slice(*span)], str(words))
     if all(_HEADS.match(text, end) for _, end in search.source.find_all(value)):
         return Refusal(f"{_quote(value)} is a label: the value stands behind it")
     wrong = misfit(field, value)
@@ -366,9 +366,9 @@ def verify_list(search: _Search, proposed: object) -> Finding:
     proposals = _items_of(proposed)
     item = replace(field.item, name=field.name, description=field.item.description or field.description)
     find = _found_rows if item.kind == "group" else _found_items
-    items, refusals = find(item, proposals[:MAX_ITEMS], search.source)
-    if len(proposals) >= MAX_ITEMS:
-        refusals.append(Refusal(f"only the first {MAX_ITEMS} items were read"))
+    items, refusals = find(item, proposals[: field.max_items], search.source)
+    if len(proposals) >= field.max_items:
+        refusals.append(Refusal(f"only the first {field.max_items} items were read"))
     if items:
         return ListEvidence(tuple(items), tuple(refusals))
     return Refusal("; ".join(dict.fromkeys(refusal.reason for refusal in refusals)) or NOT_STATED)

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from trivium.exceptions import FieldsError
 
 MAX_ITEMS = 50
-"""The most items that a list may have."""
+"""The most items that a list has where its field says nothing else."""
 
 MAX_LENGTH = 300
 """The most characters that a text, a date, an amount of money or the quote of a boolean may have."""
@@ -46,7 +46,10 @@ _GROUP = "{}"
 """The type of a group, after its parts were taken out of the braces."""
 
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_LIST = re.compile(r"list(?:\s+of\s+(?P<of>.+)|\s*\[(?P<brackets>.*)\])?", re.IGNORECASE | re.DOTALL)
+_LIST = re.compile(
+    r"list(?:\s+of\s+(?:up\s+to\s+(?P<most>\d{1,9})\b\s*)?(?P<of>.*)|\s*\[(?P<brackets>.*)\])?",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,11 @@ class Field:
         choices: the allowed values; for kind "choice" only.
         item: the form of each item; for kind "list" only; default: text.
         parts: the values that belong together; for kind "group" only.
+        max_items: the most items that the model is asked for and that are read; for kind "list".
 
     Raises:
-        FieldsError: the name is no text or empty, or kind, choices, item and parts do not fit each other.
+        FieldsError: the name is no text or empty, or kind, choices, item and parts do not fit each other, or
+            `max_items` is not above 0.
 
     >>> Field("kind", "choice", choices=("lease", "sale")).choices
     ('lease', 'sale')
@@ -74,6 +79,7 @@ class Field:
     choices: tuple[str, ...] = ()
     item: Field | None = None
     parts: tuple[Field, ...] = ()
+    max_items: int = MAX_ITEMS
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):  # type: ignore[unnecessary] - users pass anything
@@ -95,6 +101,8 @@ class Field:
                 raise FieldsError(f"field '{self.name}': a choice is given twice in '{'|'.join(self.choices)}'")
         if self.kind == "list" and self.item is None:
             object.__setattr__(self, "item", Field(self.name))
+        if not isinstance(self.max_items, int) or self.max_items < 1:  # type: ignore[unnecessary]
+            raise FieldsError(f"field '{self.name}': the most items are a number above 0, not {self.max_items!r:.60}")
         if self.item is not None and self.item.kind == "list":
             raise FieldsError(f"field '{self.name}': a list of lists is not supported; ask for a plain list")
         if self.kind == "group":
@@ -128,7 +136,8 @@ def parse_fields(text: str) -> tuple[Field, ...]:
     Args:
         text: fields separated by commas or line ends, each `name`, `name: type` or
             `name: type (description)`. Types are text (the default), number, integer, date, money,
-            boolean, choices as `a|b|c`, `one of a|b|c` or `(a|b|c)`, `list`, `list of date` or `list[date]`.
+            boolean, choices as `a|b|c`, `one of a|b|c` or `(a|b|c)`, `list`, `list of date` or `list[date]`,
+            `list of up to 200 date` for more items than 50.
             Values that belong together are a group, `{name, vat_id}`; line items are a list of groups,
             `list of {description, quantity: number, price: money}`.
 
@@ -175,7 +184,7 @@ def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
         An object schema in the part of JSON schema that llama.cpp turns into a grammar. Dates and money
         are strings, written as in the text; a boolean is `{"quote", "value"}`, with the quote
         first, so that the model finds the words before it judges. An answer is bounded: 300 characters
-        (`MAX_LENGTH`) of each string, 50 items (`MAX_ITEMS`) of a list; the record names the lists that are full.
+        (`MAX_LENGTH`) of each string, `max_items` of a list; the record names the lists that are full.
 
     >>> json_schema(parse_fields("rent: number"))["properties"]
     {'rent': {'type': ['number', 'null']}}
@@ -290,8 +299,8 @@ def _field_of(name: str, type_: str, description: str, parts: tuple[Field, ...])
     if "|" in type_ and not _LIST.fullmatch(type_):
         return Field(name, "choice", description, tuple(choice.strip() for choice in type_.split("|")))
     if listed := _LIST.fullmatch(type_):
-        of = listed["of"] or listed["brackets"] or "text"
-        return Field(name, "list", description, item=_field_of(name, of.strip(), "", parts))
+        item = _field_of(name, (listed["of"] or listed["brackets"] or "text").strip(), "", parts)
+        return Field(name, "list", description, item=item, max_items=int(listed["most"] or MAX_ITEMS))
     if type_ == _GROUP:
         return Field(name, "group", description, parts=parts)
     kind = _SPELLINGS.get(type_.lower() or "text")
@@ -336,7 +345,7 @@ def _value_schema(field: Field) -> dict[str, Any]:
     if field.kind == "list":
         assert field.item is not None, "Field() fills it"
         items = _object_schema(field.columns, is_row=True) if field.is_rows else _value_schema(field.item)
-        return {"type": "array", "items": items, "maxItems": MAX_ITEMS}
+        return {"type": "array", "items": items, "maxItems": field.max_items}
     if field.kind == "boolean":
         return {
             "type": "object",

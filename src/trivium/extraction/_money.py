@@ -12,9 +12,9 @@ from trivium.extraction._normal_form import LINE_BREAK
 from trivium.extraction._numbers import (
     CENTS,
     DASHES,
-    HYPHENS,
     MARKED,
     NumberSpan,
+    in_ascii,
     number_spans,
     plain_number,
     proposed_numbers,
@@ -118,7 +118,7 @@ def money_spans(text: str) -> Iterator[MoneySpan]:
 
 def _spans(text: str) -> Iterator[MoneySpan]:
     """Find every number as `money_spans` does, also those whose amount is not known."""
-    text = text.translate(HYPHENS)
+    text = in_ascii(text)
     reached = 0
     for number in number_spans(text):
         if number.end <= reached:  # a part of an amount that was read already

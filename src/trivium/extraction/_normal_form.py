@@ -7,7 +7,8 @@ import unicodedata
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TypeAlias
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 Span: TypeAlias = tuple[int, int]
 """Start and end of a piece of the original text, as Python slices it."""
@@ -17,10 +18,23 @@ _GAP = re.compile(r"[^\S ]\s*| \s+")
 _PREFIXES = re.compile(r"(?:(?:>+|#+|\*+|/{2,}|--|;+|%+)(?:\s+|\Z))+")
 """Marks at the start of quoted, commented or listed lines: "> ", "# ", " * ", "// ", once or more."""
 
+_WORD_BEFORE, _WORD = re.compile(r"(\w+)[-‐]\s?\Z"), re.compile(r"\w+")
+_LONG_WORD = 80
+"""Characters before a line end in which a word with a hyphen is looked for."""
+
+_SOFT_HYPHEN = "\u00ad"
 _CLUSTER = re.compile(r".[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u1160-\u11ff\u3099\u309a]*", re.DOTALL)
 _WORDS_AND_SPACES = re.compile(r"[^ ]+| +")
 _TYPOGRAPHY = str.maketrans("‘’‚‛′‹›“”„‟″«»‐‑‒–—―−", "'''''''\"\"\"\"\"\"\"-------")
-_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_INVISIBLE = dict.fromkeys(map(ord, f"{_SOFT_HYPHEN}\u200b\u200c\u200d\u2060\ufeff"))
+
+
+class HyphenBreak(NamedTuple):
+    """A hyphen at the end of a line: the words before and after it, and what the normal form has between them."""
+
+    before: str
+    joint: str
+    after: str
 
 
 class NormalForm:
@@ -77,13 +91,35 @@ def normalise(text: str) -> str:
     return "".join(piece for piece, _, _ in _normal_pieces(text)).strip()
 
 
-def display(quote: str) -> str:
-    """Write a quote on one line, in its own case and letters: breaks, hyphens and line marks are taken out.
+def display(quote: str, like: str = "") -> str:
+    """Write a quote on one line, in its own case and letters: breaks, soft hyphens and line marks are taken out.
 
-    >>> display("Anna\\n  # Mey-\\n  # er")
-    'Anna Meyer'
+    Args:
+        quote: the quote.
+        like: the same in other words: a hyphen at the end of a line that stands there as well is kept.
+
+    >>> display("Anna\\n  # Mey-\\n  # er"), display("anna-\\nlena@b.org", "anna-lena@b.org")
+    ('Anna Meyer', 'anna-lena@b.org')
     """
-    return "".join(glue + quote[start:end] for start, end, glue, _ in _stretches(quote)).strip()
+    line = "".join(glue + quote[start:end] for start, end, glue, _ in _stretches(quote)).strip()
+    wanted = normalise(like)
+    for before, joint, after in hyphen_breaks(quote):
+        kept = next((each for each in ("-", "- ") if normalise(before + each + after) in wanted), joint)
+        line = line.replace(before + joint + after, before + kept + after)
+    return line.replace(_SOFT_HYPHEN, "")
+
+
+def hyphen_breaks(text: str) -> Iterator[HyphenBreak]:
+    """Find the words that a hyphen at the end of a line parts; the hyphen may be theirs, or that of the break alone.
+
+    >>> [*hyphen_breaks("Frau Mey-\\ner-\\nAbt")]
+    [HyphenBreak(before='Mey', joint='', after='er'), HyphenBreak(before='er', joint='- ', after='Abt')]
+    """
+    for (_, end, _, _), (start, _, glue, _) in pairwise(_stretches(text)):
+        before = _WORD_BEFORE.search(text[max(0, end - _LONG_WORD) : end + 1])
+        after = _WORD.match(text, start)
+        if before and after:
+            yield HyphenBreak(before[1], f"-{glue}" if glue else "", after[0])
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int, str, int]]:

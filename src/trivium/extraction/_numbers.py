@@ -63,13 +63,14 @@ _ANY_CURRENCY = re.compile(_CURRENCY)
 _CELL = re.compile(rf"(?:(?P<line>\A)|[:|\t]|\s\s)[ \t\u00a0]*(?:[-−–—(]\s?)?(?:{_CURRENCY}\s?)?(?:[-−–—(]\s?)?\Z")
 _GOES_ON = re.compile(rf"[-−)]?(?:\s?{_CURRENCY})?[-−)]? ?[^\W\d_]")
 _SIGNS = ("-", "−", "–", "—", "+")
-HYPHENS = str.maketrans("‐‑﹣－", "----")
-"""Characters that are a hyphen or a minus, as the one of the keyboard is."""
+_HYPHENS = str.maketrans("‐‑﹣－", "----")
+_WIDE = re.compile("[０-９](?:[０-９，．]*[０-９])?")
+_NARROW = str.maketrans("０１２３４５６７８９，．", "0123456789,.")
 
 DASHES = "–—"
 """Dashes that may be meant as a minus."""
 
-_ANY_MINUS = HYPHENS | str.maketrans(f"−{DASHES}", "---")
+_ANY_MINUS = _HYPHENS | str.maketrans(f"−{DASHES}", "---")
 _DIGITS = str.maketrans({space: " " for space in SPACE} | {"’": "'"})
 
 
@@ -154,6 +155,15 @@ SignMark(is_alone=True, is_behind=True))
     return SignMark(shape == "-#" or (is_money and shape in ("(#)", "#-")), "-" in behind and "-" not in before)
 
 
+def in_ascii(text: str) -> str:
+    """Write hyphens, and numbers of wide digits, with the characters of the keyboard; no offset changes.
+
+    >>> in_ascii("￥１３２，０００‐")
+    '￥132,000-'
+    """
+    return _WIDE.sub(lambda found: found[0].translate(_NARROW), text.translate(_HYPHENS))
+
+
 def begins_cell(text: str, start: int, end: int) -> bool:
     """Tell whether an amount, with the marks before it, stands where a cell begins, and not within a sentence.
 
@@ -182,7 +192,7 @@ def number_spans(text: str) -> Iterator[NumberSpan]:
     >>> [span.readings for span in number_spans("from 10 to 1.5 million")]
     [(Decimal('10'),), (Decimal('1500000.0'),)]
     """
-    text = text.translate(HYPHENS)
+    text = in_ascii(text)
     for run in _RUN.finditer(text):
         start, end = run.span()
         before = text[start - 1 : start]

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic.errors import PydanticUserError
 
 from trivium.exceptions import FieldsError
-from trivium.extraction._fields import Field, Kind, check_names
+from trivium.extraction._fields import MAX_ITEMS, Field, Kind, check_names
 
 _Schema = Mapping[str, Any]
 _KINDS: Mapping[str, Kind] = {
@@ -30,7 +30,7 @@ def fields_from_schema(schema: Mapping[str, object]) -> tuple[Field, ...]:
     Args:
         schema: the schema of an object. `$ref`, `anyOf` with null, `enum`, `const`, `format: date` and
             `format: money` (our own) are understood, as pydantic writes them; an object is a group of values,
-            and an array of objects a list of line items.
+            and an array of objects a list of line items, of `maxItems` at most.
 
     Returns:
         One field per property.
@@ -40,7 +40,7 @@ def fields_from_schema(schema: Mapping[str, object]) -> tuple[Field, ...]:
             such as an object within an object.
 
     >>> fields_from_schema({"type": "object", "properties": {"starts": {"type": "string", "format": "date"}}})
-    (Field(name='starts', kind='date', description='', choices=(), item=None, parts=()),)
+    (Field(name='starts', kind='date', description='', choices=(), item=None, parts=(), max_items=50),)
     """
     root = _resolve("the schema", schema, schema)
     properties = root.get("properties")
@@ -205,7 +205,8 @@ def _field(name: str, schema: _Schema, root: _Schema) -> Field:
     if "enum" in schema or "const" in schema:
         return Field(name, "choice", description, _choices(name, schema))
     if (type_ := _type(schema)) == "array":
-        return Field(name, "list", description, item=_item(name, schema, root))
+        most = schema.get("maxItems", MAX_ITEMS)
+        return Field(name, "list", description, item=_item(name, schema, root), max_items=most)
     if type_ == "object":
         return Field(name, "group", description, parts=_parts(name, schema, root))
     if type_ not in _KINDS:

@@ -15,10 +15,11 @@ from trivium.extraction._borders import begins_word, ends_word, is_in_compound
 from trivium.extraction._currencies import DOLLARS, currencies_of, unit_pattern
 from trivium.extraction._dates import date_spans
 from trivium.extraction._money import MoneySpan, money_spans
-from trivium.extraction._normal_form import LINE_BREAK, NormalForm, Span, normalise
+from trivium.extraction._normal_form import LINE_BREAK, NormalForm, Span, hyphen_breaks, normalise
 from trivium.extraction._numbers import SPACE, number_spans
 
 _HYPHEN_IN_WORD = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_HYPHENATED = re.compile(r"(\w+)(- ?)(?=(\w+))")
 _CENTS = re.compile(r"\d[.,]\d\d\Z")
 _EITHER = re.compile(r"(?<![\d.,])\d{1,3}([.,])\d{3}(?![.,]?\d)")
 """A number whose mark may be of thousands or of decimals."""
@@ -117,8 +118,15 @@ class SourceText:
     def find_all(self, text: str) -> list[Span]:
         """Find all occurrences of a text, as `find` does."""
         needle = normalise(text)
-        # Where a line of the document broke at a hyphen, its normal form has none.
-        return self._occurrences(needle) or self._occurrences(_HYPHEN_IN_WORD.sub("", needle))
+        # Where a line of the document broke at a hyphen, its normal form has none, or a space behind it.
+        broken = _HYPHENATED.sub(lambda at: at[1] + self._joints.get((at[1], at[3]), at[2]), needle)
+        spans = self._occurrences(needle) or self._occurrences(broken)
+        return spans or self._occurrences(_HYPHEN_IN_WORD.sub("", needle))
+
+    @cached_property
+    def _joints(self) -> dict[tuple[str, str], str]:
+        """What stands in the normal form between two words that a hyphen at the end of a line parts."""
+        return {(normalise(each.before), normalise(each.after)): each.joint for each in hyphen_breaks(self.text)}
 
     def find_grouped(self, text: str) -> list[Span]:
         """Find an identifier of letters and digits that is grouped by spaces in the text, or only in the argument.
@@ -348,7 +356,7 @@ class SourceText:
         written = {codes[0] for unit in self._units if len(codes := currencies_of(unit)) == 1 and codes[0] in DOLLARS}
         places = _NAMED_DOLLAR.finditer(self.text)
         names = (found["code"] or found["named"] or found["next"] or found["sign"] for found in places)
-        named = {code for name in names for code in currencies_of(name)}
+        named = {codes[0] for name in names if len(codes := currencies_of(name)) == 1}
         is_one = len(written) == 1 and written != {"USD"} and written <= named and not _CONVERTED.search(self.text)
         return tuple(written) if is_one else DOLLARS
 

@@ -20,8 +20,11 @@ from trivium.llms.lowlevel import WrappedModel, deltas_of
 from trivium.schema import Message
 from trivium.tasks import Task
 
-_TOKENS, _LIST_TOKENS, _ROWS_TOKENS = 120, 1000, 3000
-"""The most tokens of an answer for one value, for one list, and for one list of groups."""
+_TOKENS, _ITEM_TOKENS, _ROW_TOKENS = 120, 20, 60
+"""The most tokens of an answer for one value, for one item of a list, and for one group of a list."""
+
+_LONGEST_LIST = 12_000
+"""The tokens of the longest answer for a list: servers refuse to be asked for more than their models write."""
 
 _LIKELIEST = 5
 """The likeliest tokens at each place of the answer, beside the one that stands there."""
@@ -125,5 +128,5 @@ def _case() -> Case:
 
 def _tokens(field: Field) -> int:
     if field.kind == "list":
-        return _ROWS_TOKENS if field.columns else _LIST_TOKENS
+        return min(field.max_items * (_ROW_TOKENS if field.columns else _ITEM_TOKENS), _LONGEST_LIST)
     return _TOKENS * max(1, len(field.columns))

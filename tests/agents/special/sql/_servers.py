@@ -16,7 +16,7 @@ import pytest
 from _postgres import postgres_server
 from trivium.agents.special.sql import ReadOnlyDatabase
 
-__all__ = ["DIALECTS", "Shop", "shop_of"]
+__all__ = ["DIALECTS", "Shop", "owner", "shop_of"]
 
 DIALECTS = ("sqlite", "postgres", "mysql")
 TABLES = {
@@ -72,7 +72,7 @@ class Shop(NamedTuple):
     def content(self) -> dict[str, list[tuple[Any, ...]]]:
         """All that stands in it, read as its owner: rows, tables, routines, sequences, roles."""
         found: dict[str, list[tuple[Any, ...]]] = {}
-        with _owner(self.dialect, self.url) as run:
+        with owner(self.dialect, self.url) as run:
             for name in ("customers", "orders", "secrets"):
                 found[name] = run(f"SELECT * FROM {name} ORDER BY id")
             for sql in _CATALOGS[self.dialect]:
@@ -101,7 +101,7 @@ _CATALOGS = {
 
 
 @contextlib.contextmanager
-def _owner(dialect: str, url: str) -> Generator[Any]:
+def owner(dialect: str, url: str) -> Generator[Any]:
     """Runs statements with all rights."""
     if dialect == "sqlite":
         database = sqlite3.connect(url.removeprefix("sqlite:///"))
@@ -125,7 +125,7 @@ def _owner(dialect: str, url: str) -> Generator[Any]:
 
 def _filled(dialect: str, url: str, folder: Path) -> Shop:
     (folder / "private.txt").write_text("the private file\n", encoding="utf-8")
-    with _owner(dialect, url) as run:
+    with owner(dialect, url) as run:
         for statement in f"{_SCHEMA.format(json=_JSON[dialect])}{_ONLY[dialect]}".split(";\n"):
             if statement.strip():
                 run(statement.replace("/**/", ""))
@@ -173,7 +173,7 @@ def _mariadb(folder: Path) -> Generator[str]:
                 line = server.stderr.readline()
                 assert line, f"mariadbd ended: {''.join(lines)}"
                 lines.append(line)
-            with _owner("mysql", f"mysql://root@localhost/mysql?unix_socket={socket}") as run:
+            with owner("mysql", f"mysql://root@localhost/mysql?unix_socket={socket}") as run:
                 run("CREATE DATABASE shop")
             yield f"mysql://root@localhost/shop?unix_socket={socket}"
         finally:

@@ -31,7 +31,7 @@ from trivium.exceptions import (
 
 from ._attacks import ATTACKS, BOMBS, REAL, WALLED
 from ._legal import LEGAL, meant
-from ._servers import TABLES, Shop
+from ._servers import TABLES, Shop, owner
 
 _BODY = r"(?:[a;]|--|''|\\[01u']|\\\\|u0041|\\x4|\$t?\$|'\n ?')*"
 _LITERAL = re.compile(rf"(?:[eEnN]|[uU]&)?'{_BODY}'(?: UESCAPE '[!u]')?|\$\${_BODY}\$\$|\$t\${_BODY}\$t\$", re.ASCII)
@@ -185,6 +185,19 @@ def test_tables_are_told_with_their_columns_and_keys(shop: Shop) -> None:
     assert orders.columns[1].refers_to == "customers.id"
     with pytest.raises(QueryError, match="there is no table secrets; there are big_spenders"):
         shop.database.tables(["secrets"])
+
+
+@pytest.mark.parametrize("shop", ["mysql"], indirect=True)
+def test_a_role_that_may_only_read_is_told_the_columns_of_a_view(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    with owner(shop.dialect, shop.url) as run:
+        run("CREATE USER reader@localhost IDENTIFIED BY 'r'")
+        run("GRANT SELECT ON shop.* TO reader@localhost")
+        database = ReadOnlyDatabase(shop.url.replace("root@", "reader:r@"))
+        (view,) = database.tables(["big_spenders"], described=True)
+        run("DROP USER reader@localhost")
+    assert [each.name for each in view.columns] == ["customer_id", "spent"]
+    assert not view.problem
+    assert "described without columns" not in caplog.text
 
 
 def test_all_tables_can_be_read_where_none_are_listed_and_new_ones_are_found(shop: Shop) -> None:

@@ -51,6 +51,34 @@ def test_numbers_are_read_by_the_marks_of_their_file(tmp_path: Path, text: str, 
 
 
 @pytest.mark.parametrize(
+    ("text", "values", "comment"),
+    [
+        ("A;B\nx;1.234,50 €\ny;3,00 €\n", [1234.5, 3], "in €"),
+        ('A,B\nx,"$1,234.50"\ny,-$99.00\n', [1234.5, -99], "in $"),
+        ("A;B\nx;EUR 20\ny;EUR -1 500\n", [20, -1500], "in EUR"),
+        ("A,B\nx,12%\ny,5.5 %\n", [12, 5.5], "in %"),
+        ("A;B\nx;1 234,50\ny;5,50\n", [1234.5, 5.5], ""),
+        ("A;B\nx;1\u202f234\ny;12\u00a0345\nz;5\n", [1234, 12345, 5], ""),
+        ("A,B\nx,5\ny,NA\nz,30\n", [5, None, 30], "NULL where the file has a word such as NA"),
+        ("A,B\nx,1.5 zł\ny,-\nz,\n", [1.5, None, None], "in zł, NULL where the file has a word such as NA"),
+        ("A,B\nx,5 €\ny,7 $\n", ["5 €", "7 $"], ""),
+        ("A,B\nx,5 €\ny,7\n", ["5 €", "7"], ""),
+        ("A,B\nx,A5\ny,A7\n", ["A5", "A7"], ""),
+        ("A,B\nx,555 123\ny,555 124\n", ["555 123", "555 124"], ""),
+        ("A,B\nx,007\ny,NA\n", ["007", "NA"], ""),
+        ("A,B\nx,NA\ny,-\n", ["NA", "-"], ""),
+        ("A,B\n" + "x,5\n" * 30_000 + "y,NA\n", [*[5] * 30_000, None], "NULL where the file has a word such as NA"),
+    ],
+)
+def test_numbers_with_one_unit_or_words_for_missing_ones_are_numbers(
+    tmp_path: Path, text: str, values: list[Any], comment: str
+) -> None:
+    rows, _, comments = _table(tmp_path, text)
+    assert [row[1] for row in rows] == values
+    assert comments["b"].split("; ")[2:] == [comment] * bool(comment)
+
+
+@pytest.mark.parametrize(
     ("text", "columns"),
     [
         ("A;B\n1.234;x\n2.500;y\n", "a"),

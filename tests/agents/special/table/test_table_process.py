@@ -5,6 +5,11 @@
 from __future__ import annotations
 
 import datetime
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from importlib import import_module
@@ -55,6 +60,24 @@ def test_a_statement_that_cannot_be_stopped_is_ended_with_its_process(
             Loader(process, tmp_path, "", None, limits, 1 << 28).load("data", tmp_path / "data.csv")
         assert (caught.value.limit, caught.value.value) == (limit, getattr(limits, limit))
         assert process.execute("SELECT 1") == [[1]]
+
+
+@pytest.mark.parametrize("ending", ["SIGTERM", "SIGKILL"])
+def test_the_copy_of_a_program_that_is_killed_is_deleted(tmp_path: Path, ending: str) -> None:
+    program = (
+        "from trivium.agents.special.table import ReadOnlyTables\ntables = ReadOnlyTables([{'a': 1}])\n"
+        "print('ready', flush=True)\ninput()"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    given: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": environment}
+    with subprocess.Popen([sys.executable, "-c", program], **given) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        assert [each.name[:15] for each in tmp_path.iterdir()] == ["trivium-tables-"]
+        running.send_signal(getattr(signal, ending))
+    ends = time.monotonic() + 30
+    while [*tmp_path.iterdir()]:
+        assert time.monotonic() < ends, "the copy stays"
 
 
 def test_nothing_is_read_ahead_in_threads_of_duckdb_that_a_failing_statement_would_wait_for() -> None:

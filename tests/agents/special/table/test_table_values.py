@@ -1,9 +1,10 @@
-"""Values of Python in a table: each column has the type that holds all of them."""
+"""Values in a table: each column has the type that holds all of its values of Python; headers that look like values."""
 
 from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -53,3 +54,24 @@ def test_a_decimal_whose_product_has_too_many_digits_says_so(value: Decimal, is_
     tables = ReadOnlyTables({"a": [value]})
     assert ("CAST(… AS DOUBLE) in a product" in tables.tables()[0].columns[0].comment) is is_told
     tables.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("2025-01-01,Ada,100\n2025-01-02,Bo,200\n", True),
+        ("Ada,100\nBo,200\n", True),
+        ("Region,2019,2020\nNorth,5,6\n", False),
+        ("Region,2025-01-01,2025-02-01\nNorth,5,6\n", False),
+        ("a,b\n1,2025-01-01\n", False),
+    ],
+)
+def test_a_first_line_that_looks_like_data_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, is_told: bool
+) -> None:
+    (tmp_path / "data.csv").write_text(text)
+    tables = ReadOnlyTables(tmp_path / "data.csv")
+    (table,) = tables.tables()
+    tables.close()
+    assert ("data.csv: its first line was read as headers, but looks like data" in caplog.text) == is_told
+    assert any("the file may have no headers" in each.comment for each in table.columns) == is_told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -103,9 +104,25 @@ def _read_alone(connection: Connection, table: Table) -> Table:
     try:
         return _read_together(connection, [table])[0]
     except SQLAlchemyError as error:
+        with suppress(SQLAlchemyError):
+            return table._replace(columns=_named_columns(connection, table))
         problem = scrub(cause_of(error), connection.engine.url)
         _logger.warning("%s is described without columns, since it cannot be read: %s", table.full_name, problem)
         return table._replace(problem=problem)
+
+
+def _named_columns(connection: Connection, table: Table) -> tuple[Column, ...]:
+    """Return the names of the columns by a query without rows: MySQL tells a role that may only read no more of a view.
+
+    Raises:
+        SQLAlchemyError: it cannot be queried.
+    """
+    import sqlalchemy
+
+    source = sqlalchemy.table(table.name, schema=table.schema or None)
+    asked = sqlalchemy.select(sqlalchemy.text("*")).select_from(source).limit(0)
+    names = connection.execute(asked).keys()
+    return tuple(Column(name, "") for name in names)
 
 
 def _read_together(connection: Connection, some: list[Table]) -> list[Table]:

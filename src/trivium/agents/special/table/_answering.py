@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import shutil
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -16,8 +17,19 @@ _OWN: Final = 256 << 20
 
 
 def answer_queries() -> None:
-    """Answer queries, one to a line of JSON, from standard input to standard output, until it ends or must end."""
-    database, seconds = _open(json.loads(sys.stdin.buffer.readline()))
+    """Answer queries, one to a line of JSON, from standard input to standard output, until it ends or must end.
+
+    It ends when the program has: one that was killed leaves its folder, which is deleted then.
+    """
+    first = json.loads(sys.stdin.buffer.readline())
+    with suppress(BrokenPipeError):
+        _answer_all(first)
+    if first["folder"]:
+        shutil.rmtree(first["folder"], ignore_errors=True)
+
+
+def _answer_all(first: dict[str, Any]) -> None:
+    database, seconds = _open(first)
     while line := sys.stdin.buffer.readline():
         order = json.loads(line)
         if isinstance(order, dict):

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from trivium.agents.special.sql._dialects import MISREAD
 
 Execute: TypeAlias = Callable[[str], list[Any]]
 """Runs a statement in DuckDB and returns its rows."""
+
+_logger = logging.getLogger("trivium.agents")
+_VALUES: Final = {
+    **dict.fromkeys(("DATE", "TIMESTAMP"), re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*")),
+    **dict.fromkeys(("BIGINT", "DOUBLE"), re.compile(r"(?!(?:19|20)\d\d\Z)[+-]?\d+(?:[.,]\d+)*")),
+}
+"""What headers look like that are values of their column's type; a year is a header of numbers."""
 
 
 def plain_names(headers: Iterable[object]) -> list[str]:
@@ -48,6 +56,18 @@ def create_table(execute: Execute, name: str, source: str, described: str = "") 
     chosen = ", ".join(f"{sql_name(header)} AS {sql_name(made)}" for header, made in zip(headers, names, strict=True))
     execute(f"CREATE OR REPLACE TABLE {sql_name(name)} AS SELECT {chosen} FROM {source}")  # noqa: S608 - quoted
     return dict(zip(names, headers, strict=True))
+
+
+def warn_of_values_as_headers(execute: Execute, name: str, headers: Mapping[str, str], file: Path) -> None:
+    """Report a file whose first line seems to have been a row of data, to the log and in the columns' comments."""
+    kinds = {str(row[0]): str(row[1]) for row in execute(f"DESCRIBE {sql_name(name)}")}
+    found = [each for each, kind in kinds.items() if kind in _VALUES and _VALUES[kind].fullmatch(headers[each])]
+    for column in found:
+        comment = sql_text("its header looks like a value: the file may have no headers, and its first row is missing")
+        execute(f"COMMENT ON COLUMN {sql_name(name)}.{sql_name(column)} IS {comment}")
+    if found:
+        text = "%s: its first line was read as headers, but looks like data (%s): write a line of headers above it"
+        _logger.warning(text, file, headers[found[0]])
 
 
 @cache

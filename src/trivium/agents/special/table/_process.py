@@ -34,9 +34,13 @@ class DuckDBProcess:
         settings: statements that DuckDB runs first.
         memory: the most bytes of a statement.
         seconds: the most seconds of a statement.
+        folder: a folder that it deletes if this program ends without doing so; None: none.
     """
 
-    def __init__(self, file: Path | None, settings: Sequence[str], memory: int, seconds: float) -> None:
+    def __init__(
+        self, file: Path | None, settings: Sequence[str], memory: int, seconds: float, folder: Path | None = None
+    ) -> None:
+        self._folder = folder and str(folder)
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self.reopen(file, settings, memory, seconds)
@@ -44,7 +48,12 @@ class DuckDBProcess:
     def reopen(self, file: Path | None, settings: Sequence[str], memory: int, seconds: float) -> None:
         """Leave the database for another one; see `DuckDBProcess`."""
         self._memory, self._seconds = memory, seconds + _LATE_SECONDS
-        self._order = {"file": file and str(file), "settings": settings, "seconds": self._seconds}
+        self._order = {
+            "file": file and str(file),
+            "folder": self._folder,
+            "settings": settings,
+            "seconds": self._seconds,
+        }
         if self._process is not None and self._exchange(self._process, self._order) != ["ready"]:
             self.close()
 

@@ -106,7 +106,7 @@ class ReadOnlyTables:
         limit = f"SET max_execution_time = {max(1, round(limits.seconds * 1000))}"
         attach = f"ATTACH {sql_text(file)} AS tables ({_IN_SMALL_PARTS})"
         loading = (*settings, limit, *_LOADING, attach, "USE tables")
-        self._process = DuckDBProcess(None, loading, memory, limits.seconds)
+        self._process = DuckDBProcess(None, loading, memory, limits.seconds, folder)
         self._close = finalize(self, _remove, self._process, folder)
         try:
             frames = {name: source for name, source in self._sources.items() if is_frame(source)}

@@ -11,7 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from trivium.agents.special.table._creating import Execute, create_table, sql_name, sql_text
+from trivium.agents.special.table._creating import (
+    Execute,
+    create_table,
+    sql_name,
+    sql_text,
+    warn_of_values_as_headers,
+)
 from trivium.agents.special.table._limits import TableLimits
 from trivium.agents.special.table._number_marks import NumberSigns, read_numbers, unusual_numbers
 from trivium.exceptions import ConfigurationError, DocumentTooLargeError, UnreadableDocumentError
@@ -70,6 +76,7 @@ def load_text_file(
             raise too_many_columns(file, limits)
         if quotes % 2:
             check_open_quote(execute, name, path, layout, file)
+        warn_of_values_as_headers(execute, name, headers, file)
         return headers
     finally:
         path.unlink(missing_ok=True)
@@ -340,6 +347,8 @@ def create_typed(execute: Execute, name: str, read: str, delimiter: str, texts: 
     for marks in () if again else unusual:
         if marks.is_settled:
             read_numbers(execute, name, marks)
+            if marks.note:
+                comment_ways(execute, name, marks.column, marks.note, ())
         else:
             comment_ways(execute, name, marks.column, "numbers whose marks are unknown", marks.ways)
     return headers
