@@ -381,10 +381,10 @@ LEASES = {
     "gb18030": "租赁合同。承租人应于每月五日前支付租金。押金为两个月租金。",
     "euc-kr": "임대차 계약서. 임차인은 매월 5일까지 임대료를 지급하여야 한다. 보증금은 두 달치이다.",
     "cp874": "สัญญาเช่า ผู้เช่าต้องชำระค่าเช่าภายในวันที่ห้าของทุกเดือน",
-    "cp1250": "Sprzedawca: Łukasz Żółkiewski, Łódź. Do zapłaty: 1 234,50 zł",
-    "iso8859-2": "Prosíme o úhradu faktury do konce měsíce: 5,00 Kč. Jiří Dvořák, Žižkov",
-    "cp1254": "Sayın müşterimiz, sözleşmeniz gereğince ödemenizi şu tarihe kadar yapmanız rica olunur.",
-    "cp1257": "Prašome apmokėti sąskaitą iki mėnesio pabaigos. Žąsų gatvė, Šiauliai",
+    "cp1250": "Sprzedawca: Łukasz Żółkiewski w Łodzi. Do zapłaty: 1234 zł",
+    "iso8859-2": "Prosíme o úhradu faktury do konce měsíce: 5 Kč. Jiří Dvořák na Žižkově",
+    "cp1254": "Sayın müşterimiz: sözleşmeniz gereğince ödemenizi şu tarihe kadar yapmanız rica olunur.",
+    "cp1257": "Prašome apmokėti sąskaitą iki mėnesio pabaigos. Žąsų gatvė",
 }
 
 
