@@ -17,9 +17,11 @@ from trivium.parsing.formats._html import parse_html
 from trivium.parsing.formats._images import parse_image
 from trivium.parsing.formats._json_text import parse_json_file
 from trivium.parsing.formats._media_types import (
+    BMP,
     CSV,
     DOCX,
     EMAIL,
+    GIF,
     GZIP,
     HTML,
     JPEG,
@@ -31,6 +33,7 @@ from trivium.parsing.formats._media_types import (
     PPTX,
     TIFF,
     TSV,
+    WEBP,
     XLSX,
 )
 from trivium.parsing.formats._pdf import parse_pdf
@@ -51,9 +54,7 @@ _PARSERS: Mapping[str, Callable[[Original], Parsed]] = MappingProxyType(
         PPTX: parse_pptx,
         XLSX: parse_xlsx,
         PDF: parse_pdf,
-        PNG: parse_image,
-        JPEG: parse_image,
-        TIFF: parse_image,
+        **dict.fromkeys([PNG, JPEG, TIFF, GIF, WEBP, BMP], parse_image),
     }
 )
 

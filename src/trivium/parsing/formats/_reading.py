@@ -15,7 +15,7 @@ from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
 from trivium.parsing.formats._decoding import guess_charset, is_improbable, known_encoding
-from trivium.parsing.formats._formats import IMAGE_MAGIC, Original, Scanning, escape_unprintable, suffix_of
+from trivium.parsing.formats._formats import Original, Scanning, escape_unprintable, is_image, suffix_of
 from trivium.parsing.formats._html import declared_charset
 from trivium.parsing.formats._media_types import EMAIL
 from trivium.parsing.formats._parsers import parse_original
@@ -26,7 +26,7 @@ _logger = getLogger("trivium.parsing")
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
 _ADVICE = "save it as UTF-8, or name its encoding to `read` (`trivium extract --encoding`)"
 _SURE = 0.6  # mean confidence below which the words that OCR finds are mostly none
-_FOREIGN = (b"PK\x03\x04", b"\x1f\x8b", *IMAGE_MAGIC)
+_FOREIGN = (b"PK\x03\x04", b"\x1f\x8b")
 
 
 @checked
@@ -42,13 +42,13 @@ def read(
     """Read the text of a file in any supported format, or raise one typed error that says what to do.
 
     Supported are plain text, Markdown, source code, JSON, CSV, HTML (its visible text), e-mail (the first message of a
-    mailbox), DOCX, PPTX, XLSX, PDF, PNG, JPEG and TIFF, and each of them compressed by gzip. The content decides the
-    format first, the suffix second. The encoding of a text is that of its byte order mark, else the declared one, else
-    UTF-8, else a guess, which a warning in the log names. Images, and images that fill a page of a PDF, are read by the
-    program tesseract (OCR). A PDF or an image is a `PagedDocument`, which knows the place of each character. Lines end
-    in `\\n`.
-    `metadata` holds the source and the media type; the title and the date, if the file states them; the offsets of
-    pages, slides or sheets; and for HTML, e-mail, CSV and XLSX the lines or rows of the file on which the text stands.
+    mailbox), DOCX, PPTX, XLSX, PDF and images (PNG, JPEG, TIFF, GIF, WebP, BMP), and each of them compressed by gzip.
+    The content decides the format first, the suffix second. The encoding of a text is that of its byte order mark, else
+    the declared one, else UTF-8, else a guess, which a warning in the log names. Images, and images that fill a page of
+    a PDF, are read by the program tesseract (OCR). A PDF or an image is a `PagedDocument`, which knows the place of
+    each character. Lines end in `\\n`. `metadata` holds the source and the media type; the title and the date, if the
+    file states them; the offsets of pages, slides or sheets; and for HTML, e-mail, CSV and XLSX the lines or rows of
+    the file on which the text stands.
 
     Args:
         path: the file.
@@ -99,7 +99,7 @@ def read(
 def read_original(original: Original, limits: ReadLimits | None = None) -> Document:
     """Read the text of a file whose bytes are in memory; see `read`."""
     data = original.data
-    is_text = not data.startswith(_FOREIGN) and b"%PDF-" not in data[:1024]
+    is_text = not data.startswith(_FOREIGN) and b"%PDF-" not in data[:1024] and not is_image(data)
     told = original.charset is not None or not is_text or declared_charset(data) is not None or not is_improbable(data)
     guess = None if told else guess_charset(data)
     original = original._replace(charset=original.charset or guess)
