@@ -87,6 +87,21 @@ def paragraph(inner: str) -> Any:
         ),
         ("<w:r><w:t>Kün\u00addi\u00adgung</w:t><w:softHyphen/><w:t>en</w:t></w:r>", "Kündigungen\n"),
         ("<w:r><w:instrText>PAGE</w:instrText><w:t>3</w:t></w:r><!-- c -->", "3\n"),
+        *(
+            (f"<w:r><w:fldChar><w:ffData>{field}</w:ffData></w:fldChar><w:t> let</w:t></w:r>", text)
+            for field, text in [
+                ("<w:checkBox><w:checked/></w:checkBox>", "☒ let\n"),
+                ("<w:checkBox><w:default w:val='1'/></w:checkBox>", "☒ let\n"),
+                ("<w:checkBox><w:default w:val='1'/><w:checked w:val='0'/></w:checkBox>", "☐ let\n"),
+                (
+                    "<w:ddList><w:result w:val='1'/><w:listEntry w:val='a'/><w:listEntry w:val='b'/></w:ddList>",
+                    "b let\n",
+                ),
+            ]
+        ),
+        ("<w:r><w:sym w:font='Wingdings' w:char='F0FE'/><w:t> let</w:t></w:r>", "☒ let\n"),
+        ("<w:r><w:sym w:font='Wingdings' w:char='F06F'/><w:sym w:font='Symbol' w:char='F0B7'/></w:r>", "☐\n"),
+        ("<w:r><w:sym w:font='MS Gothic' w:char='2612'/><w:t> let</w:t></w:r>", "☒ let\n"),
         ("<w:pPr><w:tabs><w:tab w:val='left'/></w:tabs></w:pPr><w:r><w:t>tab stop</w:t></w:r>", "tab stop\n"),
         (
             "<w:r><mc:AlternateContent><mc:Choice Requires='x'><w:txbxContent><w:p><w:r><w:t>box</w:t></w:r>"
@@ -99,6 +114,18 @@ def test_docx_parts_of_a_paragraph(tmp_path: Path, inner: str, text: str) -> Non
     document: Any = docx.Document()
     document.element.body.insert(0, paragraph(inner))
     assert read_docx(tmp_path, document).content == text
+
+
+def test_cells_of_a_docx_that_reach_over_rows_are_repeated(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    table = document.add_table(5, 3)
+    for row, texts in enumerate([("Flat", "Item", "Price"), ("12", "rent", "5"), ("", "heat", "7"), (), ("", "", "9")]):
+        for column, text in enumerate(texts):
+            table.cell(row, column).text = text
+    table.cell(0, 0).merge(table.cell(0, 1))
+    table.cell(1, 0).merge(table.cell(3, 0))
+    lines = read_docx(tmp_path, document).content.splitlines()
+    assert lines == ["Flat Item | Price", "12 | rent | 5", "12 | heat | 7", " |  |", " |  | 9"]
 
 
 def test_raised_lowered_and_struck_text_of_a_docx(tmp_path: Path) -> None:
