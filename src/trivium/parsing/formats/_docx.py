@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 
 from trivium.exceptions import MissingExtraError
 from trivium.parsing.formats._decoding import tidy
+from trivium.parsing.formats._docx_numbers import write_numbers
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._inline import LOWERED, RAISED, STRUCK, marked_run, runs_with_signs, without_inline_marks
 from trivium.parsing.formats._lines import split_heading_marks, with_heading_mark, without_heading_marks
@@ -59,6 +60,8 @@ def parse_docx(original: Original) -> Parsed:
         body, part = cast("_Element", document.element.body), document.part
         hidden = _hidden_styles(document.styles.element)
         _drop_hidden(body, hidden)
+        for numbering in _related(part, "/numbering"):
+            write_numbers(body, document.styles.element, numbering)
         kinds = ["default", *(["even"] if document.settings.odd_and_even_pages_header_footer else [])]
         sections = list(body.iter(f"{_WORD}sectPr"))  # a section's settings stand at its end
         headers, footers = (
@@ -115,14 +118,19 @@ def _block_lines_of(part: Any, ids: Iterable[str], hidden: Collection[str]) -> l
 
 
 def _notes(part: Any, hidden: Collection[str]) -> Iterator[str]:
+    for element in _related(part, "/footnotes", "/endnotes"):
+        _drop_hidden(element, hidden)
+        notes = list(_block_lines(element))
+        yield from ("", *(line for line in notes if line.strip()), "")
+
+
+def _related(part: Any, *kinds: str) -> Iterator[Any]:
+    """Return the elements of the parts that belong to a part, by the ends of their kinds."""
     from docx.oxml import parse_xml
 
     for relation in part.rels.values():
-        if str(relation.reltype).endswith(("/footnotes", "/endnotes")):
-            element: Any = parse_xml(relation.target_part.blob)
-            _drop_hidden(element, hidden)
-            notes = list(_block_lines(element))
-            yield from ("", *(line for line in notes if line.strip()), "")
+        if str(relation.reltype).endswith(kinds):
+            yield parse_xml(relation.target_part.blob)
 
 
 def _is_hidden(owner: Any) -> bool | None:
