@@ -339,6 +339,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_left_out(trivium: Command):
     ("name", "said"),
     [
         ("old.doc", "old: nothing there can be read; 1 skipped (.doc): save these documents as PDF, DOCX or text"),
+        ("scan.png", "1 skipped (.png): save these documents as PDF, DOCX or text, and name images one by one\n"),
         ("blank.txt", "old: nothing there can be read\n"),
     ],
 )

@@ -24,6 +24,7 @@ FILES = {
     "broken.docx": "",
     "huge.txt": "it holds 52,428,800 bytes, the limit is 33,554,432 bytes; give a part of it, or raise --max-megabytes",
     "nothing inside": "there is no document in this folder",
+    "*.pdf": "patterns are not expanded here: give the files without quotes, or their folder",
     "long" * 99: "it cannot be opened (File name too long)",
 }
 

@@ -41,6 +41,25 @@ def test_a_store_is_filled_and_asked(trivium: Command, folder: Path):
     assert trivium("ask", "--store", "team.db", *question).out.startswith("The rent is 950 EUR [1].")
 
 
+def test_a_store_is_asked_by_the_embedding_that_it_was_made_with(trivium: Command, folder: Path):
+    ingest(trivium, "handbook")
+    (trivium.folder / "said.json").write_text('["The rent is 950 EUR [1]."]')
+    ended = trivium("ask", "--store", "team.db", "What is the rent?", "--model", "scripted:said.json")
+    assert (ended.status, ended.out[:24]) == (0, "The rent is 950 EUR [1].")
+    ended = trivium("ingest", "team.db", "handbook")
+    assert ended.out.startswith("2 unchanged, ")
+
+
+def test_an_empty_store_says_how_it_is_filled(trivium: Command, folder: Path):
+    ingest(trivium, "handbook")
+    for path in folder.iterdir():
+        path.unlink()
+    ingest(trivium, "handbook", "--prune")
+    (trivium.folder / "said.json").write_text('["none"]')
+    ended = trivium("ask", "--store", "team.db", "What is the rent?", "--model", "scripted:said.json")
+    assert (ended.status, ended.error) == (1, "the store team.db is empty: fill it by `trivium ingest team.db FILES`")
+
+
 def test_what_is_gone_is_told_and_pruned(trivium: Command, folder: Path):
     ingest(trivium, "handbook")
     (folder / "pets.md").unlink()

@@ -87,6 +87,21 @@ def paragraph(inner: str) -> Any:
         ),
         ("<w:r><w:t>Kün\u00addi\u00adgung</w:t><w:softHyphen/><w:t>en</w:t></w:r>", "Kündigungen\n"),
         ("<w:r><w:instrText>PAGE</w:instrText><w:t>3</w:t></w:r><!-- c -->", "3\n"),
+        *(
+            (f"<w:r><w:fldChar><w:ffData>{field}</w:ffData></w:fldChar><w:t> let</w:t></w:r>", text)
+            for field, text in [
+                ("<w:checkBox><w:checked/></w:checkBox>", "☒ let\n"),
+                ("<w:checkBox><w:default w:val='1'/></w:checkBox>", "☒ let\n"),
+                ("<w:checkBox><w:default w:val='1'/><w:checked w:val='0'/></w:checkBox>", "☐ let\n"),
+                (
+                    "<w:ddList><w:result w:val='1'/><w:listEntry w:val='a'/><w:listEntry w:val='b'/></w:ddList>",
+                    "b let\n",
+                ),
+            ]
+        ),
+        ("<w:r><w:sym w:font='Wingdings' w:char='F0FE'/><w:t> let</w:t></w:r>", "☒ let\n"),
+        ("<w:r><w:sym w:font='Wingdings' w:char='F06F'/><w:sym w:font='Symbol' w:char='F0B7'/></w:r>", "☐\n"),
+        ("<w:r><w:sym w:font='MS Gothic' w:char='2612'/><w:t> let</w:t></w:r>", "☒ let\n"),
         ("<w:pPr><w:tabs><w:tab w:val='left'/></w:tabs></w:pPr><w:r><w:t>tab stop</w:t></w:r>", "tab stop\n"),
         (
             "<w:r><mc:AlternateContent><mc:Choice Requires='x'><w:txbxContent><w:p><w:r><w:t>box</w:t></w:r>"
@@ -99,6 +114,57 @@ def test_docx_parts_of_a_paragraph(tmp_path: Path, inner: str, text: str) -> Non
     document: Any = docx.Document()
     document.element.body.insert(0, paragraph(inner))
     assert read_docx(tmp_path, document).content == text
+
+
+def level(depth: int, kind: str, text: str, more: str = "") -> str:
+    inner = f"<w:start w:val='1'/><w:numFmt w:val='{kind}'/><w:lvlText w:val='{text}'/>{more}"
+    return f"<w:lvl w:ilvl='{depth}'>{inner}</w:lvl>"
+
+
+def test_numbered_paragraphs_of_a_docx_have_their_numbers(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    levels = (
+        level(0, "upperRoman", "§ %1", "<w:pStyle w:val='Heading1'/>"),
+        level(1, "decimal", "%1.%2", "<w:isLgl/>"),
+        level(2, "lowerLetter", "(%3)"),
+        level(3, "bullet", "o"),
+    )
+    numbering = document.part.numbering_part.element
+    spaces = nsdecls("w")
+    numbering.append(parse_xml(f"<w:abstractNum {spaces} w:abstractNumId='90'>{''.join(levels)}</w:abstractNum>"))
+    for number, more in ((91, ""), (92, "<w:lvlOverride w:ilvl='1'><w:startOverride w:val='5'/></w:lvlOverride>")):
+        one = f"<w:num {spaces} w:numId='{number}'><w:abstractNumId w:val='90'/>{more}</w:num>"
+        numbering.append(parse_xml(one))
+    heading = document.styles["Heading 1"].element.get_or_add_pPr()
+    heading.append(parse_xml(f"<w:numPr {spaces}><w:numId w:val='91'/></w:numPr>"))
+
+    def add(text: str, depth: int, number: int = 91) -> None:
+        list_ = f"<w:numPr {spaces}><w:ilvl w:val='{depth}'/><w:numId w:val='{number}'/></w:numPr>"
+        document.add_paragraph(text)._p.get_or_add_pPr().append(parse_xml(list_))
+
+    document.add_heading("Rent", 1)
+    for text, depth in (("due", 1), ("late", 1), ("fee", 2), ("", 2), ("note", 3), ("more", 2)):
+        add(text, depth)
+    document.add_heading("Pets", 1)
+    for text, depth, number in (("dogs", 1, 91), ("cats", 1, 92), ("fish", 1, 92), ("none", 1, 0), ("odd", 1, 77)):
+        add(text, depth, number)
+    lines = [line for line in read_docx(tmp_path, document).content.splitlines() if line]
+    assert lines == [
+        "§ I Rent", "1.1 due", "1.2 late", "(a) fee", "note", "(c) more", "§ II Pets",
+        "2.1 dogs", "2.5 cats", "2.6 fish", "none", "odd",
+    ]  # fmt: skip
+
+
+def test_cells_of_a_docx_that_reach_over_rows_are_repeated(tmp_path: Path) -> None:
+    document: Any = docx.Document()
+    table = document.add_table(5, 3)
+    for row, texts in enumerate([("Flat", "Item", "Price"), ("12", "rent", "5"), ("", "heat", "7"), (), ("", "", "9")]):
+        for column, text in enumerate(texts):
+            table.cell(row, column).text = text
+    table.cell(0, 0).merge(table.cell(0, 1))
+    table.cell(1, 0).merge(table.cell(3, 0))
+    lines = read_docx(tmp_path, document).content.splitlines()
+    assert lines == ["Flat Item | Price", "12 | rent | 5", "12 | heat | 7", " |  |", " |  | 9"]
 
 
 def test_raised_lowered_and_struck_text_of_a_docx(tmp_path: Path) -> None:

@@ -76,6 +76,21 @@ def test_raised_and_lowered_digits_do_not_join_those_beside_them(markup: str, te
 
 
 @pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("<input type=checkbox checked> Mail <input type=CHECKBOX> Ads", "☒ Mail ☐ Ads"),
+        ("<label><input type=radio>A</label><label><input type=radio checked='checked'>B</label>", "○ A ◉ B"),
+        ("Name: <input value='Ada &amp; Bob'><input type=date value=2025-03-01>", "Name: Ada & Bob 2025-03-01"),
+        ("<select><option>A<option selected>B</select>", "A\n◉ B"),
+        ("a<input type=hidden value=x><input type=password value=y><input type=checkbox style='display:none'>", "a"),
+        ("</form><input type=checkbox id=menu>Menu<form>", "Menu"),
+    ],
+)
+def test_forms_have_their_entries_and_choices(form: str, text: str) -> None:
+    assert parse_page(f"<form>{form}</form>").text == f"{text}\n"
+
+
+@pytest.mark.parametrize(
     ("rows", "text"),
     [
         ("<tr><td>A<td rowspan=2>9<td>1<tr><td>B<td>7<tr><td>C<td>2<td>3", "A | 9 | 1\nB | 9 | 7\nC | 2 | 3"),

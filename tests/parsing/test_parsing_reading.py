@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import trivium.parsing
 from trivium.exceptions import (
+    ConfigurationError,
     DocumentError,
     DocumentNotFoundError,
     DocumentTooLargeError,
@@ -350,6 +351,11 @@ def test_markdown_has_the_title_and_the_date_of_its_front_matter(
         ("Rating: ••••• \n ¤¤¤ §§§", "cp1252", False),
         ("ÄÖÜ ÀÉÈ\n", "cp1252", False),
         ("letters: äöüÄÖÜß, äöüÄÖÜß, àáâãäåæçèéê\n", "cp1252", False),
+        ("Kundennr;Name;Betrag\n1;Škoda Plzeň;5,00 Kč\n2;Dvořák;6,00 Kč\n", "cp1250", True),
+        ("A működési költségű díjat a felelősség szerint", "cp1250", True),
+        ("Vă rugăm să achitaţi factura. Aceşti bani", "iso8859-2", True),
+        ("請求書\n御中\n合計金額:\\132,000(税込)\nボールペン 10 120円 1,200円\n", "cp932", True),
+        ("Müller;Noël;Ærø;Nuñez;João;Guðrún Þór;Hernández;Molière;5 m³;£5;¿Qué?;1º;Trivium™", "cp1252", False),
     ],
 )
 def test_what_is_probably_no_western_text_is_told(
@@ -375,6 +381,10 @@ LEASES = {
     "gb18030": "租赁合同。承租人应于每月五日前支付租金。押金为两个月租金。",
     "euc-kr": "임대차 계약서. 임차인은 매월 5일까지 임대료를 지급하여야 한다. 보증금은 두 달치이다.",
     "cp874": "สัญญาเช่า ผู้เช่าต้องชำระค่าเช่าภายในวันที่ห้าของทุกเดือน",
+    "cp1250": "Sprzedawca: Łukasz Żółkiewski w Łodzi. Do zapłaty: 1234 zł",
+    "iso8859-2": "Prosíme o úhradu faktury do konce měsíce: 5 Kč. Jiří Dvořák na Žižkově",
+    "cp1254": "Sayın müşterimiz: sözleşmeniz gereğince ödemenizi şu tarihe kadar yapmanız rica olunur.",
+    "cp1257": "Prašome apmokėti sąskaitą iki mėnesio pabaigos. Žąsų gatvė",
 }
 
 
@@ -387,7 +397,7 @@ def test_an_encoding_that_nobody_declares_is_guessed_and_the_guess_is_told(
     with caplog.at_level("WARNING", "trivium.parsing"):
         assert read(tmp_path / name).content.strip() == text
     [told] = [record.getMessage() for record in caplog.records]
-    assert re.search(rf"{name}: it is read as \w+, which is a guess: save it as UTF-8$", told)
+    assert re.search(rf"{name}: it is read as [\w-]+, which is a guess: save it as UTF-8, or name", told)
 
 
 @pytest.mark.parametrize(("encoding", "text"), LEASES.items())
@@ -400,6 +410,19 @@ def test_a_long_text_is_guessed_by_its_beginning(encoding: str, text: str) -> No
 def test_lists_of_western_letters_are_read_as_they_are(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.txt").write_bytes(text.encode("cp1252"))
     assert read(tmp_path / "a.txt").content == text
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.html", "a.md"])
+def test_the_encoding_of_a_text_can_be_named(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / name).write_bytes("Š ž\n".encode("iso8859-2"))
+    with caplog.at_level("WARNING", "trivium.parsing"):
+        assert read(tmp_path / name, encoding="iso8859-2").content.strip() == "Š ž"
+    assert not caplog.records
+
+
+def test_an_unknown_encoding_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="'cp1' is no encoding of texts: give one of Python's, such as cp1250"):
+        read(tmp_path / "a.txt", encoding="cp1")
 
 
 def test_a_guess_needs_charset_normalizer(

@@ -245,6 +245,7 @@ def _extract_command(
     max_seconds: Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for reading one document.")] = 15,
     max_scans: Annotated[int, typer.Option(min=0, metavar="N", help="The most pages of a scan that OCR reads.")] = 200,
     languages: Annotated[str | None, _option("Of scans: 'deu+eng'; else those that are seen.", "NAMES")] = None,
+    encoding: Annotated[str, _option("Of texts: cp1250, …; else the declared one, or a guess.", "NAME")] = "",
 ) -> int:
     """Extract fields from FILES, and from the files in folders; - is stdin.
 
@@ -272,6 +273,7 @@ def _extract_command(
         max_seconds=max_seconds,
         max_scans=max_scans,
         languages=tuple(filter(None, (languages or "").split("+"))),
+        encoding=encoding,
     )
     return _extract.run_extraction(files, options)
 

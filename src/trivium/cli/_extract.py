@@ -62,6 +62,7 @@ class ExtractOptions:
     max_seconds: float
     max_scans: int
     languages: Sequence[str]
+    encoding: str
 
     def limits(self) -> ReadLimits:
         """Return the limits of reading a document."""
@@ -294,6 +295,7 @@ class _Run:
             max_bytes=options.max_megabytes << 20,
             limits=options.limits(),
             languages=options.languages,
+            encoding=options.encoding,
             on_page=on_page,
         )
 

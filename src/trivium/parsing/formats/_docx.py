@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 
 from trivium.exceptions import MissingExtraError
 from trivium.parsing.formats._decoding import tidy
+from trivium.parsing.formats._docx_numbers import write_numbers
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._inline import LOWERED, RAISED, STRUCK, marked_run, runs_with_signs, without_inline_marks
 from trivium.parsing.formats._lines import split_heading_marks, with_heading_mark, without_heading_marks
@@ -20,6 +21,13 @@ _RELATION_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relations
 _UNSEEN = frozenset(["del", "moveFrom", "pPr", "rPr", "tblPr", "tcPr", "sectPr", "Fallback"])
 _FALSE = ("0", "false", "off")
 _KINDS = {"superscript": RAISED, "subscript": LOWERED}
+_BOX = "☐☒"
+# Signs that forms use; what else a font of pictures holds is decoration.
+_PICTURES = {
+    "Wingdings": {0x6F: "☐", 0xA8: "☐", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☒"},
+    "Wingdings 2": {0x2A: "☐", 0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☒", 0x53: "☒", 0x54: "☒", 0xA3: "☐"},
+}
+_PRIVATE = 0xF000  # symbols of fonts stand at this offset
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
@@ -52,6 +60,8 @@ def parse_docx(original: Original) -> Parsed:
         body, part = cast("_Element", document.element.body), document.part
         hidden = _hidden_styles(document.styles.element)
         _drop_hidden(body, hidden)
+        for numbering in _related(part, "/numbering"):
+            write_numbers(body, document.styles.element, numbering)
         kinds = ["default", *(["even"] if document.settings.odd_and_even_pages_header_footer else [])]
         sections = list(body.iter(f"{_WORD}sectPr"))  # a section's settings stand at its end
         headers, footers = (
@@ -108,14 +118,19 @@ def _block_lines_of(part: Any, ids: Iterable[str], hidden: Collection[str]) -> l
 
 
 def _notes(part: Any, hidden: Collection[str]) -> Iterator[str]:
+    for element in _related(part, "/footnotes", "/endnotes"):
+        _drop_hidden(element, hidden)
+        notes = list(_block_lines(element))
+        yield from ("", *(line for line in notes if line.strip()), "")
+
+
+def _related(part: Any, *kinds: str) -> Iterator[Any]:
+    """Return the elements of the parts that belong to a part, by the ends of their kinds."""
     from docx.oxml import parse_xml
 
     for relation in part.rels.values():
-        if str(relation.reltype).endswith(("/footnotes", "/endnotes")):
-            element: Any = parse_xml(relation.target_part.blob)
-            _drop_hidden(element, hidden)
-            notes = list(_block_lines(element))
-            yield from ("", *(line for line in notes if line.strip()), "")
+        if str(relation.reltype).endswith(kinds):
+            yield parse_xml(relation.target_part.blob)
 
 
 def _is_hidden(owner: Any) -> bool | None:
@@ -174,7 +189,7 @@ def _block_lines(container: _Element) -> Iterator[str]:
         if name == "p":
             yield from paragraph_lines(element)
         elif name == "tbl":
-            yield from ("", *(_row(row) for row in _find(element, "tr")), "")
+            yield from ("", *_rows(element), "")
         elif name not in _UNSEEN:  # content controls, tracked insertions, notes
             yield from _block_lines(element)
 
@@ -230,15 +245,56 @@ def _characters(element: _Element, boxes: list[_Element]) -> Iterator[str]:
             yield marked_run("".join(_characters(child, boxes)), kinds)
         elif name in _CHARACTERS:
             yield _CHARACTERS[name]
+        elif name in _FIELDS:
+            yield without_inline_marks(_FIELDS[name](child))
         elif name == "txbxContent":
             boxes.append(child)
         elif name not in _UNSEEN:
             yield from _characters(child, boxes)
 
 
-def _row(row: _Element) -> str:
-    cells = (" ".join(" ".join(_block_lines(cell)).split()) for cell in _find(row, "tc"))
-    return without_heading_marks(" | ".join(cells))
+def _check_box(box: Any) -> str:
+    """Return the mark of a check box, an older field of forms."""
+    setting = next((found for name in ("checked", "default") if (found := box.find(_WORD + name)) is not None), None)
+    return _BOX[setting is not None and setting.get(f"{_WORD}val") not in _FALSE]
+
+
+def _choice(field: Any) -> str:
+    """Return the selected entry of a list, an older field of forms."""
+    entries = [each.get(f"{_WORD}val") or "" for each in field.iter(f"{_WORD}listEntry")]
+    chosen = int(_value(field, "result") or 0)
+    return entries[chosen] if chosen < len(entries) else ""
+
+
+def _symbol(symbol: _Element) -> str:
+    """Return a character of a font."""
+    code = int(symbol.get(f"{_WORD}char") or "0", 16)
+    pictures = _PICTURES.get(symbol.get(f"{_WORD}font") or "")
+    if pictures is not None:
+        return pictures.get(code % _PRIVATE, "")
+    return tidy(chr(code)) if 0x20 <= code < 0xE000 else ""
+
+
+_FIELDS = {"checkBox": _check_box, "ddList": _choice, "sym": _symbol}
+
+
+def _rows(table: _Element) -> Iterator[str]:
+    """Return the rows; a cell that reaches over several of them stands in each that has other cells."""
+    above: dict[int, str] = {}
+    for row in _find(table, "tr"):
+        column, cells, below = 0, list[str](), dict[int, str]()
+        found = [(cell, " ".join(" ".join(_block_lines(cell)).split())) for cell in _find(row, "tc")]
+        is_filled = any(text for _, text in found)
+        for cell, text in found:
+            merge = cast("Any", cell).find(f"{_WORD}tcPr/{_WORD}vMerge")
+            goes_on = merge is not None and merge.get(f"{_WORD}val") != "restart"
+            shown = above.get(column, "") if goes_on and not text else text
+            if merge is not None:
+                below[column] = shown
+            cells.append(shown if is_filled else text)
+            column += int(_value(cell, "tcPr/gridSpan") or 1)
+        above = below
+        yield without_heading_marks(" | ".join(cells))
 
 
 def _find(container: _Element, wanted: str) -> Iterator[_Element]:

@@ -18,8 +18,10 @@ from trivium.exceptions import (
 from trivium.parsing._boxes import PageLayout
 from trivium.parsing.formats._lines import LinePairs
 from trivium.parsing.formats._media_types import (
+    BMP,
     DOCX,
     EMAIL,
+    GIF,
     GZIP,
     HTML,
     JPEG,
@@ -29,12 +31,13 @@ from trivium.parsing.formats._media_types import (
     PNG,
     PPTX,
     TIFF,
+    WEBP,
     XLSX,
     text_type,
 )
 
 _STREAM = re.compile(r"\s?'?<_io\.\w+ object at 0x[0-9a-fA-F]+>'?")  # what libraries call a file without a name
-_ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX, CSV, PNG, JPEG or TIFF file"
+_ACCEPTED = "give a text, Markdown, HTML, e-mail, PDF, DOCX, PPTX, XLSX, CSV or image file"
 
 
 class Scanning(NamedTuple):
@@ -141,6 +144,7 @@ _MAGIC = (
     (b"GIF89a", "a GIF image"),
     (b"II*\0", "a TIFF image"),
     (b"MM\0*", "a TIFF image"),
+    (b"BM", "a BMP image"),
     (
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
         "an old Office or Outlook file (.doc, .xls, .msg), or an encrypted one",
@@ -158,7 +162,14 @@ _MAGIC = (
     (b"OggS", "an Ogg recording"),
     (b"fLaC", "a FLAC recording"),
 )
-_IMAGES = {"a PNG image": PNG, "a JPEG image": JPEG, "a TIFF image": TIFF}
+_IMAGES = {
+    "a PNG image": PNG,
+    "a JPEG image": JPEG,
+    "a TIFF image": TIFF,
+    "a GIF image": GIF,
+    "a WebP image": WEBP,
+    "a BMP image": BMP,
+}
 _MAGIC_INSIDE = (
     (4, b"ftyp", "a video or HEIC image"),
     (8, b"WEBP", "a WebP image"),
@@ -173,9 +184,6 @@ _ZIPPED = (
     ("META-INF/container.xml", "an EPUB book"),
     ("content.xml", "an OpenDocument file"),
 )
-IMAGE_MAGIC = tuple(magic for magic, kind in _MAGIC if kind in _IMAGES)
-"""The first bytes of images that can be read."""
-
 _SAMPLE = 65536
 _NOT_CONTROL = bytes(range(0x20, 0x7F)) + bytes(range(0x80, 0x100)) + b"\b\t\n\v\f\r\x1b"
 _UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
@@ -231,7 +239,7 @@ def detect_zipped_type(original: Original) -> str:
 def name_binary_format(data: bytes) -> str | None:
     """Return the name of a binary format by its first bytes; "binary data" if it is unknown; None for a text."""
     for magic, kind in _MAGIC:
-        # Text may begin with "ID3" or "BZh"; these formats always hold control characters soon after.
+        # Text may begin with "ID3" or "BM"; these formats always hold control characters soon after.
         if data.startswith(magic) and (len(magic) > 4 or magic == b"%!PS" or _is_binary(data[:_SAMPLE], 0)):
             return kind
     for offset, magic, kind in _MAGIC_INSIDE:
@@ -240,6 +248,11 @@ def name_binary_format(data: bytes) -> str | None:
     if data.startswith(_UTF16_OR_32):
         return None
     return "binary data" if _is_binary(data[:_SAMPLE], 0.02) else None
+
+
+def is_image(data: bytes) -> bool:
+    """Tell an image that can be read, by its first bytes."""
+    return name_binary_format(data) in _IMAGES
 
 
 def _is_binary(sample: bytes, tolerated: float) -> bool:

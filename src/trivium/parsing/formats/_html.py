@@ -60,6 +60,10 @@ _INLINE = {"del": STRUCK, "s": STRUCK, "strike": STRUCK, "sup": RAISED, "sub": L
 _CELLS = frozenset(["td", "th"])
 _BLOCKS = frozenset(["ul", "ol", "dl", "menu", "nav"])
 _DATED = frozenset(["meta", "time"])
+_CHOICES = {"checkbox": "☐☒", "radio": "○◉"}
+_ENTRIES = frozenset(
+    ["date", "datetime-local", "email", "month", "number", "search", "tel", "text", "time", "url", "week"]
+)
 _DATES = frozenset([
     "article:published_time", "citation_publication_date", "date", "datepublished", "dc.date", "dc.date.issued",
     "dcterms.created", "dcterms.date", "dcterms.issued", "og:published_time", "pubdate", "publish-date",
@@ -205,6 +209,7 @@ class _Page:
         self._preformatted = 0
         self._heading = 0  # its level, until its first text
         self._hidden: _Hidden | None = None
+        self._forms = 0
         self._repeated = 0  # characters of cells that were repeated, in proportion to the page
 
     def accept(self, token: Tag | str) -> None:
@@ -253,6 +258,10 @@ class _Page:
             self._preformatted = max(0, self._preformatted + (-1 if tag.is_end else 1))
         if name in _LINE or name in _PARAGRAPH:
             self._lines[-1].end_line(2 if name in _PARAGRAPH else 1, is_block=name != "br")
+        if name == "form":
+            self._forms = max(0, self._forms + (-1 if tag.is_end else 1))
+        elif self._forms and name in {"input", "option"} and not tag.is_end:  # others steer the page, as its menu
+            self._lines[-1].write(_entry(tag), preformatted=False)
         if name == "table":
             self._table(tag)
         elif self._tables and name in _CELLS:
@@ -330,6 +339,19 @@ class _Page:
         self._end_row()
         self._tables.pop()
         self._lines[-1].end_line(2)
+
+
+def _entry(tag: Tag) -> str:
+    """Return what a field of a form is filled with, or the mark of a choice."""
+    attributes = tag.attributes()
+    kind = attributes.get("type", "text").lower()
+    if tag.name == "option":
+        return "◉ " if "selected" in attributes else ""
+    if "hidden" in attributes or _HIDING_STYLE.search(attributes.get("style", "")):
+        return ""
+    if kind in _CHOICES:
+        return f" {_CHOICES[kind]['checked' in attributes]} "
+    return f" {attributes.get('value', '')} " if kind in _ENTRIES else ""
 
 
 def _span(tag: Tag, name: str) -> int:

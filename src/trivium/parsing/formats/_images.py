@@ -1,4 +1,4 @@
-"""Images of pages: PNG, JPEG, and TIFF with any number of them."""
+"""Images of pages: PNG, JPEG, GIF, WebP and BMP, and TIFF with any number of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trivium.parsing.formats._ocr import OCR, POINTS
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_FORMATS = ("PNG", "JPEG", "TIFF")
+_FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "WEBP", "BMP")
 _DPI = 200
 _MOST_PIXELS = 120_000_000
 
@@ -62,7 +62,8 @@ def image_pages(original: Original) -> Iterator[tuple[int, int, Image]]:
         raise MissingExtraError("pillow", "documents") from None
     try:
         with Image.open(BytesIO(original.data), formats=_FORMATS) as file:
-            count = int(getattr(file, "n_frames", 1))
+            # The images of a TIFF file are pages; those of others move, or are previews.
+            count = int(getattr(file, "n_frames", 1)) if file.format == "TIFF" else 1
             for number in range(count):
                 file.seek(number)
                 if file.width * file.height > _MOST_PIXELS:

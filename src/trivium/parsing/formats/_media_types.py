@@ -15,6 +15,9 @@ GZIP = "application/gzip"
 PNG = "image/png"
 JPEG = "image/jpeg"
 TIFF = "image/tiff"
+GIF = "image/gif"
+WEBP = "image/webp"
+BMP = "image/bmp"
 CSV = "text/csv"
 TSV = "text/tab-separated-values"
 JSON = "application/json"
@@ -105,7 +108,7 @@ _BY_SUFFIX = {
     suffix: kind for table in (_TEXTS, _CODE) for kind, suffixes in table.items() for suffix in suffixes.split()
 }
 _DOCUMENTS = {PDF: ".pdf", DOCX: ".docx", PPTX: ".pptx", XLSX: ".xlsx", GZIP: ".gz"}
-_IMAGES = {PNG: ".png", JPEG: ".jpg", TIFF: ".tiff"}
+_IMAGES = {PNG: ".png", JPEG: ".jpg", TIFF: ".tiff", GIF: ".gif", WEBP: ".webp", BMP: ".bmp"}
 BINARY_SUFFIXES = frozenset([*_DOCUMENTS.values(), *_IMAGES.values(), ".jpeg", ".tif"])
 # Media types of servers that mean another one; servers call any text plain, so for that the suffix decides.
 _SERVED = {

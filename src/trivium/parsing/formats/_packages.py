@@ -9,8 +9,9 @@ import zipfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
+from importlib import import_module
 from io import BytesIO
-from typing import Any
+from typing import Any, Final
 
 from trivium.exceptions import DocumentError
 from trivium.parsing.formats._dates import iso_date
@@ -26,6 +27,9 @@ _OUT_OF_MEMORY = ("Memory allocation failed", "unknown error")  # as libxml2 say
 _STARTS = (b"<", b"\xef\xbb\xbf<", b"\xff\xfe<\0", b"\xfe\xff\0<", b"<\0", b"\0<")
 _ENCODINGS = frozenset(["utf-8", "utf-16", "utf8", "utf16", "us-ascii", "ascii", "iso-8859-1", "windows-1252"])
 _ENCODING = re.compile(rb"\A[^<]{0,4}<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([^\"']{1,40})")
+
+UNSAVED: Final = object()
+"""The value of a formula that has no saved one."""
 
 
 @contextmanager
@@ -74,6 +78,32 @@ def open_workbook(file: Any) -> Any:
     reader.read_chartsheet = read_chartsheet_if_any
     reader.read()
     return reader.wb
+
+
+def numbered_rows(sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Yield the number and the cells of each row that a sheet of `open_workbook` has.
+
+    The value of a formula without a saved value, as in a file that nothing has calculated, is `UNSAVED`. The size that
+    the file states is not relied on.
+    """
+    module: Any = import_module("openpyxl.worksheet._reader")
+    formula = f"{{{module.SHEET_MAIN_NS}}}f"
+
+    class Parser(module.WorkSheetParser):
+        def parse_cell(self, element: Any) -> Any:
+            cell = module.WorkSheetParser.parse_cell(self, element)
+            if cell["value"] is None and element.get("t") != "str" and element.find(formula) is not None:
+                cell["value"] = UNSAVED
+            return cell
+
+    book, last = sheet.parent, 0
+    formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
+    with sheet._get_source() as source:
+        parser = Parser(source, sheet._shared_strings, data_only=True, epoch=book.epoch, **formats)
+        for number, row in parser.parse():
+            if number > last:  # rows in another order are damage
+                yield number, sheet._get_row(row)
+                last = number
 
 
 def read_properties(original: Original) -> tuple[str | None, str | None]:

@@ -13,9 +13,11 @@ from typing import Final
 from trivium.parsing.formats._decoding import decode, tidy
 from trivium.parsing.formats._formats import Original, Parsed, detect_media_type
 from trivium.parsing.formats._media_types import (
+    BMP,
     CSV,
     DOCX,
     EMAIL,
+    GIF,
     GZIP,
     HTML,
     JPEG,
@@ -27,6 +29,7 @@ from trivium.parsing.formats._media_types import (
     PPTX,
     TIFF,
     TSV,
+    WEBP,
     XLSX,
 )
 
@@ -43,9 +46,7 @@ _PARSERS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         PPTX: ("_pptx", "parse_pptx"),
         XLSX: ("_xlsx", "parse_xlsx"),
         PDF: ("_pdf", "parse_pdf"),
-        PNG: ("_images", "parse_image"),
-        JPEG: ("_images", "parse_image"),
-        TIFF: ("_images", "parse_image"),
+        **dict.fromkeys((PNG, JPEG, TIFF, GIF, WEBP, BMP), ("_images", "parse_image")),
     }
 )
 """The module and the function for each media type: a process that reads one file imports no other."""

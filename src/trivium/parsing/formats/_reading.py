@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from logging import getLogger
 from pathlib import Path
 
-from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableDocumentError
+from trivium.exceptions import ConfigurationError, DocumentError, DocumentNotFoundError, UnreadableDocumentError
 from trivium.parsing._boxes import PageLayout
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
-from trivium.parsing.formats._decoding import guess_charset, is_improbable
-from trivium.parsing.formats._formats import IMAGE_MAGIC, Original, Scanning, escape_unprintable, suffix_of
+from trivium.parsing.formats._decoding import guess_charset, is_improbable, known_encoding
+from trivium.parsing.formats._formats import Original, Scanning, escape_unprintable, is_image, suffix_of
 from trivium.parsing.formats._html import declared_charset
 from trivium.parsing.formats._media_types import EMAIL
 from trivium.parsing.formats._parsers import parse_original
@@ -24,8 +24,9 @@ from trivium.schema.lowlevel import checked
 
 _logger = getLogger("trivium.parsing")
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
+_ADVICE = "save it as UTF-8, or name its encoding to `read` (`trivium extract --encoding`)"
 _SURE = 0.6  # mean confidence below which the words that OCR finds are mostly none
-_FOREIGN = (b"PK\x03\x04", b"\x1f\x8b", *IMAGE_MAGIC)
+_FOREIGN = (b"PK\x03\x04", b"\x1f\x8b")
 
 
 @checked
@@ -35,16 +36,19 @@ def read(
     max_bytes: int = MAX_BYTES,
     limits: ReadLimits | None = None,
     languages: Sequence[str] = (),
+    encoding: str = "",
     on_page: Callable[[int, int], object] | None = None,
 ) -> Document:
     """Read the text of a file in any supported format, or raise one typed error that says what to do.
 
     Supported are plain text, Markdown, source code, JSON, CSV, HTML (its visible text), e-mail (the first message of a
-    mailbox), DOCX, PPTX, XLSX, PDF, PNG, JPEG and TIFF, and each of them compressed by gzip. The content decides the
-    format first, the suffix second. Images, and images that fill a page of a PDF, are read by the program tesseract
-    (OCR). A PDF or an image is a `PagedDocument`, which knows the place of each character. Lines end in `\\n`.
-    `metadata` holds the source and the media type; the title and the date, if the file states them; the offsets of
-    pages, slides or sheets; and for HTML, e-mail, CSV and XLSX the lines or rows of the file on which the text stands.
+    mailbox), DOCX, PPTX, XLSX, PDF and images (PNG, JPEG, TIFF, GIF, WebP, BMP), and each of them compressed by gzip.
+    The content decides the format first, the suffix second. The encoding of a text is that of its byte order mark, else
+    the declared one, else UTF-8, else a guess, which a warning in the log names. Images, and images that fill a page of
+    a PDF, are read by the program tesseract (OCR). A PDF or an image is a `PagedDocument`, which knows the place of
+    each character. Lines end in `\\n`. `metadata` holds the source and the media type; the title and the date, if the
+    file states them; the offsets of pages, slides or sheets; and for HTML, e-mail, CSV and XLSX the lines or rows of
+    the file on which the text stands.
 
     Args:
         path: the file.
@@ -52,6 +56,8 @@ def read(
         limits: what reading it may take; default `ReadLimits()`.
         languages: the languages of scans, as tesseract names them ("deu", "eng"); default: those that are installed and
             that the first scanned page shows.
+        encoding: that of a text without a byte order mark, such as "cp1250"; default: see above. An e-mail declares
+            its own.
         on_page: called with the number of each scanned page and their count, before it is read.
 
     Raises:
@@ -62,6 +68,7 @@ def read(
         UnreadableDocumentError: the path is a folder, or the file is not readable, damaged, encrypted or binary.
         OCRMissingError: it is a scan, and tesseract or one of the languages is not installed.
         MissingExtraError: the file is DOCX, PPTX, XLSX, PDF or an image, and the extra `documents` is not installed.
+        ConfigurationError: there is no such encoding.
 
     >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -70,10 +77,12 @@ def read(
     'Fish & chips\\n\\nPeas\\n'
     >>> folder.cleanup()
     """
+    if encoding and known_encoding(encoding) is None:
+        raise ConfigurationError(f"{encoding!r} is no encoding of texts: give one of Python's, such as cp1250 or cp932")
     # A file name may hold bytes that are not text; a source is stored and displayed, so it must be text.
     source = os.fsencode(path).decode("utf-8", "backslashreplace")
     scanning = Scanning(tuple(languages), report=on_page)
-    original = Original(b"", source, suffix_of(source), max_bytes, scanning=scanning)
+    original = Original(b"", source, suffix_of(source), max_bytes, encoding or None, scanning=scanning)
     try:
         size = os.stat(path).st_size
         if size > max_bytes:
@@ -90,7 +99,7 @@ def read(
 def read_original(original: Original, limits: ReadLimits | None = None) -> Document:
     """Read the text of a file whose bytes are in memory; see `read`."""
     data = original.data
-    is_text = not data.startswith(_FOREIGN) and b"%PDF-" not in data[:1024]
+    is_text = not data.startswith(_FOREIGN) and b"%PDF-" not in data[:1024] and not is_image(data)
     told = original.charset is not None or not is_text or declared_charset(data) is not None or not is_improbable(data)
     guess = None if told else guess_charset(data)
     original = original._replace(charset=original.charset or guess)
@@ -114,9 +123,9 @@ def warn_of_encoding(guess: str | None, source: str) -> None:
     """Log that the encoding of a text, which seems to be neither UTF-8 nor Western, is guessed, or is not known."""
     name = escape_unprintable(source)
     if guess is None:
-        _logger.warning("%s: it is read as Western text, but seems to be none: save it as UTF-8", name)
+        _logger.warning("%s: it is read as Western text, but seems to be none: %s", name, _ADVICE)
     else:
-        _logger.warning("%s: it is read as %s, which is a guess: save it as UTF-8", name, guess)
+        _logger.warning("%s: it is read as %s, which is a guess: %s", name, guess, _ADVICE)
 
 
 def _warn_of_unsure_pages(layout: PageLayout, source: str) -> None:

@@ -8,17 +8,14 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from trivium.exceptions import DocumentError, DocumentLimitError, DocumentTooLargeError
 from trivium.parsing.formats._apart import limit_process
 from trivium.parsing.formats._formats import Original
-from trivium.parsing.formats._packages import check_package, open_workbook
+from trivium.parsing.formats._packages import UNSAVED, check_package, numbered_rows, open_workbook
 from trivium.parsing.formats._sheets import SheetOrder
-
-UNSAVED: Final = object()
 
 
 def send_rows() -> None:
@@ -52,10 +49,8 @@ def rows_of(order: SheetOrder) -> Iterator[tuple[int, tuple[Any, ...]]]:
     if order.sheet is not None and order.sheet not in sheets:
         raise LookupError(f"{Path(order.file).name} has no sheet {order.sheet!r}; it has {', '.join(sheets)}")
     sheet = sheets[order.sheet] if order.sheet else next(iter(sheets.values()))
-    sheet.reset_dimensions()
-    mark_formulas()
     zeros: dict[int, int] = {}
-    for number, cells in enumerate(sheet.iter_rows(), 1):
+    for number, cells in numbered_rows(sheet):
         row = tuple(code_of(each, zeros) if type(each.value) is int else each.value for each in cells)
         if len(row) > order.columns:
             text = (
@@ -64,21 +59,6 @@ def rows_of(order: SheetOrder) -> Iterator[tuple[int, tuple[Any, ...]]]:
             raise DocumentTooLargeError(f"{text}some, or raise TableLimits(columns=…)", order.file, "columns")
         if any(cell is not None for cell in row):
             yield number, row
-
-
-def mark_formulas() -> None:
-    """Let openpyxl return `UNSAVED` for a formula without a saved value, as in a file that nothing has calculated."""
-    formula = f"{{{import_module('openpyxl.xml.constants').SHEET_MAIN_NS}}}f"
-    parser: Any = import_module("openpyxl.worksheet._reader").WorkSheetParser
-    parse = parser.parse_cell
-
-    def parse_cell(own: Any, element: Any) -> Any:
-        cell = parse(own, element)
-        if cell["value"] is None and element.get("t") != "str" and element.find(formula) is not None:
-            cell["value"] = UNSAVED
-        return cell
-
-    parser.parse_cell = parse_cell
 
 
 def code_of(cell: Any, zeros: dict[int, int]) -> int | str:

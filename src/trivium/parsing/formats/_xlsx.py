@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -13,7 +13,13 @@ from trivium.parsing.formats._decoding import tidy
 from trivium.parsing.formats._formats import Original, Parsed
 from trivium.parsing.formats._lines import split_line_marks, with_line_mark
 from trivium.parsing.formats._number_format import NumberForm, duration_text, formed, number_forms
-from trivium.parsing.formats._packages import open_workbook, read_properties, reading_package
+from trivium.parsing.formats._packages import (
+    UNSAVED,
+    numbered_rows,
+    open_workbook,
+    read_properties,
+    reading_package,
+)
 from trivium.parsing.formats._rows import column_names, row_line
 
 _BYTES_A_CELL = 4  # size of a cell for the limit: a few bytes can stand for thousands of empty ones
@@ -24,7 +30,7 @@ _ROWS_ABOVE_NAMES = 5  # a sheet may have a title and remarks above its table
 def parse_xlsx(original: Original) -> Parsed:
     """Return the name of each sheet and its rows, as `row_line` formats them; hidden sheets are empty pages.
 
-    A formula is represented by its saved value.
+    A formula is represented by its saved value; one without is `(not calculated)`.
 
     Raises:
         UnreadableDocumentError: it is damaged or encrypted.
@@ -61,12 +67,10 @@ def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
     if sheet.sheet_state != "visible":
         return
     name = f"{tidy(str(sheet.title))}\n"
-    names: tuple[str, ...] = ()
-    above = 0
+    tables = _Tables()
     cells = 0
     forms: dict[int, tuple[NumberForm, ...] | None] = {}
-    sheet.reset_dimensions()  # the size in the file may be wrong, and every row would be padded to it
-    for number, row in enumerate(sheet.iter_rows(), 1):
+    for number, row in numbered_rows(sheet):
         cells += 1 + len(row)
         if cells * _BYTES_A_CELL > original.limit:
             raise original.too_large("more cells, most of them empty,")
@@ -76,10 +80,50 @@ def sheet_lines(sheet: Any, original: Original) -> Iterator[tuple[int, str]]:
         if name:
             yield 1, name
             name = ""
-        yield number, f"{row_line(values, names)}\n"
-        if not names and above < _ROWS_ABOVE_NAMES:
-            names = column_names(values)
-            above += 1
+        texts = {column for column, cell in enumerate(row) if values[column] and isinstance(cell.value, str)}
+        yield number, f"{row_line(values, tables.names_for(number, values, texts))}\n"
+
+
+class _Tables:
+    """The names of columns on a sheet, which may have several tables, each below an empty row.
+
+    A row of names begins another table if it has a text where the table above has numbers, dates or no column.
+    """
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._last = self._above = 0
+        self._may_begin = False
+        self._texts: set[int] = set()
+        self._others: set[int] = set()
+
+    def names_for(self, number: int, values: Sequence[str], texts: set[int]) -> tuple[str, ...]:
+        """Return the names of the columns for a row, by its number, its values and its columns of text; or none."""
+        self._may_begin = self._may_begin or number > self._last + 1
+        self._last = number
+        if not self._names:
+            if self._above < _ROWS_ABOVE_NAMES:
+                self._begin(column_names(values))
+                self._above += 1
+            return ()
+        filled = {column for column, value in enumerate(values) if value}
+        if self._may_begin:
+            if len(filled) == len(texts) == 1:  # a title
+                return ()
+            self._may_begin = False
+            if self._are_new(texts) and (names := column_names(values)):
+                self._begin(names)
+                return ()
+        self._texts |= texts
+        self._others |= filled - texts
+        return self._names
+
+    def _begin(self, names: tuple[str, ...]) -> None:
+        self._names, self._texts, self._others, self._may_begin = names, set(), set(), False
+
+    def _are_new(self, texts: set[int]) -> bool:
+        named = {column for column, name in enumerate(self._names) if name}
+        return any(column in self._others or column not in named for column in texts - self._texts)
 
 
 def cell_text(value: object, cell: Any, forms: dict[int, tuple[NumberForm, ...] | None]) -> str:
@@ -90,6 +134,8 @@ def cell_text(value: object, cell: Any, forms: dict[int, tuple[NumberForm, ...] 
         cell: the cell.
         forms: the number formats that are known, by the numbers of their styles; others are added.
     """
+    if value is UNSAVED:
+        return "(not calculated)"
     if isinstance(value, str):
         return tidy(value).strip()
     if isinstance(value, bool):
