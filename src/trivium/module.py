@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -371,13 +370,13 @@ class Module:
         return self._memory.get(this_session()) if self._memory else None
 
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
+        from trivium.actions.lowlevel import warn_of_left_out
+
         modules = list(self.named_modules())
+        warn_of_left_out([module for _, module in modules])
         for path, module in modules:
             if module.memory is not None:
                 yield f"{path}.memory" if path else "memory", module.memory
-            for value in vars(module).values():
-                if type(value) in (list, dict) and value:
-                    _warn_of_left_out(value, modules)
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return the memories of this module and all below for a session, by attribute path."""
@@ -392,11 +391,13 @@ class Module:
             StateError: a memory of this module has no entry in `state`; nothing is loaded.
             ValueError: an entry is no message; nothing is loaded.
         """
+        from trivium.actions.lowlevel import warn_caller
+
         memories = dict(self._memories())
         if missing := [key for key in memories if key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
         if extra := [key for key in state if key not in memories]:
-            warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=3)
+            warn_caller(f"the saved state has more than this module: {', '.join(extra)}")
         loaded = {key: Memory.read(state[key] or []) for key in memories}
         for key, manager in memories.items():
             if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
@@ -480,13 +481,6 @@ class AsyncModule(Module):
         def __init_subclass__(cls, **kwargs: Any) -> None:
             super().__init_subclass__(**kwargs)
             cls.__call__ = cls.acall
-
-
-def _warn_of_left_out(held: list[Any] | dict[Any, Any], modules: list[tuple[str, Module]]) -> None:
-    """Warn of modules in a list or dict that have a memory and are none of the modules."""
-    for each in held.values() if isinstance(held, dict) else held:
-        if isinstance(each, Module) and each.memory is not None and all(each is not module for _, module in modules):
-            warnings.warn(f"{each.name!r} is left out of the state: use an AgentList or AgentDict", stacklevel=4)
 
 
 def _with_sources(read: Sources, message: Message) -> Message:
