@@ -63,7 +63,7 @@ def with_kernels_of(
         ("# " + "x" * 300_000 + "\n5", ["5"]),
         ("'\ud800'", ["'?'"]),
         ("breakpoint()\n1", ["1"]),
-        ("import importlib.util as i, sys\n'debugpy' in sys.modules, i.find_spec('debugpy') is None", ["(False, False)"]),
+        ("import importlib.util as u, sys\n'debugpy' in sys.modules, not u.find_spec('debugpy')", ["(False, False)"]),
     ],
 )
 def test_what_is_printed_and_the_last_value_come_back(code: str, result: list[str], python: IPythonInterpreter):
