@@ -46,6 +46,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
+from trivium.memory.lowlevel import warn_caller, warn_of_left_out
 from trivium.policies import NOTHING, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
@@ -370,8 +371,6 @@ class Module:
         return self._memory.get(this_session()) if self._memory else None
 
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
-        from trivium.actions.lowlevel import warn_of_left_out
-
         modules = list(self.named_modules())
         warn_of_left_out([module for _, module in modules])
         for path, module in modules:
@@ -391,8 +390,6 @@ class Module:
             StateError: a memory of this module has no entry in `state`; nothing is loaded.
             ValueError: an entry is no message; nothing is loaded.
         """
-        from trivium.actions.lowlevel import warn_caller
-
         memories = dict(self._memories())
         if missing := [key for key in memories if key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")

@@ -1,18 +1,8 @@
-"""Warnings at the line of the program that called trivium, however deep below it they are given."""
+"""The warning of a text that calls nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from inspect import currentframe
-from itertools import islice
-from traceback import walk_stack
-from typing import Final, cast
-from warnings import warn
-
-from trivium.module import Module
-
-_LOOKED_AT: Final = 100
-"""The first entries of a list that are looked at for modules: a longer one is of rows, words or numbers."""
+from trivium.memory.lowlevel import warn_caller
 
 
 def warn_of_text(tool: str, kind: str, agent: str) -> None:
@@ -25,20 +15,3 @@ def warn_of_text(tool: str, kind: str, agent: str) -> None:
     """
     text = f"a text that names the tool {tool} calls nothing within a run, where it may be anybody's: give {agent} the"
     warn_caller(f"{text} tool itself, handle_tool_message({kind}(…))")
-
-
-def warn_of_left_out(modules: Sequence[Module]) -> None:
-    """Warn of modules with a memory that stand in a plain list or dict of these modules, and are none of them."""
-    known = {id(each) for each in modules}
-    for value in [value for each in modules for value in vars(each).values() if type(value) in (list, dict)]:
-        held = cast("Iterable[object]", value.values() if isinstance(value, dict) else value)
-        for each in islice(held, _LOOKED_AT):
-            if isinstance(each, Module) and each.memory is not None and id(each) not in known:
-                warn_caller(f"{each.name!r} is left out of the state: use an AgentList or AgentDict")
-
-
-def warn_caller(text: str) -> None:
-    """Warn at the nearest line outside of trivium, if there is one on the stack."""
-    frames = enumerate(walk_stack(currentframe()), 1)
-    level = next((at for at, (each, _) in frames if not str(each.f_globals.get("__name__")).startswith("trivium.")), 1)
-    warn(text, stacklevel=level)

@@ -44,9 +44,8 @@ from trivium.journal._store import Entry, RunInfo, RunStatus, Store, Writing, at
 from trivium.journal._views import RunView
 
 if TYPE_CHECKING:
-    from trivium.journal._queue import RunQueue
+    from trivium.journal._queue import Named, RunQueue
     from trivium.journal._queued_run import QueuedRun, Schedule
-    from trivium.module import Module
 
 T = TypeVar("T")
 
@@ -361,19 +360,19 @@ class Journal:
     # ---- runs that workers take
     @overload
     def submit(
-        self, program: str | Module, *message: object, run_id: str, queue: str = ..., priority: int = ...,
+        self, program: str | Named, *message: object, run_id: str, queue: str = ..., priority: int = ...,
         at: datetime | None = ..., every: None = ..., timeout: float | None = ...,
     ) -> QueuedRun: ...  # fmt: skip
 
     @overload
     def submit(
-        self, program: str | Module, *message: object, run_id: str, queue: str = ..., every: str,
+        self, program: str | Named, *message: object, run_id: str, queue: str = ..., every: str,
         timeout: float | None = ...,
     ) -> Schedule: ...  # fmt: skip
 
     def submit(
         self,
-        program: str | Module,
+        program: str | Named,
         *message: object,
         run_id: str,
         queue: str = "default",

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from numbers import Real
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from trivium.commander import current
 from trivium.commander.lowlevel import check_option, sources_above
@@ -30,7 +30,6 @@ from trivium.journal._postgres import PostgresRunStore
 from trivium.journal._queued_run import RUN, QueuedRun, QueueStatus, Schedule, is_of_schedule, next_time
 from trivium.journal._queues import has_queues, missing_worker
 from trivium.journal._store import VERSION, Store
-from trivium.module import Module
 from trivium.schema import Message
 from trivium.schema.lowlevel import check_content
 
@@ -54,6 +53,15 @@ _STATUS: Final[Mapping[str, QueueStatus]] = {
     "DELAYED": "scheduled", "ENQUEUED": "queued", "PENDING": "running", "SUCCESS": "done", "ERROR": "failed",
     "CANCELLED": "cancelled", "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed",
 }  # fmt: skip
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A module, for its name."""
+
+    name: str
+
+    def state_dict(self) -> Mapping[str, object]: ...
 
 
 class RunQueue:
@@ -160,7 +168,7 @@ class RunQueue:
         return QueuedRun(self, run_id)
 
     def submit(
-        self, program: str | Module, messages: Sequence[object], run_id: str, queue: str, options: Mapping[str, Any],
+        self, program: str | Named, messages: Sequence[object], run_id: str, queue: str, options: Mapping[str, Any],
         priority: int, at: datetime | None,
     ) -> QueuedRun:  # fmt: skip
         """Put a run into a queue; see `Journal.submit`."""
@@ -174,7 +182,7 @@ class RunQueue:
         return QueuedRun(self, run_id)
 
     def schedule(
-        self, program: str | Module, messages: Sequence[object], name: str, queue: str, options: Mapping[str, Any],
+        self, program: str | Named, messages: Sequence[object], name: str, queue: str, options: Mapping[str, Any],
         every: str,
     ) -> Schedule:  # fmt: skip
         """Submit runs again and again; see `Journal.submit`.
@@ -379,7 +387,7 @@ def _seconds_until(at: datetime) -> float:
     return max(0.0, at.timestamp() - time.time())
 
 
-def _check_asked(program: str | Module, run_id: str, queue: str, options: Mapping[str, Any]) -> str:
+def _check_asked(program: str | Named, run_id: str, queue: str, options: Mapping[str, Any]) -> str:
     """Check what a run is submitted with, and return the name under which workers serve its program.
 
     Raises:
@@ -387,8 +395,8 @@ def _check_asked(program: str | Module, run_id: str, queue: str, options: Mappin
         ConfigurationError: one of these cannot be what it is for.
     """
     said = "the name under which workers serve an agent, a task or another module, or the module itself,"
-    given = check_option("program", program, str | Module, said)
-    served = given if isinstance(given, str) else given.name
+    given = check_option("program", program, str | Named, said)
+    served = given if isinstance(given, str) else check_option("program", given.name, str, said)
     _check_name("program", served)
     _check_name("run", run_id)
     check_queue(queue)
