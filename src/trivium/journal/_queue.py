@@ -395,8 +395,9 @@ def _check_asked(program: str | Named, run_id: str, queue: str, options: Mapping
         ConfigurationError: one of these cannot be what it is for.
     """
     said = "the name under which workers serve an agent, a task or another module, or the module itself,"
-    given = check_option("program", program, str | Named, said)
-    served = given if isinstance(given, str) else check_option("program", given.name, str, said)
+    kinds = str if isinstance(program, type) else str | Named  # the class of a module has all that a module has
+    given = check_option("program", program, kinds, said)
+    served = given if isinstance(given, str) else given.name
     _check_name("program", served)
     _check_name("run", run_id)
     check_queue(queue)
