@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -47,6 +46,7 @@ from trivium.commander.lowlevel import (
 from trivium.exceptions import ArgumentTypeError, StateError
 from trivium.hooks import Hook, RemovableHandle, as_returned, hook_of
 from trivium.memory import Memory, MemoryManager, MemoryOption, MessageEvent
+from trivium.memory.lowlevel import warn_caller, warn_of_left_out
 from trivium.policies import NOTHING, Sources
 from trivium.schema import AgentStatusCode, Message
 from trivium.schema.lowlevel import attribute, check_content, check_name, checked, copy_message, keywords_of, message_of
@@ -372,12 +372,10 @@ class Module:
 
     def _memories(self) -> Iterator[tuple[str, MemoryManager]]:
         modules = list(self.named_modules())
+        warn_of_left_out([module for _, module in modules])
         for path, module in modules:
             if module.memory is not None:
                 yield f"{path}.memory" if path else "memory", module.memory
-            for value in vars(module).values():
-                if type(value) in (list, dict) and value:
-                    _warn_of_left_out(value, modules)
 
     def state_dict(self, session_id: Hashable = 0) -> dict[str, list[dict[str, Any]]]:
         """Return the memories of this module and all below for a session, by attribute path."""
@@ -396,7 +394,7 @@ class Module:
         if missing := [key for key in memories if key not in state]:
             raise StateError(f"the saved state lacks {', '.join(missing)}; save it from a module of the same shape")
         if extra := [key for key in state if key not in memories]:
-            warnings.warn(f"the saved state has more than this module: {', '.join(extra)}", stacklevel=3)
+            warn_caller(f"the saved state has more than this module: {', '.join(extra)}")
         loaded = {key: Memory.read(state[key] or []) for key in memories}
         for key, manager in memories.items():
             if loaded[key] or manager.get(session_id) is not None:  # else it is as it was
@@ -480,13 +478,6 @@ class AsyncModule(Module):
         def __init_subclass__(cls, **kwargs: Any) -> None:
             super().__init_subclass__(**kwargs)
             cls.__call__ = cls.acall
-
-
-def _warn_of_left_out(held: list[Any] | dict[Any, Any], modules: list[tuple[str, Module]]) -> None:
-    """Warn of modules in a list or dict that have a memory and are none of the modules."""
-    for each in held.values() if isinstance(held, dict) else held:
-        if isinstance(each, Module) and each.memory is not None and all(each is not module for _, module in modules):
-            warnings.warn(f"{each.name!r} is left out of the state: use an AgentList or AgentDict", stacklevel=4)
 
 
 def _with_sources(read: Sources, message: Message) -> Message:

@@ -32,7 +32,7 @@ FIELDS = "tenant, rent: money, starts: date"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _OURS = ("TRIVIUM_", "OPENAI_")
 _TRIVIUM = str(Path(sys.executable).with_name("trivium"))
-_PYTHONS_OWN = {"PYTHONPATH", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL"}
+_PYTHONS_OWN = {"PYTHONPATH", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "TZ"}
 """What Python heeds only as it starts."""
 _SETTINGS = ("PYTHONUNBUFFERED", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "TTY_COMPATIBLE")
 

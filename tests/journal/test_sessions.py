@@ -95,6 +95,18 @@ def test_the_runs_of_a_session_are_selected_by_the_store(place: Place, session: 
     journal.close()
 
 
+@pytest.mark.parametrize(
+    ("session", "equal"), [(1, True), (True, 1.0), (1.0, 1), (("x", 1), ("x", 1.0)), (False, 0), (0, 0.0)]
+)
+def test_sessions_that_are_equal_are_one(session: Any, equal: Any, place: Place):
+    journal, agent = place.journal(), Agent(Echo(), name="echo")
+    for run_id, own in {"a": session, "b": equal, "c": 10, "d": "1"}.items():
+        agent("hi", run_id=run_id, journal=journal, session_id=own)
+    assert {each.id for each in journal.runs(session_id=session)} == {"a", "b"}
+    assert journal.forget(session_id=equal) == 2
+    journal.close()
+
+
 def test_a_session_goes_on_in_another_process_also_with_an_agent_that_was_changed(place: Place):
     journal = place.journal()
 

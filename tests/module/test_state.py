@@ -146,8 +146,9 @@ def test_an_agent_in_a_plain_list_or_dict_is_warned_of(hold: Any):
     vars(tree)["again"] = [*dict(tree.named_children()).values()]  # reached already
     tree.state_dict()
     vars(tree)["held"] = hold(Agent(ScriptedModel(["ok"]), name="left"))
-    with pytest.warns(UserWarning, match="'left' is left out of the state: use an AgentList or AgentDict"):
+    with pytest.warns(UserWarning, match="'left' is left out of the state: use an AgentList or AgentDict") as warned:
         tree.state_dict()
+    assert [each.filename for each in warned] == [__file__]
 
 
 # ---- what does not fit
@@ -163,8 +164,9 @@ def test_a_missing_entry_is_an_error_and_nothing_is_loaded():
 
 def test_an_entry_too_many_is_a_warning():
     tree = Branch({}, True)
-    with pytest.warns(UserWarning, match=r"more than this module: b\.memory"):
+    with pytest.warns(UserWarning, match=r"more than this module: b\.memory") as warned:
         tree.load_state_dict({"memory": [{"content": "hi"}], "b.memory": []})
+    assert [each.filename for each in warned] == [__file__]
     assert tree.memory is not None
     assert tree.memory.get_memory()[0].content == "hi"
 

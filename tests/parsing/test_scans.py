@@ -222,7 +222,12 @@ def test_an_engine_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_no_process_that_reads_a_file_has_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"OPENAI_API_KEY": "sk-secret", "MY_WORD": "swordfish", "LC_TIME": "C"}.items():
+    for name, value in {
+        "OPENAI_API_KEY": "sk-secret",
+        "MY_WORD": "swordfish",
+        "LC_TIME": "C",
+        "OPENBLAS_CORETYPE": "Haswell",
+    }.items():
         monkeypatch.setenv(name, value)
     stand_in(tmp_path, monkeypatch, f"{{ env; ps eww -o args= -p $PPID; }} > {tmp_path}/env; exit 1")
     with pytest.raises(UnreadableDocumentError):
@@ -231,6 +236,7 @@ def test_no_process_that_reads_a_file_has_keys(tmp_path: Path, monkeypatch: pyte
         told = process.communicate(b"import os; print(*map('='.join, os.environ.items()), sep='\\n')")[0].decode()
     for each in ((tmp_path / "env").read_text(), told):
         assert "LC_TIME=C" in each
+        assert "OPENBLAS_CORETYPE=Haswell" in each
         assert "PYTHONPATH=" in each
         assert "sk-secret" not in each
         assert "swordfish" not in each

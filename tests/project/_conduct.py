@@ -26,8 +26,8 @@ NATIVE_SETTINGS = frozenset({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "ORT_DISABLE_T
 # What processes that read foreign files are given of the environment: where things are, and the language.
 PLACES_AND_LANGUAGE = frozenset(
     {
-        "DYLD_LIBRARY_PATH", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME",
-        "LD_LIBRARY_PATH", "TESSDATA_PREFIX",
+        "DYLD_FALLBACK_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES",
+        "LC_NUMERIC", "LC_TIME", "LD_LIBRARY_PATH", "LD_PRELOAD", "OPENBLAS_CORETYPE", "TESSDATA_PREFIX",
     }
 )  # fmt: skip
 

@@ -70,6 +70,23 @@ def test_a_file_without_a_name_gets_one_of_its_content_or_address():
     assert FileAttachment.from_bytes(b"x", "a.png", "image/webp").mime_type == "image/webp"
 
 
+class Small(FileAttachment):
+    def model_post_init(self, context: object) -> None:
+        self.detail = "low"
+
+
+class Fixed(FileAttachment, frozen=True):
+    pass
+
+
+@pytest.mark.parametrize("kind", [FileAttachment, Small, Fixed])
+def test_the_name_that_is_made_up_is_no_given_one(kind: type[FileAttachment]):
+    file = kind(content=b"x")
+    assert file.filename == FileAttachment(content=b"x").filename is not None
+    assert "filename" not in file.model_dump(exclude_unset=True)
+    assert kind(content=b"x", filename="").filename == ""
+
+
 @pytest.mark.shows("FileAttachment.to_dict(model)")
 def test_a_document_is_a_file_for_most_and_an_image_for_gemini():
     file = FileAttachment.from_bytes(b"%PDF", "lease.pdf")

@@ -239,6 +239,13 @@ def test_what_no_queue_has_cannot_be_cancelled(url: str, tmp_path: Path, is_file
     ]
 
 
+def test_the_next_time_of_a_schedule_names_its_zone(url: str):
+    command = command_at(url)
+    command.environment["TZ"] = "JST-9"
+    told = command("submit", "buyer", "Buy tea.", "--id", "daily", "--every", "0 7 * * *").out
+    assert told.endswith("16:00:00 JST\n")
+
+
 def test_schedules_are_made_listed_and_deleted(url: str, journal: Journal):
     made = say(url, "submit", "buyer", "Buy tea.", "--id", "daily", "--every", "0 7 * * *", "--queue", "shop")
     assert made.out.startswith("daily: 0 7 * * * (UTC), buyer in shop, next at 20")
@@ -251,7 +258,7 @@ def test_schedules_are_made_listed_and_deleted(url: str, journal: Journal):
     unknown = say(url, "schedules", "--delete", "often", "--delete", "never")
     assert (unknown.status, len(journal.schedules())) == (1, 2)  # all or none
     assert unknown.error.endswith("has no schedule 'never': `trivium schedules` lists those that it has")
-    told = say(url, "schedules", "--delete", "often", "--delete", "daily").err
+    told = say(url, "schedules", "--delete", "often", "--delete", "daily", "--delete", "often").err
     assert told == "the schedule often is deleted\nthe schedule daily is deleted\n"
     assert journal.schedules() == []
 

@@ -15,7 +15,7 @@ from trivium.actions._strict import is_json_array, is_json_object
 from trivium.actions._texts import sendable_json
 from trivium.actions._tool import describe_errors, mark_of
 from trivium.actions._tool_message import classes_by_name, guidance_of
-from trivium.actions._warned import warn_caller, warn_of_text
+from trivium.actions._warned import warn_of_text
 
 __all__ = [
     "HookFailedError",
@@ -42,6 +42,5 @@ __all__ = [
     "result_of",
     "sendable_json",
     "text_of_result",
-    "warn_caller",
     "warn_of_text",
 ]

@@ -130,18 +130,18 @@ def delete_schedules(journal: Journal, names: Sequence[str]) -> None:
     Raises:
         UnknownScheduleError: there is no such schedule.
     """
-    for each in [journal.scheduled(name) for name in names]:
+    for each in [journal.scheduled(name) for name in dict.fromkeys(names)]:
         each.cancel()
         write_line(f"the schedule {one_line(each.name)} is deleted")
 
 
 def _write_schedule(schedule: Schedule, as_json: bool) -> None:
-    following, program, queue = schedule.next().timestamp(), schedule.program, schedule.queue
+    following, program, queue = schedule.next().astimezone(), schedule.program, schedule.queue
     if as_json:
-        told = {"schedule": schedule.name, "root": program, "queue": queue, "every": schedule.every, "next": following}
-        _write_json(told)
+        told = {"schedule": schedule.name, "root": program, "queue": queue, "every": schedule.every}
+        _write_json({**told, "next": following.timestamp()})
         return
-    rest = f"{one_line(program)} in {one_line(queue)}, next at {format_time(following)}"
+    rest = f"{one_line(program)} in {one_line(queue)}, next at {following:%Y-%m-%d %H:%M:%S %Z}"
     stdout().print(Text(f"{one_line(schedule.name)}: {one_line(schedule.every)} (UTC), {rest}"), soft_wrap=True)
 
 

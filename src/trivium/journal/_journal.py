@@ -172,7 +172,9 @@ class Journal:
         runs = self._store.runs()
         if session_id is None:
             return runs
-        said = json.dumps(self._codec.encode(session_id), ensure_ascii=False)
+        said = ""  # equal sessions may be written in several ways, such as 1, 1.0 and True, but for a text
+        if isinstance(session_id, str):
+            said = json.dumps(self._codec.encode(session_id), ensure_ascii=False)
         found = self._store.begun_with("" if session_id == 0 else f'"session": {said}')
         return [each for each in runs if each.id in found and self._session_in(found[each.id]) == session_id]
 

@@ -61,6 +61,8 @@ class Named(Protocol):
 
     name: str
 
+    def state_dict(self) -> Mapping[str, object]: ...
+
 
 class RunQueue:
     """The queues of a journal's database, seen from a process that runs nothing itself.
@@ -393,7 +395,8 @@ def _check_asked(program: str | Named, run_id: str, queue: str, options: Mapping
         ConfigurationError: one of these cannot be what it is for.
     """
     said = "the name under which workers serve an agent, a task or another module, or the module itself,"
-    given = check_option("program", program, str | Named, said)
+    kinds = str if isinstance(program, type) else str | Named  # the class of a module has all that a module has
+    given = check_option("program", program, kinds, said)
     served = given if isinstance(given, str) else given.name
     _check_name("program", served)
     _check_name("run", run_id)

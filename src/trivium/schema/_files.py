@@ -6,10 +6,10 @@ import base64
 import mimetypes
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Self
 from urllib.parse import unquote, urlsplit
 
-from pydantic import field_serializer, field_validator
+from pydantic import field_serializer, field_validator, model_validator
 
 from trivium.schema._models import OlderNames
 
@@ -38,10 +38,13 @@ class FileAttachment(OlderNames):
     url: str | None = None
     detail: str | None = None
 
-    def model_post_init(self, context: Any) -> None:
+    @model_validator(mode="after")
+    def _with_a_name(self) -> Self:
         """Make a name up: the same for the same content in each process, for runs that are resumed."""
-        made_of = self.content or f"{self.url}".encode()
-        self.filename = self.filename or f"attachment_{blake2b(made_of, digest_size=4).hexdigest()}.bin"
+        if self.filename is None:  # not assigned: a subclass may be frozen
+            made_of = blake2b(self.content or f"{self.url}".encode(), digest_size=4)
+            vars(self)["filename"] = f"attachment_{made_of.hexdigest()}.bin"
+        return self
 
     @field_validator("content", mode="before")
     @classmethod

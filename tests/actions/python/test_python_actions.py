@@ -62,6 +62,8 @@ def with_kernels_of(
         ("await __import__('asyncio').sleep(0, 'async')", ["'async'"]),
         ("# " + "x" * 300_000 + "\n5", ["5"]),
         ("'\ud800'", ["'?'"]),
+        ("breakpoint()\n1", ["1"]),
+        ("import importlib.util as u, sys\n'debugpy' in sys.modules, not u.find_spec('debugpy')", ["(False, False)"]),
     ],
 )
 def test_what_is_printed_and_the_last_value_come_back(code: str, result: list[str], python: IPythonInterpreter):

@@ -38,11 +38,15 @@ IMAGES = 16
 SET_DUMPABLE, DROP_CAPABILITY = 4, 24
 CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|\r(?=\n)")
 
-# As `ipykernel_launcher` does, but without its debugger, which would take a fifth of the time to start.
+# As `ipykernel_launcher` does, but without its debugger, which would take a fifth of the time to start; code may still
+# import it. Nobody debugs, so `breakpoint()` goes on.
 LAUNCH = """
 import sys
 sys.modules["debugpy"] = None
+import ipykernel.debugger
 from ipykernel.kernelapp import launch_new_instance
+del sys.modules["debugpy"]
+sys.breakpointhook = lambda *args, **options: None
 launch_new_instance()
 """
 

@@ -9,7 +9,6 @@ from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from trivium.actions.lowlevel import warn_caller
 from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._typed import T_co
 from trivium.agents.special._doc_config import DocChatAgentConfig
@@ -18,6 +17,7 @@ from trivium.commander.lowlevel import SessionLocks, current, note_sources, step
 from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.retrieval import RelevanceExtractor, Retriever
 from trivium.knowledge.stores import SourceRecord
+from trivium.memory.lowlevel import warn_caller
 from trivium.parsing.chunks import chunk_parts
 from trivium.parsing.lowlevel import check_documents
 from trivium.policies import Source
