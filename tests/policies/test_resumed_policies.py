@@ -162,18 +162,24 @@ def test_a_policy_of_a_class_of_its_own_has_to_be_given_again(
 class Office(Module):
     """An agent with a policy of its own, and after it another one, which breaks off and then sends."""
 
-    def __init__(self, clerk: Clerk, policy: Policy | None) -> None:
+    def __init__(self, clerk: Clerk, policy: Policy | None, is_task: bool) -> None:
         super().__init__(name="office")
-        self.first, self.second = clerk.outbox.agent(READ, name="first", policy=policy), clerk.agent(None)
+        chat = clerk.outbox.chat_agent(READ, "DONE", name="first")
+        chat.policy = policy
+        self.first = Task(chat, interactive=False) if is_task else Sequential(chat)
+        self.second = clerk.agent(None)
 
     def forward(self, message: Message) -> Message:
         return self.second(self.first(message))
 
 
 @pytest.mark.parametrize("given", [Policy(otherwise="refuse"), None, Policy(), Policy([Rule("refuse")])])
-def test_the_policy_of_an_agent_holds_for_no_other_agent_of_the_run(clerk: Clerk, given: Policy | None) -> None:
-    clerk.break_off(Office(clerk, Policy(otherwise="refuse")))
-    resumed(clerk, Office(clerk, given))
+@pytest.mark.parametrize("is_task", [True, False])
+def test_the_policy_of_an_agent_holds_for_no_other_agent_of_the_run(
+    clerk: Clerk, given: Policy | None, is_task: bool
+) -> None:
+    clerk.break_off(Office(clerk, Policy(otherwise="refuse"), is_task))
+    resumed_with_changes(clerk, Office(clerk, given, is_task))
     assert clerk.outbox.sent == ["eve@evil.org"]
 
 
