@@ -128,7 +128,7 @@ def test_the_policies_of_a_run_hold_in_the_actor(place: AgentRayActor):
         assert clerk("Read.", policy=Policy()).content == "nobody"
         assert clerk("Read.", policy=Policy([Rule("run", source="tool", name="read_*")])).content == "eve@evil.org"
         assert Sequential(clerk)("Read.", policy=Policy(otherwise="refuse"), approve=lambda _: True).content == "nobody"
-        with pytest.raises(ConfigurationError, match=r"a Strict cannot be sent .* as a Policy\("):
+        with pytest.raises(ConfigurationError, match=r"the class Strict cannot be sent .* as a Policy\("):
             clerk("Read.", policy=Strict())
 
 

@@ -31,6 +31,15 @@ def _table(model: ScriptedModel, folder: Path) -> ChatAgent:
     return TableChatAgent(TableChatAgentConfig(llm=model, data=folder / "letters.csv", name="data"))
 
 
+class _OfTheWeb(TableChatAgent):
+    query_tools = (type("RunQuery", TableChatAgent.query_tools, {"_source": "web", "__module__": __name__}),)
+
+
+def _web_table(model: ScriptedModel, folder: Path) -> ChatAgent:
+    (folder / "letters.csv").write_text(f"text\n{ATTACK}\n")
+    return _OfTheWeb(TableChatAgentConfig(llm=model, data=folder / "letters.csv", name="data"))
+
+
 def _database(model: ScriptedModel, folder: Path) -> ChatAgent:
     made = sqlite3.connect(folder / "shop.db")
     made.execute(f'CREATE TABLE IF NOT EXISTS letters ("{_COLUMN}" TEXT)')
@@ -64,9 +73,10 @@ def _as_tool(make: Callable[[ScriptedModel, Path], ChatAgent], name: str) -> Run
 
 
 DATA_PATHS: list[tuple[Run, Source]] = [
-    (form(make, name), Source("tool", tool))
+    (form(make, name), source)
     for form in (_in_task, _as_tool)
-    for make, name, tool in (
-        (_table, "table", "run_query"), (_database, "database", "run_query"), (_graph, "graph", "query_graph"),
+    for make, name, source in (
+        (_table, "table", Source("tool", "run_query")), (_database, "database", Source("tool", "run_query")),
+        (_graph, "graph", Source("tool", "query_graph")), (_web_table, "table_of_the_web", Source("web", "run_query")),
     )
 ]  # fmt: skip

@@ -88,7 +88,7 @@ def error_of(told: Mapping[str, Any], known: Iterable[type[Exception]], members:
 def _kinds_of(told: Mapping[str, Any], known: Iterable[type[Exception]]) -> Iterator[type[Exception]]:
     """Yield the classes that an error may be of: never another one that only has the same name."""
     name, place = told["kind"], told.get("class")  # the second is missing in journals of older versions
-    yield from (each for each in known if (each.__name__ == name if place is None else _stands_at(each, place)))
+    yield from (each for each in known if (each.__name__ == name if place is None else stands_at(each, place)))
     for module in (builtins, exceptions):
         kind = getattr(module, name, None)
         is_it = isinstance(kind, type) and issubclass(kind, Exception) and place in (None, [module.__name__, name])
@@ -96,7 +96,7 @@ def _kinds_of(told: Mapping[str, Any], known: Iterable[type[Exception]]) -> Iter
             yield cast("type[Exception]", kind)
 
 
-def _stands_at(kind: type, place: Sequence[str]) -> bool:
+def stands_at(kind: type, place: Sequence[str]) -> bool:
     """Return whether a class is the one of a module and a name; a module that is run as a script has no name."""
     module, name = place
     return kind.__qualname__ == name and (kind.__module__ == module or "__main__" in (kind.__module__, module))

@@ -51,7 +51,7 @@ class _ReplayStore:
                 "input: give it the same",
                 run_id,
             )
-        return Begun(self._info.epoch + 1, self._kept)
+        return Begun(self._info.epoch + 1, self._kept, is_done=True)
 
     def append(self, run_id: str, epoch: int, written: Writing, *, is_durable: bool = False) -> None:
         """Write nothing."""

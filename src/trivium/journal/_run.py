@@ -78,7 +78,7 @@ class DurableRun:
         self.id, self._root, self.journal = run_id, "", cast("object", None)
         self._records = Records(run_id, store)
         self._memories = RunMemories(codec, store, self._records.chains)
-        self._beginnings = Beginnings(run_id, codec, self._memories)
+        self._beginnings = Beginnings(run_id, codec, self._memories, store, self._records)
         self._fingerprints = Fingerprints(run_id, store.parts, changes)
         self._store, self._codec = store, codec
         self._failures, self._digests = Failures(), digests or Digests()
@@ -126,7 +126,7 @@ class DurableRun:
         Raises:
             RunInputError: the run began with another input, or another module.
             RunAliveError: the caller is at work on it, and would wait for itself.
-            AgentChangedError: it began under a policy of a class of its own, and goes on without it.
+            AgentChangedError: it began under a policy of a class of its own, is not done, and goes on without it.
             DivergedError: something else was asked here.
         """
         if self.transaction_of(node) is not None:
@@ -140,7 +140,7 @@ class DurableRun:
                 if self._begun is None:
                     self._records.write(self._entry("begin", node, "", self._beginnings.body_of(node, encoded, state)))
                 else:
-                    self._beginnings.hold(node, self._begun, state)
+                    self._beginnings.hold(node, self._begun, state, is_new=True)
                 result = await act()
                 ending.append(result)
                 return result
@@ -149,7 +149,7 @@ class DurableRun:
             body = self._beginnings.body_of(node, encoded, state if is_new else None)
             self._records.waiting.append(self._entry("call", node, digest, body))
         else:
-            self._beginnings.hold(node, record.asked, state if is_new else None)
+            self._beginnings.hold(node, record.asked, state, is_new=is_new)
         stop = self._stop_in(node, record)
         with self._stops_noted(node, digest, node.sources):
             try:

@@ -170,11 +170,21 @@ class Policy:
                 decisions.append(Decision(action, _reason(call.tool, sink, foreign, doubt, deciding), deciding))
         return max(decisions, key=lambda decision: _severity(decision.action))
 
-    def as_json(self) -> dict[str, Any] | str:
-        """Return it as JSON values, for `from_json`; the name of a class of its own that it, or a rule, has instead."""
-        own = [type(each) for each in (self, *self.rules) if type(each) not in (Policy, Rule)]
-        if own:
-            return own[0].__name__
+    @property
+    def own_classes(self) -> tuple[type, ...]:
+        """The classes of a program's own that it, and each of its rules, has; none: `as_json` tells all of it."""
+        return tuple(kind for kind in map(type, (self, *self.rules)) if kind not in (Policy, Rule))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values, for `from_json`.
+
+        Raises:
+            ConfigurationError: it has classes of a program's own, whose decisions these do not tell.
+        """
+        if own := self.own_classes:
+            raise ConfigurationError(
+                f"a policy with the class {own[0].__name__} cannot be written as JSON: write it as Policy([Rule(…)])"
+            )
         return {"rules": [asdict(each) for each in self.rules], "otherwise": self.otherwise}
 
     @classmethod

@@ -16,7 +16,7 @@ from trivium.commander import invoke
 from trivium.commander.lowlevel import current, note_sources
 from trivium.llms import Request
 from trivium.module import overridable
-from trivium.policies import Source
+from trivium.policies import NOTHING, Sources
 from trivium.schema import Message
 
 SAYS: Final = "the database says"
@@ -84,7 +84,7 @@ class QueryAgent(ChatAgent[T_co]):
 
     def instruction(self) -> str:
         if self._description:
-            note_description(*(each.name() for each in self.query_tools))
+            note_description(*(each.as_tool(str, dict).sources for each in self.query_tools))  # none is called
         return "\n\n".join(filter(None, (str(super().instruction()), self._description)))
 
     def _request(self, history: list[dict[str, Any]], extra: Mapping[str, Any]) -> Request:
@@ -100,11 +100,11 @@ class QueryAgent(ChatAgent[T_co]):
         return super()._request(history, extra)
 
 
-def note_description(*tools: str) -> None:
+def note_description(*tools: Sources) -> None:
     """Note that a model reads a description of the data: others may have written its names and values.
 
     Args:
-        tools: the names of the tools whose results the data are, too: what a policy says of these counts for it.
+        tools: the sources of each tool whose results the data are, too: what a policy says of these counts for it.
     """
     if (node := current.get()) is not None:
-        note_sources(node, frozenset(Source("tool", each) for each in tools))
+        note_sources(node, NOTHING.union(*tools))

@@ -215,14 +215,12 @@ def _as_json(policies: Sequence[Policy]) -> str:
     Raises:
         ConfigurationError: one of them is of a class of its own.
     """
-    written = [each.as_json() for each in policies]
-    for each in written:
-        if isinstance(each, str):
-            raise ConfigurationError(
-                f"a {each} cannot be sent to an actor of Ray: write it as a Policy([Rule(…)]), or give it to the agent "
-                "there"
-            )
-    return json.dumps(written)
+    if own := [kind.__name__ for each in policies for kind in each.own_classes]:
+        raise ConfigurationError(
+            f"a policy with the class {own[0]} cannot be sent to an actor of Ray: write it as a "
+            "Policy([Rule(…)]), or give it to the agent there"
+        )
+    return json.dumps([each.as_json() for each in policies])
 
 
 def _policies(text: str) -> tuple[Policy, ...]:

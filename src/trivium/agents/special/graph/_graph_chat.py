@@ -13,6 +13,7 @@ from trivium.agents._typed import T_co
 from trivium.agents.special._query_agent import note_description
 from trivium.exceptions import ConfigurationError, DatabaseError
 from trivium.knowledge.graphs import GraphRows, GraphStore
+from trivium.policies import Source
 
 _INSTRUCTION = """You answer questions about what a graph database holds. Look it up with the tool query_graph: one \
 Cypher query at a time, which only reads (MATCH … WHERE … RETURN …). Answer from the rows that come back, in a \
@@ -97,7 +98,7 @@ class GraphChatAgent(ChatAgent[T_co]):
         return "\n".join(found) or f"there is nothing called {label!r}"
 
     def instruction(self) -> str:
-        note_description("query_graph")
+        note_description(frozenset({Source("tool", "query_graph")}))
         schema = self.graph.schema()
         text = str(schema)
         if len(text) > self._settings.max_schema_characters:
