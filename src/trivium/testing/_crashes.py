@@ -187,7 +187,7 @@ def _check(found: str | None, wanted: str, places: _Places, at: str) -> None:
 
 def _text(value: Any) -> str:
     """Write a result as text, the same for equal sets: `repr` has their members in the order of a hash table."""
-    kind: type[Any] = type(value)
+    kind = cast("type[Any]", type(value))
     if kind is dict:
         return f"{{{', '.join(f'{_text(key)}: {_text(item)}' for key, item in value.items())}}}"
     if kind not in (list, tuple, set, frozenset):
