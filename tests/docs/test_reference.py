@@ -56,3 +56,8 @@ def test_an_attribute_is_told_in_the_words_of_its_class():
     assert re.findall(r"^  - `max_rounds: \w+` — (.*)$", PAGE, re.MULTILINE) == [
         "How often the model may be asked within one call."
     ]
+
+
+def test_a_name_is_told_as_its_own_module_assigns_it():
+    # a private file beside it may have a type variable of the same name
+    assert re.findall(r"^  `(\w+) = TypeVar", PAGE, re.MULTILINE) == ["T_co"]

@@ -108,6 +108,19 @@ def test_an_answer_is_shown_as_it_comes_and_nothing_moves(open_page: OpenPage, s
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")  # it scrolls within the window
 
 
+def test_a_browser_that_lets_sites_keep_nothing_shows_all_until_a_reload(context: BrowserContext, server: AgentServer):
+    page = context.new_page()
+    for name in ("localStorage", "sessionStorage"):
+        refuse = "get() { throw new DOMException('denied', 'SecurityError'); }"
+        page.add_init_script(f"Object.defineProperty(window, '{name}', {{ {refuse} }})")
+    page.goto(f"{server.url}/#token={TOKEN}")
+    page.evaluate("location.hash = '#/chat'")
+    say(page, "hello")
+    expect(page.get_by_role("log").get_by_text("You said hello.")).to_be_visible()
+    page.get_by_role("button", name="Forget token").click()
+    expect(page.get_by_role("heading", name="Token")).to_be_visible()
+
+
 def test_what_is_typed_is_kept(open_page: OpenPage):
     page, field = open_page("#/chat"), "Message"
     waiting = list[Route]()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from trivium.agents.special._answering import AnswerCheck
+from trivium.agents.special._answering import AnswerCheck, CitingModel
 from trivium.agents.special._reading import Reading
+from trivium.llms import Reply
 from trivium.parsing.chunks import chunk_parts
 from trivium.tasks import NO_ANSWER
+from trivium.testing import ScriptedModel
 
 from ._documents import document
 
@@ -116,3 +118,12 @@ TABLE = "| rooms | balconies |\n| --- | --- |\n| 3 | 2{} |"
 )
 def test_marks_stand_where_they_belong(written: str, wanted: str, piece: int):
     assert shown(FLAT, "What of the rent, the rooms, the balconies and dogs?", written, piece) == wanted
+
+
+def test_of_a_reply_that_was_recorded_as_it_was_shown_the_list_is_no_answer():
+    question, answer, places = "Wann endet der Vertrag?", f"{TERM} [1].", "\n\n[1] a.txt:1"
+    reading = Reading(question, list(chunk_parts([document(LEASE, "a.txt")])), 10**6)
+    model = CitingModel(ScriptedModel([]), lambda messages: AnswerCheck(reading, question, NO_ANSWER))
+    model.note([], Reply(f"{answer}{places}"))
+    assert model.check.shown == f"{answer}{places}"
+    assert model.check.answer.answer == answer

@@ -16,6 +16,7 @@ from trivium import Task
 from trivium.agents.special import DocChatAgent, DocChatAgentConfig
 from trivium.commander import Event
 from trivium.events import IngestEvent
+from trivium.knowledge.embeddings import EmbeddingModel, Purpose
 from trivium.knowledge.stores import SQLiteStoreConfig
 from trivium.tasks import run_batch_tasks
 from trivium.testing import ScriptedModel
@@ -111,6 +112,48 @@ def test_if_the_one_that_reads_fails_the_next_one_reads(tmp_path: Path):
     assert [type(each).__name__ for each in failed] == ["DocumentNotFoundError"] * 4
     (tmp_path / "late.txt").write_text("\n".join(RIGHT))
     assert in_threads(agent)[0].replace(" [1]", "") == RIGHT[0]
+
+
+class Asking(EmbeddingModel):
+    """A model that asks an agent for each batch of passages."""
+
+    name, dimensions = "asking", 1
+
+    def __init__(self) -> None:
+        self.agent: DocChatAgent | None = None
+        self.found: list[int] = []
+
+    def compute(self, texts: Sequence[str], purpose: Purpose) -> list[list[float]]:
+        if self.agent is not None and purpose == "passage":
+            self.found.append(len(self.agent.get_relevant_chunks(QUESTIONS[0])))
+        return [[1.0]] * len(texts)
+
+
+def ask_first(agent: DocChatAgent) -> object:
+    return agent(QUESTIONS[0])
+
+
+@pytest.mark.parametrize("begin", [DocChatAgent.ingest, ask_first])
+def test_code_below_the_reading_is_answered_from_what_is_there(tmp_path: Path, begin: Callable[[DocChatAgent], object]):
+    (folder := tmp_path / "flats").mkdir()
+    embedding = Asking()
+    embedding.agent = cold_agent(folder, vecdb=SQLiteStoreConfig(embedding=embedding))
+    begin(embedding.agent)
+    assert embedding.found
+    assert len(embedding.found) <= len(RIGHT)
+    assert embedding.found[0] == 0
+    assert len(embedding.agent.get_relevant_chunks(QUESTIONS[0])) > 0
+
+
+def test_a_listener_of_the_reading_may_ask(tmp_path: Path):
+    agent, found = cold_agent(tmp_path), list[int]()
+
+    def ask(event: Event[Any]) -> None:
+        if isinstance(event, IngestEvent):
+            found.append(len(agent.get_relevant_chunks(QUESTIONS[0])))
+
+    report = agent.ingest(listeners=[ask])
+    assert len(found) == len(report.added) == len(RIGHT)
 
 
 def store_of(agent: DocChatAgent, begin: Barrier) -> object:

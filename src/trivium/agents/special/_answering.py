@@ -9,7 +9,7 @@ from itertools import starmap
 from math import exp
 from typing import Final, NamedTuple
 
-from trivium.agents.special._citations import Citation, DocAnswer, reference_list
+from trivium.agents.special._citations import Citation, DocAnswer, reference_list, without_reference_list
 from trivium.agents.special._reading import Reading, Span
 from trivium.commander import driver_neutral
 from trivium.llms import Delta, Logprobs, ModelProtocol, Reasoning, Reply, Request, TokenLogprob, ToolCallPart
@@ -275,7 +275,7 @@ class CitingModel(WrappedModel):
         check, self._streamed = self._streamed, None
         if check is None:
             check = self._new_check(messages)
-            check.feed(reply.written or reply.text)
+            check.feed(reply.written or without_reference_list(reply.text))  # older journals have what was shown
             _ = check.release() if reply.tool_calls else check.end()
             if check.may_be_withdrawn and reply.text == check.no_answer:
                 check.withdraw()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict
+
+_LIST: Final = re.compile(r"\n\n\[1\] [^\n{}<>]+(?:\n\[\d+\] [^\n{}<>]+)*\Z")  # no call of a tool is in such names
 
 
 class Citation(BaseModel):
@@ -74,6 +78,16 @@ def reference_list(citations: Sequence[Citation]) -> str:
         [1] a%7Bb%7D.txt:3
     """
     return "\n".join(f"[{each.number}] {safe_name(each.place)}" for each in citations)
+
+
+def without_reference_list(text: str) -> str:
+    """Return the text of an answer without the list of places at its end.
+
+    Example:
+        >>> without_reference_list("The rent is 950 EUR [1].\\n\\n[1] lease.txt:3")
+        'The rent is 950 EUR [1].'
+    """
+    return _LIST.sub("", text)
 
 
 def safe_name(name: str) -> str:

@@ -11,7 +11,7 @@ from trivium.agents._described import calls_in_own_text
 from trivium.agents._typed import T_co
 from trivium.agents.aggregator._default import text_of
 from trivium.agents.special._answering import AnswerCheck, CitingModel
-from trivium.agents.special._citations import DocAnswer
+from trivium.agents.special._citations import DocAnswer, without_reference_list
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.agents.special._documents import DocumentAgent
 from trivium.agents.special._quoting import is_quoted
@@ -207,7 +207,7 @@ class DocChatAgent(DocumentAgent[T_co]):
         turns: list[Message] = []
         for each in messages:
             if self._is_question(each) or (each.sender == self.name and not each.tool_calls):
-                text = " ".join(text_of(each).partition("\n\n[1] ")[0].split())
+                text = " ".join(without_reference_list(text_of(each)).split())
                 text = text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
                 turns.append(Message(content=text, sender=self.name if each.sender == self.name else "user"))
         return turns[-2 * _TURNS :]

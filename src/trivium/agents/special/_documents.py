@@ -13,7 +13,7 @@ from trivium.agents._chat_agent import ChatAgent
 from trivium.agents._typed import T_co
 from trivium.agents.special._doc_config import DocChatAgentConfig
 from trivium.commander import Listener, driver_neutral, sync_method
-from trivium.commander.lowlevel import SessionLocks, current, note_sources, step, wait
+from trivium.commander.lowlevel import CallNode, SessionLocks, current, note_sources, step, wait
 from trivium.exceptions import DocumentNotFoundError, UnreadableDocumentError
 from trivium.knowledge.retrieval import RelevanceExtractor, Retriever
 from trivium.knowledge.stores import SourceRecord
@@ -92,6 +92,9 @@ class DocumentAgent(ChatAgent[T_co]):
     async def ingest_async(self, *places: Any, prune: bool = False, listeners: Sequence[Listener] = ()) -> IngestReport:
         """Read files, folders, git repositories and URLs into the store; unchanged ones are not read again.
 
+        A listener may ask the agent, which answers from the documents that are there. One that has a thread of its own
+        do so must not wait for that: it would wait for the reading, which waits for the listener.
+
         Args:
             *places: paths and URLs; without any, the config's `doc_paths`.
             prune: delete from the store what was read from below these places and is no longer found.
@@ -153,7 +156,8 @@ class DocumentAgent(ChatAgent[T_co]):
     async def get_relevant_chunks_async(self, query: str) -> list[Chunk]:
         """Return the chunks from which a question is answered, best first."""
         config = self.config
-        if not self._has_read and (config.doc_paths or "doc_paths" in config.model_fields_set):
+        has_paths = config.doc_paths or "doc_paths" in config.model_fields_set
+        if has_paths and not self._has_read and not self._is_read_above():
             await self._read_doc_paths()
         hits = await self.retriever.retrieve_async(query, config.n_similar_chunks, config.filter)
         chunks = [hit.chunk for hit in hits[: config.n_relevant_chunks]]
@@ -167,6 +171,7 @@ class DocumentAgent(ChatAgent[T_co]):
     async def _turn_to_read(self) -> AsyncGenerator[None]:
         """Let one call at a time read `doc_paths`; they have been read once the block has ended without an error."""
         with step("documents") as node:
+            node.cause = self
             try:
                 if (released := _readers.acquire(id(self), node)) is not None:
                     await wait(event=released)
@@ -174,6 +179,11 @@ class DocumentAgent(ChatAgent[T_co]):
                 self._has_read = True
             finally:
                 _readers.release(id(self), node)
+
+    def _is_read_above(self) -> bool:
+        """Test whether the code runs below the reading of `doc_paths`, as a listener or an embedding model does."""
+        above = [] if (node := current.get()) is None else node.ancestor_chain
+        return any(isinstance(each, CallNode) and each.cause is self for each in above)
 
     async def _read_doc_paths(self) -> None:
         """Read the config's paths, unless another call has; if nothing can be read, raise the one error, or a summary.

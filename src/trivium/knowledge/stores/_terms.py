@@ -39,7 +39,7 @@ class Some:
 
 TermFilter: TypeAlias = Has | Every | Some
 NOTHING: Final = Some()
-Row = TypeVar("Row", bound=Mapping[str, Any])
+_Row = TypeVar("_Row", bound=Mapping[str, Any])
 
 
 class Widened(NamedTuple):
@@ -93,8 +93,8 @@ def _size(condition: TermFilter) -> int:
 
 
 def search_widened(
-    search: Callable[[TermFilter, int], list[Row]], k: int, where: Filter, most: int = 1000
-) -> list[Row]:
+    search: Callable[[TermFilter, int], list[_Row]], k: int, where: Filter, most: int = 1000
+) -> list[_Row]:
     """Return the first k rows of a search that match a condition.
 
     Args:

@@ -9,8 +9,29 @@ function usable(text) {
   return /^[\x20-\x7e]*$/.test(text ?? "") ? text ?? "" : null;
 }
 
+/**
+ * Return a storage of the browser, or one that this page alone has: to sites that may keep nothing browsers refuse theirs.
+ * @param {"localStorage" | "sessionStorage"} name @returns {Pick<Storage, "getItem" | "setItem" | "removeItem" | "clear">}
+ */
+function storage(name) {
+  try {
+    return window[name];
+  } catch {
+    const held = /** @type {Map<string, string>} */ (new Map());
+    return {
+      getItem: (key) => held.get(key) ?? null,
+      setItem: (key, text) => void held.set(key, text),
+      removeItem: (key) => void held.delete(key),
+      clear: () => held.clear(),
+    };
+  }
+}
+
+/** What outlives the tab, and what does not. */
+export const lasting = storage("localStorage"), passing = storage("sessionStorage");
+
 /** The token; null: the server wants one, and none is known. */
-export const token = signal(usable(localStorage.getItem(KEPT)));
+export const token = signal(usable(lasting.getItem(KEPT)));
 /** Whether the server answered last time. */
 export const isOnline = signal(true);
 /** How often something was changed here, or is known to have been: what counts runs asks again. */
@@ -28,8 +49,8 @@ export class Problem extends Error {
 
 /** @param {string} text */
 export function setToken(text) {
-  if (text) localStorage.setItem(KEPT, text);
-  else localStorage.removeItem(KEPT);
+  if (text) lasting.setItem(KEPT, text);
+  else lasting.removeItem(KEPT);
   token.value = usable(text);
 }
 

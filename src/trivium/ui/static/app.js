@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
-import { changes, get, isOnline, setToken, token } from "./api.js";
+import { changes, get, isOnline, lasting, passing, setToken, token } from "./api.js";
 import { Approvals } from "./approvals.js";
 import { Chat } from "./chat.js";
 import { Compare } from "./compare.js";
@@ -50,7 +50,7 @@ function TokenForm() {
       <h1>Token</h1>
       <p>This server wants a token. <code>trivium serve</code> shows it, with an address that has it, where it starts.</p>
       <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus /></label>
-      ${token.value === null && localStorage.getItem("trivium-token") ? html`<p class="bad" role="alert">The token that
+      ${token.value === null && lasting.getItem("trivium-token") ? html`<p class="bad" role="alert">The token that
         this browser knows is not that of the server.</p>` : null}
       <button class="main">Go on</button>
     </form>
@@ -120,7 +120,7 @@ function App() {
               <span class="hidden"> waiting</span></span>` : null}</a>`))}
       </nav>
       ${known?.owner ? html`<span class="quiet owner">${known.owner}</span>` : null}
-      ${token.value ? html`<button class="plain" onClick=${() => { setToken(""); sessionStorage.clear(); token.value = null; }}>Forget token</button>` : null}
+      ${token.value ? html`<button class="plain" onClick=${() => { setToken(""); passing.clear(); token.value = null; }}>Forget token</button>` : null}
     </header>
     <div role="status" class="notice" hidden=${isOnline.value}>The server does not answer; trying again …</div>
     ${known ? html`<main id="main" tabindex="-1" aria-label=${name}><${View} parts=${parts} about=${known} /></main>`
