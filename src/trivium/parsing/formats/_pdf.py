@@ -37,6 +37,7 @@ _PAUSES = range(100, 1001, 100)
 _NO_TITLES = frozenset({"", "untitled", "(anonymous)"})  # what programs write for none
 _MOST_OBJECTS = 1000
 _DPI = 200
+_LOOK = 2000  # pixels, at least: a page of which only the colors count
 _MOST_PIXELS = 20_000_000
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
 
@@ -211,7 +212,9 @@ class PDFFile:
 
     def words(self, page: Any, size: tuple[float, float]) -> list[PlacedWord]:
         """Return the words that are drawn on an open page of this size."""
-        return list(page_words(self.pdfium, page, display_matrix(self.pdfium, page, *size)))
+        matrix = display_matrix(self.pdfium, page, *size)
+        dpi = POINTS * max(1.0, _LOOK / max(*size, 1.0))
+        return list(page_words(self.pdfium, page, matrix, lambda: self.image(page, size, dpi)))
 
     def with_fields(
         self, words: list[PlacedWord], number: int, page: Any, size: tuple[float, float]
@@ -236,7 +239,7 @@ class PDFFile:
                 largest = max(largest, (right - left) * (top - bottom))
         return largest / (size[0] * size[1] or 1)
 
-    def image(self, page: Any, size: tuple[float, float], dpi: int = _DPI) -> Image:
+    def image(self, page: Any, size: tuple[float, float], dpi: float = _DPI) -> Image:
         """Return an open page as an image of so many dots an inch; a very large page has fewer.
 
         Raises:
