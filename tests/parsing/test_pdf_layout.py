@@ -319,6 +319,42 @@ def test_text_that_nobody_sees_is_left_out(tmp_path: Path, before: str, font: st
     assert ("Order it" in document.content, "Total" in document.content) == (is_read, True)
 
 
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize(("unit", "is_read"), [("/UserUnit 72", True), ("", False)])
+def test_tiny_text_is_read_if_a_page_counts_in_another_unit(
+    tmp_path: Path, unit: str, is_read: bool, is_packed: bool
+) -> None:
+    drawn = "BT /F1 0.2 Tf 1 10 Td (Order it) Tj /F1 20 Tf (Total) Tj ET"
+    document = read_pdf(tmp_path, packed_pdf(drawn, f"/MediaBox [0 0 85 110] {unit}", is_packed))
+    assert ("Order it" in document.content, "Total" in document.content) == (is_read, True)
+
+
+def packed_pdf(drawn: str, page: str, is_packed: bool) -> bytes:
+    """A PDF of one page, whose objects are in a compressed stream, where `is_packed`."""
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        f"<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /Font << /F1 4 0 R >> >> {page} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    contents = f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream"
+    if not is_packed:
+        return b"".join(pdf_file([*objects, contents, "<< >>"]))
+    places = [sum(len(each) + 1 for each in objects[:at]) for at in range(4)]
+    table = "".join(f"{number} {place} " for number, place in enumerate(places, 1))
+    packed = zlib.compress((table + "\n".join(objects)).encode())
+    about = f"/Type /ObjStm /N 4 /First {len(table)} /Filter /FlateDecode /Length {len(packed)}"
+    file = f"%PDF-1.6\n5 0 obj\n{contents}\nendobj\n".encode()
+    starts = [9, len(file)]
+    file += f"6 0 obj\n<< {about} >>\nstream\n".encode() + packed + b"\nendstream\nendobj\n"
+    starts.append(len(file))
+    rows = b"\0\0\0\0" + b"".join(b"\2\0\6" + bytes([at]) for at in range(4))
+    rows += b"".join(b"\1" + start.to_bytes(2, "big") + b"\0" for start in starts)
+    about = f"/Type /XRef /Size 8 /W [1 2 1] /Root 1 0 R /Length {len(rows)}"
+    file += f"7 0 obj\n<< {about} >>\nstream\n".encode() + rows + b"\nendstream\nendobj\n"
+    return file + f"startxref\n{starts[-1]}\n%%EOF".encode()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_files_that_take_too_much_are_typed_errors(tmp_path: Path, name: str) -> None:

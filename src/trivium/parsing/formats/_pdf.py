@@ -6,6 +6,7 @@ import ctypes
 import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trivium.exceptions import MissingExtraError, OCRMissingError
@@ -35,6 +36,7 @@ _PAUSES = range(100, 1001, 100)
 """The numbers of pages after which the time for reading begins anew."""
 
 _NO_TITLES = frozenset({"", "untitled", "(anonymous)"})  # what programs write for none
+_UNIT = b"/UserUnit"
 _MOST_OBJECTS = 1000
 _DPI = 200
 _LOOK = 2000  # pixels, at least: a page of which only the colors count
@@ -214,7 +216,25 @@ class PDFFile:
         """Return the words that are drawn on an open page of this size."""
         matrix = display_matrix(self.pdfium, page, *size)
         dpi = POINTS * max(1.0, _LOOK / max(*size, 1.0))
-        return list(page_words(self.pdfium, page, matrix, lambda: self.image(page, size, dpi)))
+        words = page_words(self.pdfium, page, matrix, lambda: self.image(page, size, dpi), lambda: self._counts_points)
+        return list(words)
+
+    @cached_property
+    def _counts_points(self) -> bool:
+        """Whether no page counts in a unit of its own: pdfium does not tell that unit, but it writes it into a copy."""
+        end, is_found = b"", False
+
+        def write(_: Any, data: int, size: int) -> bool:
+            nonlocal end, is_found
+            block = end + ctypes.string_at(data, size)
+            end = block[-len(_UNIT) :]
+            is_found = is_found or _UNIT in block
+            return not is_found
+
+        copy = self.pdfium.FPDF_FILEWRITE(version=1)
+        copy.WriteBlock = type(copy.WriteBlock)(write)
+        is_written = self.pdfium.FPDF_SaveAsCopy(self._document, copy, self.pdfium.FPDF_NO_INCREMENTAL)
+        return bool(is_written) and not is_found
 
     def with_fields(
         self, words: list[PlacedWord], number: int, page: Any, size: tuple[float, float]

@@ -44,7 +44,9 @@ class PageMatrix(NamedTuple):
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
-def page_words(pdfium: Any, page: Any, matrix: PageMatrix, image: Callable[[], Image]) -> Iterator[PlacedWord]:
+def page_words(
+    pdfium: Any, page: Any, matrix: PageMatrix, image: Callable[[], Image], counts_points: Callable[[], bool]
+) -> Iterator[PlacedWord]:
     """Yield the words of a page in the order in which the file has them, without those that certainly nobody sees.
 
     Args:
@@ -52,12 +54,14 @@ def page_words(pdfium: Any, page: Any, matrix: PageMatrix, image: Callable[[], I
         page: the open page.
         matrix: the way to the page as it is displayed.
         image: returns the page as it is displayed.
+        counts_points: tells that sizes are certainly points.
     """
     text = pdfium.FPDFText_LoadPage(page)
     try:
         hidden = _Hidden(pdfium, page, text, matrix, image)
         for start, glyphs, way in _words(pdfium, text):
-            if not hidden.is_tiny(start, glyphs, way) and not hidden.is_white(start, glyphs):
+            is_tiny = hidden.is_tiny(start, glyphs, way) and counts_points()
+            if not is_tiny and not hidden.is_white(start, glyphs):
                 yield _placed(pdfium, text, start, glyphs, way, matrix)
     finally:
         pdfium.FPDFText_ClosePage(text)
