@@ -228,6 +228,8 @@ FIELDS = [
     ("/FT /Tx /Ff 4096 /V (by card\n\nor cash)", "", "Rent:   by card   or cash"),
     ("/FT /Ch /Ff 131072 /V (monthly)", "", "Rent:   monthly"),
     ("/FT /Tx /V ( )", "", "Rent:"),
+    ("/FT /Tx /Ff 8192 /V (s3cret)", "", "Rent:"),
+    ("/FT /Tx /Ff 8192 /V (s3cret) /AP << /N 7 0 R >>", "***", "Rent:   ***"),
     (f"{TICK} /V /Yes /AS /Yes", "", "Rent:   ☒"),
     (f"{TICK} /V /Yes /AS /Yes", "X", "Rent:   ☒"),
     (f"{TICK} /V /Off /AS /Off", "X", "Rent:   ☐"),
