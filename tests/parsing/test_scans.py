@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from functools import reduce
+from itertools import count
 from pathlib import Path
 from time import monotonic
 
@@ -17,6 +18,8 @@ from parsing._pdf import Placed, pdf, placed_pdf
 from trivium.exceptions import DocumentTimeoutError, DocumentTooLargeError, OCRMissingError, UnreadableDocumentError
 from trivium.extraction import Case, parse_fields
 from trivium.parsing import Box, PagedDocument, ReadLimits, locate, read
+from trivium.parsing.formats import _ocr
+from trivium.parsing.formats._formats import Original
 from trivium.parsing.lowlevel import start_apart
 
 PAGE: list[Placed] = [
@@ -87,6 +90,16 @@ def test_a_receipt_with_few_letters_may_be_turned(tmp_path: Path, degrees: int) 
     receipt = page_image([(60, 560, "Corner Shop"), (60, 540, "Total:"), (160, 540, "EUR 99.50")])
     document = read_image(tmp_path, turned(receipt.crop((0, 500, 1000, 900)), degrees))
     assert " ".join(document.content.split()) == "Corner Shop Total: EUR 99.50"
+
+
+@pytest.mark.usefixtures("tesseract")
+@pytest.mark.parametrize(("seconds", "is_turned"), [(0, True), (10, False)])
+def test_a_page_is_turned_while_there_is_time(monkeypatch: pytest.MonkeyPatch, seconds: int, is_turned: bool) -> None:
+    monkeypatch.setattr(_ocr, "monotonic", count(step=seconds).__next__)
+    receipt = page_image([(60, 560, "Corner Shop"), (60, 540, "Total:"), (160, 540, "EUR 99.50")])
+    image = turned(receipt.crop((0, 500, 1000, 900)), 180)
+    text, _ = _ocr.OCR(Original(b"", "a.png", ".png", 1000)).read_page(image, 1, (360, 144), 0)
+    assert ("Corner Shop" in text) == is_turned
 
 
 @pytest.mark.usefixtures("tesseract")

@@ -93,13 +93,17 @@ class OCR:
         began = monotonic()
         read = straighten(image)
         words = self._words(read.image)
-        for turn in self._turns(image) if _confidence(words) < _SURE else ():
+
+        def may_gain() -> bool:
+            return _confidence(words) < _SURE and monotonic() - began <= self._seconds / 2
+
+        for turn in self._turns(image) if may_gain() else ():
+            if not may_gain():
+                break
             other = straighten(turned(image, turn), turn)
             other_words = self._words(other.image)
             if _confidence(other_words) > _confidence(words):
                 read, words = other, other_words
-            if _confidence(words) >= _SURE or monotonic() - began > self._seconds / 2:
-                break
         return read, words
 
     def _turns(self, image: Image) -> Sequence[int]:

@@ -6,6 +6,7 @@ import ctypes
 import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trivium.exceptions import MissingExtraError, OCRMissingError
@@ -35,8 +36,10 @@ _PAUSES = range(100, 1001, 100)
 """The numbers of pages after which the time for reading begins anew."""
 
 _NO_TITLES = frozenset({"", "untitled", "(anonymous)"})  # what programs write for none
+_UNIT = b"/UserUnit"
 _MOST_OBJECTS = 1000
 _DPI = 200
+_LOOK = 2000  # pixels, at least: a page of which only the colors count
 _MOST_PIXELS = 20_000_000
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
 
@@ -211,7 +214,27 @@ class PDFFile:
 
     def words(self, page: Any, size: tuple[float, float]) -> list[PlacedWord]:
         """Return the words that are drawn on an open page of this size."""
-        return list(page_words(self.pdfium, page, display_matrix(self.pdfium, page, *size)))
+        matrix = display_matrix(self.pdfium, page, *size)
+        dpi = POINTS * max(1.0, _LOOK / max(*size, 1.0))
+        words = page_words(self.pdfium, page, matrix, lambda: self.image(page, size, dpi), lambda: self._counts_points)
+        return list(words)
+
+    @cached_property
+    def _counts_points(self) -> bool:
+        """Whether no page counts in a unit of its own: pdfium does not tell that unit, but it writes it into a copy."""
+        end, is_found = b"", False
+
+        def write(_: Any, data: int, size: int) -> bool:
+            nonlocal end, is_found
+            block = end + ctypes.string_at(data, size)
+            end = block[-len(_UNIT) :]
+            is_found = is_found or _UNIT in block
+            return not is_found
+
+        copy = self.pdfium.FPDF_FILEWRITE(version=1)
+        copy.WriteBlock = type(copy.WriteBlock)(write)
+        is_written = self.pdfium.FPDF_SaveAsCopy(self._document, copy, self.pdfium.FPDF_NO_INCREMENTAL)
+        return bool(is_written) and not is_found
 
     def with_fields(
         self, words: list[PlacedWord], number: int, page: Any, size: tuple[float, float]
@@ -236,7 +259,7 @@ class PDFFile:
                 largest = max(largest, (right - left) * (top - bottom))
         return largest / (size[0] * size[1] or 1)
 
-    def image(self, page: Any, size: tuple[float, float], dpi: int = _DPI) -> Image:
+    def image(self, page: Any, size: tuple[float, float], dpi: float = _DPI) -> Image:
         """Return an open page as an image of so many dots an inch; a very large page has fewer.
 
         Raises:

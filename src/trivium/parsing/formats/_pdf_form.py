@@ -50,7 +50,9 @@ def form_fields(pdfium: Any, form: Any, page: Any) -> Iterator[FormField]:
             is_chosen = _string(pdfium.FPDFAnnot_GetStringValue, field, b"AS") not in {"", "Off"}  # as it is drawn
             text = marks[kind][is_chosen]
         else:
-            text = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, field) if kind in entries else ""
+            flags = pdfium.FPDFAnnot_GetFormFieldFlags(form, field) if kind == pdfium.FPDF_FORMFIELD_TEXTFIELD else 0
+            is_shown = kind in entries and not flags & pdfium.FPDF_FORMFLAG_TEXT_PASSWORD
+            text = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, field) if is_shown else ""
         if text and not pdfium.FPDFAnnot_GetFlags(field) & hidden and pdfium.FPDFAnnot_GetRect(field, box):
             yield FormField(text, (box.left, box.bottom, box.right, box.top))
         pdfium.FPDFPage_CloseAnnot(field)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trivium.parsing.formats._arranging import Corners, PlacedWord
+from trivium.parsing.formats._arranging import PlacedWord
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 _HYPHENS = frozenset([0x2, 0xFFFE])  # for pdfium, a hyphen at the end of a line, and one that it takes for soft
 _IGNORED = frozenset([0xFEFF, 0xAD, 0xFFFF])
@@ -41,29 +44,34 @@ class PageMatrix(NamedTuple):
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
-def page_words(pdfium: Any, page: Any, matrix: PageMatrix) -> Iterator[PlacedWord]:
+def page_words(
+    pdfium: Any, page: Any, matrix: PageMatrix, image: Callable[[], Image], counts_points: Callable[[], bool]
+) -> Iterator[PlacedWord]:
     """Yield the words of a page in the order in which the file has them, without those that certainly nobody sees.
 
     Args:
         pdfium: the module of its functions.
         page: the open page.
         matrix: the way to the page as it is displayed.
+        image: returns the page as it is displayed.
+        counts_points: tells that sizes are certainly points.
     """
     text = pdfium.FPDFText_LoadPage(page)
     try:
-        hidden = _Hidden(pdfium, page, text)
+        hidden = _Hidden(pdfium, page, text, matrix, image)
         for start, glyphs, way in _words(pdfium, text):
-            if not hidden.is_tiny(start, glyphs, way) and not hidden.is_white(start, glyphs):
+            is_tiny = hidden.is_tiny(start, glyphs, way) and counts_points()
+            if not is_tiny and not hidden.is_white(start, glyphs):
                 yield _placed(pdfium, text, start, glyphs, way, matrix)
     finally:
         pdfium.FPDFText_ClosePage(text)
 
 
 class _Hidden:
-    """Tells words that certainly nobody sees: those in white where the page is blank, and those too small to read."""
+    """Tells words that certainly nobody sees: those in white where the page is white, and those too small to read."""
 
-    def __init__(self, pdfium: Any, page: Any, text: Any) -> None:
-        self._pdfium, self._page, self._text = pdfium, page, text
+    def __init__(self, pdfium: Any, page: Any, text: Any, matrix: PageMatrix, image: Callable[[], Image]) -> None:
+        self._pdfium, self._page, self._text, self._matrix, self._draw = pdfium, page, text, matrix, image
         self._color = [ctypes.c_uint() for _ in range(4)]
         self._color_references = [ctypes.byref(each) for each in self._color]
 
@@ -71,50 +79,47 @@ class _Hidden:
         _, left, bottom, right, top = glyphs[0]
         if (top - bottom if abs(way[0]) >= abs(way[1]) else right - left) >= _LEGIBLE:
             return False
-        edges = [ctypes.c_double() for _ in range(4)]  # of the drawing: fonts of bitmaps may state any size
-        self._pdfium.FPDFText_GetCharBox(self._text, start, *edges)
-        left, right, bottom, top = (each.value for each in edges)
+        left, bottom, right, top = self._drawing(start)
         return max(right - left, top - bottom) < _LEGIBLE
 
     def is_white(self, start: int, glyphs: list[_Glyph]) -> bool:
-        self._pdfium.FPDFText_GetFillColor(self._text, start, *self._color_references)
-        if not self._is_white_color() or self._is_outlined(start):
-            return False
-        _, lefts, bottoms, rights, tops = zip(*glyphs, strict=True)
-        left, bottom, right, top = min(lefts), min(bottoms), max(rights), max(tops)
-        return not any(
-            left < shape[2] and right > shape[0] and bottom < shape[3] and top > shape[1] for shape in self._shapes
-        )
-
-    def _is_white_color(self) -> bool:
-        return all(each.value >= _WHITE for each in self._color[:3])
-
-    def _is_outlined(self, start: int) -> bool:
         pdfium = self._pdfium
+        has_color = pdfium.FPDFText_GetFillColor(self._text, start, *self._color_references)
+        if not has_color or any(each.value < _WHITE for each in self._color[:3]):
+            return False
         mode = pdfium.FPDFTextObj_GetTextRenderMode(pdfium.FPDFText_GetTextObject(self._text, start))
-        return mode != pdfium.FPDF_TEXTRENDERMODE_FILL
+        if mode != pdfium.FPDF_TEXTRENDERMODE_FILL or self._image is None:
+            return False
+        drawings = (self._drawing(start + at) for at in range(len(glyphs)))
+        boxes = [self._matrix.box(*box) for box in (*(glyph[1:] for glyph in glyphs), *drawings)]
+        return self._is_blank(self._image, boxes)
+
+    def _drawing(self, number: int) -> tuple[float, float, float, float]:
+        """Return the box of what a character draws: fonts of bitmaps may state any size."""
+        edges = [ctypes.c_double() for _ in range(4)]
+        self._pdfium.FPDFText_GetCharBox(self._text, number, *edges)
+        left, right, bottom, top = (each.value for each in edges)
+        return left, bottom, right, top
+
+    def _is_blank(self, image: Image, boxes: list[tuple[float, float, float, float]]) -> bool:
+        lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+        x = image.width / (self._pdfium.FPDF_GetPageWidthF(self._page) or 1)
+        y = image.height / (self._pdfium.FPDF_GetPageHeightF(self._page) or 1)
+        left, right = (min(max(0, x * edge), image.width) for edge in (min(lefts), max(rights)))
+        top, bottom = (min(max(0, y * edge), image.height) for edge in (min(tops), max(bottoms)))
+        part = image.crop((math.floor(left), math.floor(top), math.ceil(right), math.ceil(bottom)))
+        return part.getbbox() is None
 
     @cached_property
-    def _shapes(self) -> list[Corners]:
-        """What is drawn on the page beside its text and white areas; the whole page if that is too much to look at."""
-        pdfium, found = self._pdfium, list[Corners]()
-        fill, stroke = ctypes.c_int(), ctypes.c_int()
-        edges = [ctypes.c_float() for _ in range(4)]
-        count = pdfium.FPDFPage_CountObjects(self._page)
-        if count > _MOST_OBJECTS:
-            return [(-math.inf, -math.inf, math.inf, math.inf)]
-        for number in range(count):
-            shape = pdfium.FPDFPage_GetObject(self._page, number)
-            kind = pdfium.FPDFPageObj_GetType(shape)
-            if kind == pdfium.FPDF_PAGEOBJ_PATH:
-                pdfium.FPDFPath_GetDrawMode(shape, fill, stroke)
-                has_color = pdfium.FPDFPageObj_GetFillColor(shape, *self._color_references)
-                if not stroke.value and (not fill.value or (has_color and self._is_white_color())):
-                    continue
-            if kind != pdfium.FPDF_PAGEOBJ_TEXT and pdfium.FPDFPageObj_GetBounds(shape, *edges):
-                left, bottom, right, top = (edge.value for edge in edges)
-                found.append((left, bottom, right, top))
-        return found
+    def _image(self) -> Image | None:
+        """The page as it is displayed, with 0 for white; None if that is too much to draw.
+
+        It shows what pdfium does not tell of colors: patterns count as white.
+        """
+        if self._pdfium.FPDFPage_CountObjects(self._page) > _MOST_OBJECTS:
+            return None
+        image = self._draw()
+        return image.point(([255] * _WHITE + [0] * (256 - _WHITE)) * len(image.getbands()))
 
 
 def _words(pdfium: Any, text: Any) -> Iterator[tuple[int, list[_Glyph], tuple[float, float]]]:
