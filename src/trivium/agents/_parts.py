@@ -120,7 +120,8 @@ def accept_model(llm: object) -> Any:
         ConfigurationError: it cannot be one.
     """
     make = getattr(llm, "create_model", None)
-    if (make or (hasattr(llm, "stream") and hasattr(llm, "name"))) and not isinstance(llm, type | Module):
+    is_model_like = make is not None or (hasattr(llm, "stream") and hasattr(llm, "name"))
+    if is_model_like and not isinstance(llm, type) and not isinstance(llm, Module):
         return llm if make is None else make()
     return create_object(llm) if isinstance(llm, dict) or is_model(llm) else find_model("", llm)  # which refuses it
 
@@ -215,7 +216,7 @@ def split_tools(box: Toolbox, tools: Any) -> tuple[Toolbox, Any]:
     """Return an agent's tools: the toolbox with those that are `ToolMessage` classes, and the executor or its tools."""
     if isinstance(tools, ActionExecutor):
         return box, tools
-    given = list(tools if tools.__class__ is list else list_actions(tools))
+    given: list[Any] = tools if tools.__class__ is list else list(list_actions(tools))
     if own := [each for each in given if each.__class__ is not FunctionType and is_class(each, ToolMessage)]:
         return box.with_own(own), [each for each in given if not is_class(each, ToolMessage)]
     return box, given
