@@ -54,6 +54,7 @@ function Decide({ run, call, isLinked, isOver, onDone }) {
   const [decided, setDecided] = useState("");
   const [error, setError] = useState("");
   const field = useRef(/** @type {HTMLInputElement | null} */ (null)), status = useRef(/** @type {HTMLElement | null} */ (null));
+  const begun = useRef(-UNSEEN_MS);
   useEffect(() => field.current?.focus(), [isRefusing]);
   useEffect(() => {
     const timer = setTimeout(() => setNew(false), UNSEEN_MS);
@@ -73,9 +74,15 @@ function Decide({ run, call, isLinked, isOver, onDone }) {
       setSent(false);
     }
   };
+  const refuse = () => {
+    begun.current = performance.now();
+    setRefusing(true);
+  };
+  /** The field moves what stands below the pointer: a second click takes the focus from nothing. @param {MouseEvent} event */
+  const keepFocus = (event) => { if (performance.now() - begun.current < UNSEEN_MS) event.preventDefault(); };
   const verdict = decided || (isOver ? "Decided elsewhere, or its run was ended." : "");
   const given = Object.entries(call.arguments ?? {});
-  return html`<section class=${`card ask stack${verdict ? " over" : ""}`} role="group" aria-label=${`${call.name}${verdict ? "" : " waits for your decision"}`}>
+  return html`<section class=${`card ask stack${verdict ? " over" : ""}`} role="group" onMouseDownCapture=${keepFocus} aria-label=${`${call.name}${verdict ? "" : " waits for your decision"}`}>
     <div class="split"><h2><span class="mono"><${Exact} text=${call.name} /></span>${verdict ? "" : " waits for your decision"}</h2>
       ${call.asked ? html`<span class="quiet" title=${moment(call.asked)}>asked ${ago(call.asked)}</span>` : null}</div>
     ${given.length ? html`<dl class="arguments">${given.map(([name, value]) => html`<div key=${name}><dt><${Exact} text=${name} /></dt>
@@ -88,12 +95,11 @@ function Decide({ run, call, isLinked, isOver, onDone }) {
       onInput=${(/** @type {any} */ e) => setReason(e.target.value)}
       onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && !e.isComposing) decide(false); }} /></label>` : null}
     ${error && !verdict ? html`<p class="bad" role="alert">${error}</p>` : null}
-    <div class="buttons" onMouseDownCapture=${(/** @type {MouseEvent} */ e) => { if (e.detail > 1) e.preventDefault(); }}
-      onClickCapture=${(/** @type {MouseEvent} */ e) => { if (e.detail > 1) e.stopPropagation(); }}>
+    <div class="buttons" onClickCapture=${(/** @type {MouseEvent} */ e) => { if (e.detail > 1) e.stopPropagation(); }}>
       <p role="status" tabindex="-1" ref=${status}>${verdict}</p>
       ${verdict ? null : isRefusing ? html`<button onClick=${() => setRefusing(false)}>Back</button>
         <button class="danger" disabled=${isSent || isNew} onClick=${() => decide(false)}>Refuse</button>`
-        : html`<button disabled=${isSent} onClick=${() => setRefusing(true)}>Refuse …</button>
+        : html`<button disabled=${isSent} onClick=${refuse}>Refuse …</button>
         <button class="main" disabled=${isSent || isNew} onClick=${() => decide(true)}>Approve</button>`}
     </div>
   </section>`;
