@@ -40,7 +40,7 @@ def test_the_kind_narrows_a_streamed_event():
         elif event.kind == "message":
             assert_type(event.data, Message)
         elif event.kind == "tool_call":
-            assert_type(event.data, tuple[str, str | Mapping[str, Any]])
+            assert_type(event.data.arguments, str | Mapping[str, Any])
     assert kinds == [
         "started", "message", "started", "delta", "delta", "usage", "ended", "message", "ended"
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from trivium.http import HTTPClient, HTTPRequest, HTTPResponse, Send, Sender, add_layer, exchange
+from trivium.http import HTTPClient, HTTPRequest, HTTPResponse, Layer, Send, Sender, add_layer, exchange
 from trivium.knowledge.embeddings import OpenAIEmbedding
 from trivium.llms import ClaudeModel, GoogleModel, OpenAIModel
 
@@ -78,10 +78,8 @@ def test_a_client_with_a_certificate_reaches_a_server_that_asks_for_one(case: st
     asyncio.run(run())
 
 
-class Noting:
+class Noting(Layer):
     """A layer that sends what it is given, and notes the secrets that it must not store."""
-
-    replays = False
 
     def __init__(self) -> None:
         self.told: list[Collection[str]] = []

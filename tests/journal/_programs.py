@@ -157,7 +157,7 @@ class Panel(Module):
         self.members = AgentList(Agent(Stateless(f"from {at}"), name="member") for at in range(6))
 
     async def forward(self, message: Message) -> str:
-        async def ask(member: Agent, text: str) -> str:
+        async def ask(member: Module, text: str) -> str:
             await asyncio.sleep(random.uniform(0, 0.003))
             return (await member.acall(text)).content
 

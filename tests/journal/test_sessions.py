@@ -85,9 +85,10 @@ def test_a_run_goes_on_with_the_session_as_it_was_and_other_runs_keep_what_they_
 def test_the_runs_of_a_session_are_selected_by_the_store(place: Place, session: Any):
     journal, agent = place.journal(), Agent(Echo(), name="echo")
     for at, own in enumerate([session, "ada b", session, 8]):
-        agent('"session": "ada"', run_id=str(at), journal=journal, **({} if own == 0 else {"session_id": own}))
+        given: dict[str, Any] = {} if own == 0 else {"session_id": own}
+        agent('"session": "ada"', run_id=str(at), journal=journal, **given)
     expected = [] if session == "half \ud800" else ["2", "0"]  # half a character is stored as "?"
-    one_by_one = {"attribute": "first_bodies", "side_effect": AssertionError}
+    one_by_one: dict[str, Any] = {"attribute": "first_bodies", "side_effect": AssertionError}
     with patch.object(SQLiteRunStore, **one_by_one), patch.object(PostgresRunStore, **one_by_one):
         assert [each.id for each in journal.runs(session_id=session)] == expected
         assert journal.forget(session_id=session) == len(expected)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from trivium.parsing.file_attachment import FileAttachment
 from trivium.schema import Message
@@ -75,8 +75,8 @@ class Small(FileAttachment):
         self.detail = "low"
 
 
-class Fixed(FileAttachment, frozen=True):
-    pass
+class Fixed(FileAttachment):
+    model_config = ConfigDict(frozen=True)
 
 
 @pytest.mark.parametrize("kind", [FileAttachment, Small, Fixed])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -55,14 +56,34 @@ def test_an_own_store_has_one_collection(own: Any):
     assert store.count() == 0
 
 
+def _replaces_nothing(self: Any, where: object, rows: object) -> int:
+    return 0
+
+
+def _scans_unsorted(self: Any, where: object) -> Iterator[Any]:
+    return iter(chunk for chunk, _ in self.rows.values())
+
+
+def _matches_all(self: Any, where: object) -> list[Any]:
+    return [*self.rows.values()]
+
+
+def _finds_nothing(self: Any, vector: object, k: int, where: object) -> list[Any]:
+    return []
+
+
+def _deletes_what_is_served(self: Any, where: object) -> Any:
+    return self.replace_chunks(where, ())
+
+
 @pytest.mark.parametrize(
     ("method", "broken", "told"),
     [
-        ("replace_chunks", lambda self, where, rows: 0, "all chunks, by source and position"),
-        ("scan_chunks", lambda self, where: iter(chunk for chunk, _ in self.rows.values()), "all chunks, by source"),
-        ("matching", lambda self, where: [*self.rows.values()], "the chunks of "),
-        ("find_nearest", lambda self, vector, k, where: [], "the number of hits"),
-        ("delete_matching", lambda self, where: self.replace_chunks(where, ()), "a chunk was published that was"),
+        ("replace_chunks", _replaces_nothing, "all chunks, by source and position"),
+        ("scan_chunks", _scans_unsorted, "all chunks, by source"),
+        ("matching", _matches_all, "the chunks of "),
+        ("find_nearest", _finds_nothing, "the number of hits"),
+        ("delete_matching", _deletes_what_is_served, "a chunk was published that was"),
     ],
 )  # fmt: skip
 def test_the_check_names_what_a_store_does_wrong(own: Any, method: str, broken: Any, told: str):
