@@ -97,7 +97,8 @@ class ActionExecutor(Module):
         name: str | None = None,
         on_tool_error: OnToolError = "answer",
     ) -> None:
-        super().__init__(name=name, hooks=hooks)
+        if name is not None or hooks is not None or self._usual_memory is not None:  # agents are made often
+            super().__init__(name=name, hooks=hooks)
         if on_tool_error != "answer":
             self.on_tool_error = on_tool_error
         if invalid_action is not None:
