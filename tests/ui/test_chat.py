@@ -139,6 +139,7 @@ def test_what_is_typed_is_kept(open_page: OpenPage):
     expect(page.get_by_role("treegrid")).to_be_visible()
     page.go_back()
     expect(page.get_by_label(field)).to_have_value(" again")
+    expect(page.get_by_role("button", name="Send")).to_be_enabled()
     with page.expect_request("**/runs"):
         page.get_by_label(field).press("Enter")
     page.keyboard.type("still there")
