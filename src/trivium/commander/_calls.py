@@ -44,7 +44,7 @@ class CallNode(TaskNode):
         session_id: Hashable
         """The session that the call belongs to, as those below do that are in no other."""
         scope: Scope
-        """What else the call inherits; replace it to change that for the call and everything below."""
+        """All else that the call inherits; replace it to change that for the call and everything below."""
         request: object
         """The question of the call, where it keeps that for listeners that record contents."""
         target: str

@@ -67,7 +67,7 @@ _new = object.__new__  # without `__init__`, at half the cost
 
 
 class Scope:
-    """What a node inherits beside its session, nothing at first: immutable, shared; `replace` makes a changed copy."""
+    """All that a node inherits but its session, nothing at first: immutable, shared; `replace` makes a changed copy."""
 
     __slots__ = (
         "approve", "budget", "context", "deadline", "journal", "listeners", "paused", "pipes", "policies", "task_run",

@@ -125,7 +125,7 @@ class SourceText:
 
     @cached_property
     def _joints(self) -> dict[tuple[str, str], str]:
-        """What stands in the normal form between two words that a hyphen at the end of a line parts."""
+        """The mark in the normal form between two words that a hyphen at the end of a line parts."""
         return {(normalise(each.before), normalise(each.after)): each.joint for each in hyphen_breaks(self.text)}
 
     def find_grouped(self, text: str) -> list[Span]:

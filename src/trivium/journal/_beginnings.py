@@ -1,4 +1,4 @@
-"""What the calls of a run begin with: recorded by the first attempt, and held by later ones."""
+"""Beginnings of the calls of a run: recorded by the first attempt, and held by later ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _TaskRun(Protocol):
 
 
 class Beginnings:
-    """What the calls of an attempt begin with.
+    """Records what the calls of an attempt begin with, and holds later attempts to it.
 
     A call has the policies of those above it, so that only what it has beside these is recorded.
 

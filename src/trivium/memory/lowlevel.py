@@ -1,4 +1,4 @@
-"""What the packages above use of this one, and authors of extensions may use."""
+"""Names for the packages above, and for authors of extensions."""
 
 from trivium.memory._warned import warn_caller, warn_of_left_out
 

@@ -25,7 +25,7 @@ from trivium.serving.lowlevel import READ, forward_event, parse_answer
 SILENT_SECONDS, ALIVE_SECONDS = 60.0, 5.0
 MAX_ANSWER = 64 << 20
 _SENT = (*READ, "files")
-"""What is sent of a message; files, so that the server says that it takes none."""
+"""The keys of a message that are sent; files, so that the server says that it takes none."""
 
 
 class HTTPAgentClient(Module, Generic[T_co]):

@@ -39,7 +39,7 @@ class SimpleStore(VectorStore):
         super().__init__(config)
         self._turn, self._only = RLock(), config.collection_name
         self._staged: dict[tuple[str, str], dict[str, Row]] = {}
-        """What is staged, by source and fingerprint."""
+        """The staged chunks and vectors, by source and fingerprint."""
 
     @abstractmethod
     def replace_chunks(self, where: Filter, rows: Sequence[Row]) -> int:

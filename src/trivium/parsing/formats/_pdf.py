@@ -221,7 +221,7 @@ class PDFFile:
 
     @cached_property
     def _counts_points(self) -> bool:
-        """Whether no page counts in a unit of its own: pdfium does not tell that unit, but it writes it into a copy."""
+        """True if no page counts in a unit of its own: pdfium does not tell that unit, but it writes it into a copy."""
         end, is_found = b"", False
 
         def write(_: Any, data: int, size: int) -> bool:

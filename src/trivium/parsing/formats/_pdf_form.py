@@ -17,7 +17,7 @@ _LINE = 16.0  # points: a higher box has room for several lines
 
 
 class FormField(NamedTuple):
-    """What a field says, and left, bottom, right and top of its box, as PDF counts."""
+    """The entry of a field, and left, bottom, right and top of its box, as PDF counts."""
 
     text: str
     box: tuple[float, float, float, float]

@@ -20,7 +20,7 @@ _VALUES: Final = {
     **dict.fromkeys(("DATE", "TIMESTAMP"), re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*")),
     **dict.fromkeys(("BIGINT", "DOUBLE"), re.compile(r"(?!(?:19|20)\d\d\Z)[+-]?\d+(?:[.,]\d+)*")),
 }
-"""What headers look like that are values of their column's type; a year is a header of numbers."""
+"""The look of headers that are values of their column's type; a year is a header of numbers."""
 
 
 def plain_names(headers: Iterable[object]) -> list[str]:
