@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
 from rich.text import Text
 
 from trivium.cli._objects_at import import_agent
-from trivium.cli._runs import format_time, write_result
+from trivium.cli._runs import format_time, write_json_line, write_result
 from trivium.cli._screen import one_line, stdout, write_line
 from trivium.exceptions import ConfigurationError, RunError, RunKilledError, TriviumError, UnknownRunError
 from trivium.journal import Journal, QueuedRun, Schedule
@@ -54,7 +53,7 @@ def submit_run(journal: Journal, program: str, messages: Sequence[str], options:
     if options.wait:
         write_result(journal, run_id, _result(run), options.json)
     elif options.json:
-        _write_json({"run": run_id, "status": run.status()})
+        write_json_line({"run": run_id, "status": run.status()})
     else:
         sys.stdout.write(f"{one_line(run_id)}\n")
         write_line(f"it is {run.status()}: `trivium show {one_line(run_id)}` follows it")
@@ -84,7 +83,7 @@ def cancel_runs(journal: Journal, run_ids: Sequence[str], as_json: bool) -> int:
     told = {each: _cancel(journal, each) for each in run_ids}
     for run_id, (status, why) in told.items():
         if as_json:
-            _write_json({"run": run_id, "status": status, "why": why})
+            write_json_line({"run": run_id, "status": status, "why": why})
         else:
             write_line(f"{one_line(run_id)} {f'is {status}' if status else 'is unknown'}{f': {why}' if why else ''}")
     return int(any(why for _, why in told.values()))
@@ -139,7 +138,7 @@ def _write_schedule(schedule: Schedule, as_json: bool) -> None:
     following, program, queue = schedule.next().astimezone(), schedule.program, schedule.queue
     if as_json:
         told = {"schedule": schedule.name, "root": program, "queue": queue, "every": schedule.every}
-        _write_json({**told, "next": following.timestamp()})
+        write_json_line({**told, "next": following.timestamp()})
         return
     rest = f"{one_line(program)} in {one_line(queue)}, next at {following:%Y-%m-%d %H:%M:%S %Z}"
     stdout().print(Text(f"{one_line(schedule.name)}: {one_line(schedule.every)} (UTC), {rest}"), soft_wrap=True)
@@ -155,10 +154,10 @@ def list_queues(journal: Journal, as_json: bool) -> None:
     if as_json:
         for each in queues:
             given = each._asdict()
-            _write_json({"queue": given.pop("name"), **given})
+            write_json_line({"queue": given.pop("name"), **given})
         for each in workers:
             given = each._asdict()
-            _write_json({"worker": given.pop("id"), **given})
+            write_json_line({"worker": given.pop("id"), **given})
         return
     screen = stdout()
     for each in queues:
@@ -170,7 +169,3 @@ def list_queues(journal: Journal, as_json: bool) -> None:
         names = ", ".join(one_line(name) for name in each.queues if "@" not in name)
         place = f"process {each.pid} of {one_line(each.host)}, since {format_time(each.since)}"
         screen.print(Text(f"worker {one_line(each.id)}: {place}, takes from {names}"), soft_wrap=True)
-
-
-def _write_json(value: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")

@@ -68,9 +68,9 @@ def list_runs(journal: Journal, status: str | None, as_json: bool, limit: int) -
     runs = [each for each in journal.runs() if status in (None, each.status)]
     if as_json:
         for each in waiting:
-            _write_json(_waiting_json(each))
+            write_json_line(_waiting_json(each))
         for each in runs:
-            _write_json(_info_json(each))
+            write_json_line(_info_json(each))
         return
     screen, left = stdout(), len(waiting) + len(runs) - limit
     waiting, runs = waiting[:limit], runs[: max(0, limit - len(waiting))]
@@ -117,7 +117,7 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool, paths:
         if waiting is None:
             raise
         if as_json:
-            _write_json(_waiting_json(waiting))
+            write_json_line(_waiting_json(waiting))
         else:
             stdout().print(_waiting_line(waiting, 0), soft_wrap=True)
         return
@@ -129,7 +129,7 @@ def show_run(journal: Journal, run_id: str, as_json: bool, content: bool, paths:
             told["forked_from"] = run.forked_from._asdict()
         if run.result is not None:
             told["result"] = _plain_text(run.result.content)
-        _write_json(told)
+        write_json_line(told)
         return
     screen = stdout(is_wrapped=False)
     screen.print(
@@ -219,7 +219,9 @@ def write_result(journal: Journal, run_id: str, content: object, as_json: bool) 
     """Write the result of a run; as JSON with what `trivium runs` tells of it, and its tokens and dollars."""
     said = _plain_text(content)
     if as_json:
-        _write_json({**_info_json(journal.info(run_id)), "content": said, **_usage_json(journal.view(run_id).usage)})
+        write_json_line(
+            {**_info_json(journal.info(run_id)), "content": said, **_usage_json(journal.view(run_id).usage)}
+        )
     else:
         sys.stdout.write(f"{printable(said)}\n")
 
@@ -228,7 +230,7 @@ def diff_runs(journal: Journal, first: str, second: str, as_json: bool) -> int:
     """Write the first difference of two runs; return 0 if there is none, and else 3."""
     found = journal.view(first).diff(journal.view(second))
     if as_json:
-        _write_json(None if found is None else found._asdict())
+        write_json_line(None if found is None else found._asdict())
     elif found is None:
         write_line("the two runs are alike")
     else:
@@ -241,7 +243,7 @@ def fork_run(journal: Journal, run_id: str, new: str | None, at: str | None, edi
     change: dict[str, Any] = {} if edit is None else {"edit": edit}
     fork: RunView = journal.view(run_id).fork(new, at=at, **change)
     if as_json:
-        _write_json(_info_json(fork.info))
+        write_json_line(_info_json(fork.info))
     else:
         sys.stdout.write(f"{one_line(fork.id)}\n")
         command = f"`trivium resume {one_line(fork.id)} MODULE:OBJECT` goes on with it"
@@ -289,7 +291,7 @@ def decide_call(
 def _show_waiting(waiting: list[PendingApproval], as_json: bool) -> None:
     for each in waiting:
         if as_json:
-            _write_json({"digest": each.digest, "name": each.name, "arguments": each.arguments, "why": each.why})
+            write_json_line({"digest": each.digest, "name": each.name, "arguments": each.arguments, "why": each.why})
         else:
             sys.stdout.write(f"{each.digest}  {call_text(each.name, each.arguments)}\n")
             sys.stdout.write(f"  {one_line(each.why)}\n" if each.why else "")
@@ -385,5 +387,6 @@ def _usage_json(usage: Usage) -> dict[str, Any]:
     return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "usd": usage.usd}
 
 
-def _write_json(value: object) -> None:
+def write_json_line(value: object) -> None:
+    """Write a value to stdout as one line of JSON in ASCII."""
     sys.stdout.write(json.dumps(value) + "\n")
