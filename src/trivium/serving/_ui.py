@@ -43,8 +43,8 @@ class UIRoutes(Routes):
         reports: Collection[str | Path] = (),
     ) -> None:
         super().__init__(runs, max_bytes)
-        self._reports = {f"/ui/report/{token_urlsafe(32)}": Path(each) for each in reports}
-        self._files, self._browser = UIFiles("/ui/files"), RunBrowser(runs, inspectors)
+        self._reports = {token_urlsafe(32): Path(each) for each in reports}
+        self._files, self._browser = UIFiles("./ui/files"), RunBrowser(runs, inspectors)
 
     def handled(self) -> Sequence[Handled]:
         """Return the routes of the UI."""
@@ -87,14 +87,16 @@ class UIRoutes(Routes):
         served = [{"name": name, "root": module.name} for name, module in self._runs.served.items()]
         owner = owner_of(request)
         inspects = self._browser.inspects(owner)
-        reports = [{"name": page.name, "place": place} for place, page in self._reports.items() if inspects]
+        reports = [
+            {"name": page.name, "place": f"/ui/report/{secret}"} for secret, page in self._reports.items() if inspects
+        ]
         return json_response({"served": served, "owner": owner, "inspects": inspects, "reports": reports})
 
     async def report(self, request: Request) -> Response:
         """Return a report by its secret path: a frame sends no token. It is shut off from the page around it."""
         from starlette.responses import HTMLResponse
 
-        place = self._reports.get(request.url.path)
+        place = self._reports.get(request.path_params["secret"])
         if place is None:
             raise Failure(404, "NotFound", "there is no such report: load the page again")
         try:

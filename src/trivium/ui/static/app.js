@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { html } from "./html.js";
-import { changes, get, isOnline, lasting, passing, setToken, token } from "./api.js";
+import { changes, get, hasToken, isOnline, passing, setToken, token } from "./api.js";
 import { Approvals } from "./approvals.js";
 import { Chat } from "./chat.js";
 import { Compare } from "./compare.js";
@@ -50,7 +50,7 @@ function TokenForm() {
       <h1>Token</h1>
       <p>This server wants a token. <code>trivium serve</code> shows it, with an address that has it, where it starts.</p>
       <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus /></label>
-      ${token.value === null && lasting.getItem("trivium-token") ? html`<p class="bad" role="alert">The token that
+      ${token.value === null && hasToken() ? html`<p class="bad" role="alert">The token that
         this browser knows is not that of the server.</p>` : null}
       <button class="main">Go on</button>
     </form>
@@ -81,7 +81,7 @@ function Report({ reports, at }) {
   return html`<div class="stack report"><div class="split"><h1>${name}</h1><div class="buttons">
     ${reports.length > 1 ? reports.map((each, number) => html`<a key=${each.place} class="button" aria-current=${number === at ? "page" : undefined}
       href=${`#/report/${number}`}>${each.name}</a>`) : null}</div></div>
-    <iframe src=${place} title=${name} sandbox="allow-scripts"></iframe></div>`;
+    <iframe src=${`.${place}`} title=${name} sandbox="allow-scripts"></iframe></div>`;
 }
 
 const NAMES = { "": "Runs", chat: "Chat", approvals: "Approvals", report: "Report" };

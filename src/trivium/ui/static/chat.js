@@ -1,7 +1,7 @@
 // A conversation: each turn is a run, of which the events are shown as they come.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { follow, get, isOnline, passing, post } from "./api.js";
+import { follow, get, isOnline, passing, PLACE, post } from "./api.js";
 import { ago, asText, isActive, oneLine, stateWords } from "./format.js";
 import { Decisions } from "./approvals.js";
 import { Answer } from "./citations.js";
@@ -194,12 +194,12 @@ function Tool({ part, state }) {
 }
 
 /** Return what was typed in a conversation and not sent: it outlives its view and a reload. @param {string} session */
-const draftOf = (session) => passing.getItem(`trivium-draft/${session}`) ?? "";
+const draftOf = (session) => passing.getItem(`trivium-draft${PLACE}${session}`) ?? "";
 
 /** @param {string} session @param {string} text */
 function keepDraft(session, text) {
   try {
-    passing.setItem(`trivium-draft/${session}`, text);
+    passing.setItem(`trivium-draft${PLACE}${session}`, text);
   } catch {
     // The browser has no room for a text of megabytes: it stays in its field alone.
   }
