@@ -64,6 +64,19 @@ _SCHEMAS: Final[JSONObject] = {
             "why": {"type": "string", "description": "the reason of the policy that asks"},
         },
     },
+    "Waiting": {
+        "allOf": [{"$ref": "#/components/schemas/Approval"}],
+        "type": "object",
+        "required": ["run", "user", "model", "session_id", "message", "asked"],
+        "properties": {
+            "run": {"type": "string", "description": "the run whose call it is: POST /runs/{run_id}/approvals decides"},
+            "user": {"type": "string", "description": "whose run it is; empty where there is one token for all"},
+            "model": {"type": "string"},
+            "session_id": {"type": "string"},
+            "message": {"type": "string", "description": "what the user has said last, or the beginning of it"},
+            "asked": {"type": "number", "description": "seconds since the epoch"},
+        },
+    },
     "Error": {
         "type": "object",
         "required": ["error"],
@@ -156,6 +169,10 @@ def openapi(keep_days: float | None, approval_seconds: float | None, keywords: C
         "type": "object", "required": ["runs"],
         "properties": {"runs": {"type": "array", "items": run}, "next_page": following},
     }  # fmt: skip
+    waiting = {
+        "type": "object", "required": ["approvals"],
+        "properties": {"approvals": {"type": "array", "items": _reference("Waiting")}},
+    }  # fmt: skip
     status = {"type": "object", "required": ["status"], "properties": {"status": {"const": "success"}}}
     deleted = {"type": "object", "properties": {"id": {"type": "string"}, "deleted": {"const": True}}}
     return {
@@ -184,6 +201,9 @@ def openapi(keep_days: float | None, approval_seconds: float | None, keywords: C
             "/runs/{run_id}/cancel": {"post": _route("cancel a run", {"200": _json(run)}, [_ID])},
             "/runs/{run_id}/approvals": {
                 "post": _route("approve or refuse a call that waits", {"200": _json(run)}, [_ID], _DECISION)
+            },
+            "/approvals": {
+                "get": _route("the calls on which the user decides, the oldest first", {"200": _json(waiting)})
             },
             **_lagents(keywords),
             "/metrics": {"get": _route("numbers for Prometheus", {"200": _as("text/plain", {"type": "string"})})},

@@ -92,6 +92,15 @@ class RunRequest:
         """Return whether the run goes on, or will."""
         return self.state in ACTIVE
 
+    @property
+    def text(self) -> str:
+        """The text of what its client has said last, or the beginning of a long one."""
+        match self.body["messages"]:
+            case str(text) | {"content": str(text)} | [*_, str(text)] | [*_, {"content": str(text)}]:
+                return text[:1000]
+            case _:
+                return ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFilter:

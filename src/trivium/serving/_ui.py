@@ -90,7 +90,10 @@ class UIRoutes(Routes):
         reports = [
             {"name": page.name, "place": f"/ui/report/{secret}"} for secret, page in self._reports.items() if inspects
         ]
-        return json_response({"served": served, "owner": owner, "inspects": inspects, "reports": reports})
+        approvers = self._runs.approvals.approvers
+        deciders = [] if owner in approvers else sorted(approvers)  # of what this user's runs ask, if others decide
+        about = {"served": served, "owner": owner, "inspects": inspects, "reports": reports, "deciders": deciders}
+        return json_response(about)
 
     async def report(self, request: Request) -> Response:
         """Return a report by its secret path: a frame sends no token. It is shut off from the page around it."""

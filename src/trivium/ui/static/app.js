@@ -11,11 +11,14 @@ import { Run } from "./run.js";
 import { Runs } from "./runs.js";
 import { useAsked } from "./hooks.js";
 
-/** @typedef {{ served: { name: string, root: string }[], owner: string, inspects: boolean, reports: { name: string, place: string }[] }} About */
+/**
+ * @typedef {{
+ *   served: { name: string, root: string }[], owner: string, inspects: boolean, reports: { name: string, place: string }[], deciders: string[],
+ * }} About
+ */
 
 const address = signal(location.hash);
 const about = signal(/** @type {About | null} */ (null));
-const waiting = signal(0);
 
 /** Take a token out of the address, where the command line has put it, so that it is not left in the history. */
 function takeToken() {
@@ -57,8 +60,10 @@ function TokenForm() {
   </main>`;
 }
 
-/** @param {{ parts: string[], about: About }} props */
-function View({ parts, about }) {
+/** @typedef {{ value: any[] | null, error: Error | null, ask: () => void }} Paused the runs that wait for this user */
+
+/** @param {{ parts: string[], about: About, paused: Paused }} props */
+function View({ parts, about, paused }) {
   const [problem, reset] = useErrorBoundary();
   useEffect(reset, [parts.join("/")]);
   const [view, first, second] = parts;
@@ -68,7 +73,7 @@ function View({ parts, about }) {
   }
   if (view === "run" && first) return html`<${Run} key=${first} id=${first} node=${second ?? ""} about=${about} />`;
   if (view === "chat" && about.served.length) return html`<${Chat} key=${first ?? ""} session=${first ?? ""} about=${about} />`;
-  if (view === "approvals") return html`<${Approvals} onCount=${(/** @type {number} */ n) => (waiting.value = n)} />`;
+  if (view === "approvals") return html`<${Approvals} paused=${paused} about=${about} />`;
   if (view === "compare") return html`<${Compare} first=${first ?? ""} second=${second ?? ""} />`;
   if (view === "report" && about.reports.length) return html`<${Report} reports=${about.reports} at=${Number(first ?? 0)} />`;
   if (view && view !== "runs") return html`<div class="center stack"><h1>No such page</h1><a href="#/">All runs</a></div>`;
@@ -91,9 +96,8 @@ function App() {
     if (token.value === null) return;
     get("/ui/about").then((found) => (about.value = found), () => {});
   }, [token.value, isOnline.value]);
-  useAsked(async () => {
-    if (about.value) waiting.value = (await get("/ui/runs", { state: "paused", limit: 100 })).runs.length;
-  }, [about.value, changes.value], 3000);
+  const paused = useAsked(async () => (about.value ? (await get("/ui/approvals")).runs : null), [about.value, changes.value], 2000);
+  const waiting = paused.value?.length;
   const parts = address.value.replace(/^#\/?/, "").split("/").map(decoded);
   const known = about.value;
   const name = parts[0] === "run" ? `Run ${parts[1]}` : parts[0] === "compare" ? "Compare" : NAMES[/** @type {""} */ (parts[0])] ?? "Runs";
@@ -116,14 +120,14 @@ function App() {
         ${Object.entries(NAMES).map(([name, words]) => (
           (name === "chat" && known && !known.served.length) || (name === "report" && !known?.reports.length) ? null : html`
           <a key=${name} href=${`#/${name}`} aria-current=${here === name ? "page" : undefined}>${words}
-            ${name === "approvals" && waiting.value ? html` <span class="badge">${waiting.value}
+            ${name === "approvals" && waiting ? html` <span class="badge">${waiting}
               <span class="hidden"> waiting</span></span>` : null}</a>`))}
       </nav>
       ${known?.owner ? html`<span class="quiet owner">${known.owner}</span>` : null}
       ${token.value ? html`<button class="plain" onClick=${() => { setToken(""); passing.clear(); token.value = null; }}>Forget token</button>` : null}
     </header>
     <div role="status" class="notice" hidden=${isOnline.value}>The server does not answer; trying again …</div>
-    ${known ? html`<main id="main" tabindex="-1" aria-label=${name}><${View} parts=${parts} about=${known} /></main>`
+    ${known ? html`<main id="main" tabindex="-1" aria-label=${name}><${View} parts=${parts} about=${known} paused=${paused} /></main>`
       : html`<main id="main" class="center"><p class="quiet">${isOnline.value ? "Loading …" : ""}</p></main>`}`;
 }
 

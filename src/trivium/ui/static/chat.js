@@ -105,7 +105,7 @@ export function Chat({ session, about }) {
         ${session ? html`<a class="button" href="#/chat">New conversation</a>` : null}
       </div>
     </div>
-    <${Turns} turns=${turns} current=${current} program=${program} inspects=${about.inspects}
+    <${Turns} turns=${turns} current=${current} program=${program} about=${about}
       onEarlier=${hasEarlier ? () => setMost((turns?.length ?? 0) + PAGE) : null} />
     ${shown ? html`<p class="bad" role="alert">${shown.message}</p>` : null}
     <${Composer} session=${session} isReady=${turns !== null} onSay=${say} onStop=${stop} running=${current} />
@@ -114,10 +114,10 @@ export function Chat({ session, about }) {
 
 /**
  * @param {{
- *   turns: Turn[] | null, current: Turn | null, program: string, inspects: boolean, onEarlier: (() => void) | null,
+ *   turns: Turn[] | null, current: Turn | null, program: string, about: import("./app.js").About, onEarlier: (() => void) | null,
  * }} props
  */
-function Turns({ turns, current, program, inspects, onEarlier }) {
+function Turns({ turns, current, program, about, onEarlier }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const isAtEnd = useRef(true), before = useRef(0);
   useLayoutEffect(() => {
@@ -137,7 +137,7 @@ function Turns({ turns, current, program, inspects, onEarlier }) {
   return html`<div class="turns" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Conversation">
     ${onEarlier ? html`<button class="plain" onClick=${showEarlier}>Show earlier</button>` : null}
     ${!turns ? html`<p class="quiet">Loading …</p>` : turns.length ? turns.map((turn) => html`<${OneTurn} key=${turn.id} turn=${turn}
-      state=${isActive(turn.state) && turn !== current ? "queued" : turn.state} program=${program} inspects=${inspects} />`)
+      state=${isActive(turn.state) && turn !== current ? "queued" : turn.state} program=${program} about=${about} />`)
       : html`<div class="empty"><p>Say something to <b>${program}</b>. Each answer is a run that you can look into.</p></div>
         <${Earlier} />`}
   </div>`;
@@ -155,13 +155,13 @@ function Earlier() {
       ${run.state === "done" ? null : html`<${State} state=${run.state} />`}</li>`)}</ul></section>` : null;
 }
 
-/** @typedef {{ turn: Turn, state: string, program: string, inspects: boolean }} TurnProps */
+/** @typedef {{ turn: Turn, state: string, program: string, about: import("./app.js").About }} TurnProps */
 
 /** A turn, which is made anew when it has changed, and not when another one has. @param {TurnProps} props */
-const OneTurn = (props) => useMemo(() => turnOf(props), [props.turn, props.state, props.program, props.inspects]);
+const OneTurn = (props) => useMemo(() => turnOf(props), [props.turn, props.state, props.program, props.about]);
 
 /** @param {TurnProps} props */
-function turnOf({ turn, state, program, inspects }) {
+function turnOf({ turn, state, program, about }) {
   const last = turn.parts.findLast((each) => each.kind === "text");
   const said = turn.message?.content;
   const isSaid = last?.kind === "text" && last.text === said && !turn.message.attachments?.length;
@@ -176,10 +176,10 @@ function turnOf({ turn, state, program, inspects }) {
         : part.kind === "thought" ? html`<details key=${at}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
         : isWhole && part === last ? null
         : html`<div key=${`${at}${isComing}`} aria-live=${isComing ? "off" : undefined}><${Markdown} text=${part.text} /></div>`)}
-      ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${inspects} />` : null}
+      ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${about.inspects} />` : null}
       ${turn.approvals.length ? html`<${Decisions} waiting=${turn.approvals.map((call) => ({ run: { id: turn.id, program: "x" }, call }))}
-        onDone=${() => {}} />` : null}
-      ${!turn.error ? null : state === "cancelled" ? html`<p class="quiet">${turn.error}</p>` : html`<p class="bad" role="alert">${turn.error}${inspects ? ". Look into this run to see where." : ""}</p>`}
+        about=${about} onDone=${() => {}} />` : null}
+      ${!turn.error ? null : state === "cancelled" ? html`<p class="quiet">${turn.error}</p>` : html`<p class="bad" role="alert">${turn.error}${about.inspects ? ". Look into this run to see where." : ""}</p>`}
     </div>
   </div>`;
 }
@@ -241,7 +241,7 @@ function Composer({ session, isReady, onSay, onStop, running }) {
     }
   };
   return html`<form class="composer" onSubmit=${(/** @type {Event} */ e) => { e.preventDefault(); send(); }}>
-    <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for your decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
+    <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for a decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
       onInput=${(/** @type {any} */ e) => write(e.target.value)} onKeyDown=${onKey}></textarea>
     ${running ? html`<button type="button" class="danger" onClick=${halt}>Stop</button>` : null}
     <button class="main" disabled=${isSending || !isReady || !text.trim()}>Send</button>
