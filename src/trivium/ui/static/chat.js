@@ -175,7 +175,8 @@ function turnOf({ turn, state, program, about }) {
       ${turn.parts.map((part, at) => part.kind === "tool" ? html`<${Tool} key=${at} part=${part} state=${turn.state} />`
         : part.kind === "thought" ? html`<details key=${at}><summary>Thoughts</summary><pre>${part.text}</pre></details>`
         : isWhole && part === last ? null
-        : html`<div key=${`${at}${isComing}`} aria-live=${isComing ? "off" : undefined}><${Markdown} text=${part.text} /></div>`)}
+        : html`<div key=${`${at}${isComing}`} aria-live=${isComing ? "off" : undefined}><${Markdown} text=${part.text} />
+          ${state === "cancelled" && !part.isWhole ? html`<p class="quiet small">– stopped here</p>` : null}</div>`)}
       ${isWhole ? html`<${Answer} message=${turn.message} runId=${turn.id} inspects=${about.inspects} />` : null}
       ${turn.approvals.length ? html`<${Decisions} waiting=${turn.approvals.map((call) => ({ run: { id: turn.id, program: "x" }, call }))}
         about=${about} onDone=${() => {}} />` : null}

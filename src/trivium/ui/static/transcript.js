@@ -1,7 +1,7 @@
 // What a run's events say, as parts of a conversation: texts, thoughts, tools, and what waits for a decision.
 
 /**
- * @typedef {{ kind: "text" | "thought", key: string, text: string, agent: string }} Said
+ * @typedef {{ kind: "text" | "thought", key: string, text: string, agent: string, isWhole?: boolean, isVoid?: boolean }} Said
  * @typedef {{ kind: "tool", key: string, name: string, given: string, result?: string, error?: string }} Used
  * @typedef {{
  *   id: string, state: string, text: string, parts: (Said | Used)[], approvals: any[], message: any, error: string,
@@ -27,6 +27,11 @@ export function extend(turn, events) {
 
 /** @param {Turn} turn @param {import("./api.js").RunEvent} event */
 function read(turn, event) {
+  // A part that was taken back goes when something takes its place; where its run was cancelled, nothing does.
+  const isVoided = (/** @type {Said | Used} */ each) => each.kind !== "tool" && each.isVoid;
+  if (event.kind !== "void" && event.kind !== "cancelled") turn.parts = turn.parts.filter((each) => !isVoided(each));
+  /** @param {(said: Said) => Said[]} change @returns {(Said | Used)[]} */
+  const withSaid = (change) => turn.parts.flatMap((each) => (each.kind !== "tool" && each.key === event.key ? change(each) : [each]));
   const find = () => turn.parts.findLastIndex((each) => each.kind === "tool" && each.key === event.key);
   switch (event.kind) {
     case "started": case "resumed":
@@ -40,7 +45,10 @@ function read(turn, event) {
       break;
     }
     case "void":
-      turn.parts = turn.parts.filter((each) => each.kind === "tool" || each.key !== event.key);
+      turn.parts = withSaid((each) => (each.isWhole ? [] : [{ ...each, isVoid: true }]));
+      break;
+    case "answered":
+      turn.parts = withSaid((each) => [{ ...each, isWhole: true }]);
       break;
     case "tool_call":
       turn.parts.push({ kind: "tool", key: event.key, name: event.name, given: event.arguments });
