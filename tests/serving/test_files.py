@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from serving._served import make_shop, serving
+from serving._served import serving
 from trivium import Agent, Message
 from trivium.distributed import HTTPAgentClient
-from trivium.exceptions import RemoteAgentError
 from trivium.llms import Request
 from trivium.schema import FileAttachment, Usage
 from trivium.serving import AgentServer
@@ -70,7 +69,20 @@ def a2a(text: str) -> tuple[str, Any]:
     return "/a2a", {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
 
 
-@pytest.mark.parametrize("ask", [responses, chat, ag_ui, ai_sdk, a2a])
+def own(path: str) -> Callable[[str], tuple[str, Any]]:
+    """A request in our own form."""
+
+    def ask(text: str) -> tuple[str, Any]:
+        files = [
+            {"content": IMAGE, "mime_type": "image/png"}, {"url": ELSEWHERE, "mime_type": "image/png"},
+            {"content": PDF, "mime_type": "application/pdf", "filename": "a.pdf"},
+        ]  # fmt: skip
+        return path, {"message": {"content": text, "files": files}, "stream": True}
+
+    return ask
+
+
+@pytest.mark.parametrize("ask", [responses, chat, ag_ui, ai_sdk, a2a, own("/runs"), own("/chat_completion")])
 def test_files_reach_the_model(ask: Callable[[str], tuple[str, Any]]):
     seen = list[Request]()
 
@@ -105,7 +117,7 @@ def test_what_is_no_file_is_refused_before_the_run(ask: Any):
 
 
 @pytest.mark.parametrize("path", ["/runs", "/chat_completion"])
-@pytest.mark.parametrize("key", ["files", "attachments", "images", "role"])
+@pytest.mark.parametrize("key", ["attachments", "images", "role"])
 def test_what_nothing_reads_of_a_message_is_refused(path: str, key: str):
     with serving() as client:
         said = {"content": "Look at this", "sender": "ada", "receiver": None, key: [{"url": ELSEWHERE}]}
@@ -113,13 +125,34 @@ def test_what_nothing_reads_of_a_message_is_refused(path: str, key: str):
             refused = client.post(path, json={"message": message})
             assert refused.status_code == 422
             assert f"'{key}' is no key of a message here; there are content," in refused.json()["error"]["message"]
-            assert "files go by /v1" in refused.json()["error"]["message"]
 
 
-def test_a_client_of_this_program_is_told_that_its_file_is_not_taken():
-    with AgentServer(make_shop(), token="right-token", port=0) as server:
+@pytest.mark.parametrize(
+    "file",
+    [
+        "a.png", {}, {"content": "~"}, {"content": IMAGE, "path": "/etc/passwd"}, {"content": 1},
+        {"url": "file:///etc/passwd", "mime_type": "image/png"}, {"url": ELSEWHERE, "mime_type": "text/html"},
+        {"url": ELSEWHERE.replace("https:", "http:"), "mime_type": "image/png"},
+    ],
+)  # fmt: skip
+def test_what_is_no_file_of_a_message_is_refused(file: object):
+    with serving() as client:
+        refused = client.post("/runs", json={"message": {"content": "Look", "files": [file]}})
+        assert refused.status_code == 422
+        assert "a file has its bytes in base64 as content" in refused.json()["error"]["message"]
+        assert client.get("/runs").json() == {"runs": []}
+
+
+def test_a_file_of_a_client_of_this_program_reaches_the_model_there():
+    seen = list[Request]()
+
+    def answer(request: Request) -> str:
+        seen.append(request)
+        return "seen"
+
+    with AgentServer(Agent(ScriptedModel(answer), name="clerk"), token="right-token", port=0) as server:
         client = HTTPAgentClient(port=server.port, token="right-token")
         file = FileAttachment.from_bytes(b"picture", filename="a.png")
-        with pytest.raises(RemoteAgentError, match="'files' is no key of a message here"):
-            client(Message(content="Look at this", files=[file]))
-        assert client(Message(content="hi", usage=Usage(1, 2), attachments=[3])).content == "You said 1."
+        assert client(Message(content="Look at this", files=[file])).content == "seen"
+        assert client(Message(content="hi", usage=Usage(1, 2), attachments=[3])).content == "seen"
+    assert IMAGE_URL in json.dumps(seen[0].messages)

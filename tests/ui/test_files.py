@@ -52,7 +52,7 @@ def test_what_is_vendored_is_the_packages_own_and_has_their_licences():
 
 def test_it_is_small_and_asks_nobody_else():
     files = read_files()
-    assert sum(map(len, files.values())) <= 150_000
+    assert sum(map(len, files.values())) <= 155_000
     own = {name: content.decode() for name, content in files.items() if not name.startswith("vendor/")}
     assert sum(content.count("\n") for content in own.values()) <= 2_500
     assert [name for name, content in own.items() if re.search(r"https?://|innerHTML|\beval\b", content)] == []

@@ -133,6 +133,18 @@ class RunBrowser:
             "programs": [name for name, each in self._runs.served.items() if each.name == row["root"]],
         }  # fmt: skip
 
+    async def file(self, owner: str, run_id: str, at: int) -> JSONObject:
+        """Return a file that came with the message of a run, with its bytes in base64.
+
+        Raises:
+            Failure: the owner has no such run, or it no such file; status 404.
+        """
+        request, _ = await run_in_worker(partial(self._look, owner, run_id, to_decide=True))
+        files = [] if request is None else request.files
+        if at >= len(files):
+            raise Failure(404, "UnknownFile", f"the run has {len(files)} files: look at it again")
+        return files[at]
+
     async def approvals(self, owner: str) -> list[JSONObject]:
         """Return the runs that wait for a decision of a user, as `show` does, or of the journal's other programs."""
         if owner:
@@ -245,7 +257,7 @@ def _row(run_id: str, request: RunRequest | None, info: RunInfo | None, given: J
         "id": run_id, "state": _state(request, info), "started": _began(request, info), "ended": None, "why": "",
         "root": "", "attempts": 0, "text": given.get("text", ""), "session": given.get("session"),
         "fork": None if fork is None else {"run": fork[0], "node": fork[1]}, "program": "", "tokens": None, "usd": None,
-        "owner": "" if request is None else request.owner,
+        "owner": "" if request is None else request.owner, "files": [],
     }  # fmt: skip
     if info is not None:
         row |= {"root": info.root, "ended": info.ended, "why": info.why, "attempts": info.epoch}
@@ -254,6 +266,7 @@ def _row(run_id: str, request: RunRequest | None, info: RunInfo | None, given: J
             "session": request.session, "program": request.name, "tokens": request.tokens, "usd": request.usd,
             "ended": request.ended or None, "root": row["root"] or request.name,
             "text": row["text"] or request.text,
+            "files": [{name: each.get(name) for name in ("filename", "mime_type")} for each in request.files],
         }  # fmt: skip
     return row
 

@@ -13,6 +13,7 @@ _SESSION: Final[JSONObject] = {
     "anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000]*$"}],
     "description": "a conversation: a whole number, or a text; 7 and \"7\" are one, and run_ begins those of one run",
 }  # fmt: skip
+_TEXT: Final[JSONObject] = {"type": ["string", "null"]}
 _MESSAGE: Final[JSONObject] = {
     "description": "a text of a user, an object with a content, or a list of these",
     "anyOf": [
@@ -31,7 +32,39 @@ _SCHEMAS: Final[JSONObject] = {
         "type": "object",
         "required": ["content"],
         "additionalProperties": False,
-        "properties": {"content": {"type": "string"}, "sender": {}, "type": {}, "extra_info": {}},
+        "properties": {
+            "content": {"type": "string"},
+            "sender": {},
+            "type": {},
+            "extra_info": {},
+            "files": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/File"}},
+        },
+    },
+    "File": {
+        "description": "an image or another file by its bytes, or an image by its address",
+        "anyOf": [
+            {
+                "type": "object",
+                "required": ["content"],
+                "additionalProperties": False,
+                "properties": {
+                    "content": {"type": "string", "contentEncoding": "base64", "pattern": "^(?:[0-9A-Za-z+/]{4})+$"},
+                    "mime_type": _TEXT,
+                    "filename": _TEXT,
+                },
+            },
+            {
+                "type": "object",
+                "required": ["url", "mime_type"],
+                "additionalProperties": False,
+                "properties": {
+                    "url": {"type": "string", "pattern": "^https://"},
+                    "mime_type": {"type": "string", "pattern": "^image/"},
+                    "filename": _TEXT,
+                    "detail": _TEXT,
+                },
+            },
+        ],
     },
     "Run": {
         "type": "object",

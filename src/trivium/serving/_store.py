@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import finalize
 
 from trivium.events import JSONObject
@@ -95,11 +95,19 @@ class RunRequest:
     @property
     def text(self) -> str:
         """The text of what its client has said last, or the beginning of a long one."""
-        match self.body["messages"]:
-            case str(text) | {"content": str(text)} | [*_, str(text)] | [*_, {"content": str(text)}]:
-                return text[:1000]
-            case _:
-                return ""
+        content: object = self._last.get("content")
+        return content[:1000] if isinstance(content, str) else ""
+
+    @property
+    def files(self) -> list[JSONObject]:
+        """The files of what its client has said last, each with its `mime_type`, and a `content` or a `url`."""
+        return self._last.get("files") or []
+
+    @property
+    def _last(self) -> JSONObject:
+        messages: object = self.body["messages"]
+        last: object = (cast("list[object]", messages)[-1:] or [""])[0] if isinstance(messages, list) else messages
+        return cast("JSONObject", last) if isinstance(last, dict) else {"content": last}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

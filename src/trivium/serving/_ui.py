@@ -55,6 +55,7 @@ class UIRoutes(Routes):
             ("GET", "/ui/report/{secret}", self.report),
             ("GET", "/ui/runs", self.runs),
             ("GET", "/ui/run", self.run),
+            ("GET", "/ui/file", self.attachment),
             ("GET", "/ui/outline", self.outline),
             ("GET", "/ui/node", self.node),
             ("GET", "/ui/export", self.export),
@@ -93,7 +94,7 @@ class UIRoutes(Routes):
         approvers = self._runs.approvals.approvers
         deciders = [] if owner in approvers else sorted(approvers)  # of what this user's runs ask, if others decide
         about = {"served": served, "owner": owner, "inspects": inspects, "reports": reports, "deciders": deciders}
-        return json_response(about)
+        return json_response({**about, "max_bytes": self._max_bytes})
 
     async def report(self, request: Request) -> Response:
         """Return a report by its secret path: a frame sends no token. It is shut off from the page around it."""
@@ -121,6 +122,11 @@ class UIRoutes(Routes):
     async def run(self, request: Request) -> Response:
         """Return a run."""
         return json_response(await self._browser.show(owner_of(request), _asked(request, "id")))
+
+    async def attachment(self, request: Request) -> Response:
+        """Return a file that was sent with the message of a run, by its place there."""
+        at = whole_number(request.query_params.get("at", "0"), "at", 0, 1000)
+        return json_response(await self._browser.file(owner_of(request), _asked(request, "id"), at))
 
     async def outline(self, request: Request) -> Response:
         """Return the nodes of a run in columns: all, or what has changed `after` a record of a tree of `size` nodes."""

@@ -14,6 +14,7 @@ import { useAsked } from "./hooks.js";
 /**
  * @typedef {{
  *   served: { name: string, root: string }[], owner: string, inspects: boolean, reports: { name: string, place: string }[], deciders: string[],
+ *   max_bytes: number,
  * }} About
  */
 

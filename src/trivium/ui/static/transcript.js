@@ -1,16 +1,17 @@
 // What a run's events say, as parts of a conversation: texts, thoughts, tools, and what waits for a decision.
 
+/** @typedef {import("./attachments.js").Attached} Attached */
 /**
  * @typedef {{ kind: "text" | "thought", key: string, text: string, agent: string, isWhole?: boolean, isVoid?: boolean }} Said
  * @typedef {{ kind: "tool", key: string, name: string, given: string, result?: string, error?: string }} Used
  * @typedef {{
- *   id: string, state: string, text: string, parts: (Said | Used)[], approvals: any[], message: any, error: string,
+ *   id: string, state: string, text: string, files: Attached[], parts: (Said | Used)[], approvals: any[], message: any, error: string,
  * }} Turn
  */
 
-/** @param {string} id of the run @param {string} text what the user said @param {string} state @returns {Turn} */
-export function newTurn(id, text, state) {
-  return { id, state, text, parts: [], approvals: [], message: null, error: "" };
+/** @param {string} id of the run @param {string} text what the user said @param {string} state @param {Attached[]} files @returns {Turn} */
+export function newTurn(id, text, state, files = []) {
+  return { id, state, text, files, parts: [], approvals: [], message: null, error: "" };
 }
 
 /**
