@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from serving._served import serving
+from serving._served import people, serving
 from trivium import Agent, Message
 from trivium.distributed import HTTPAgentClient
 from trivium.llms import Request
 from trivium.schema import FileAttachment, Usage
 from trivium.serving import AgentServer
+from trivium.serving._store import RunRequest, RunStore
 from trivium.testing import ScriptedModel
 
 IMAGE, PDF = (base64.b64encode(each).decode() for each in (b"picture", b"%PDF-1.4"))
@@ -156,3 +158,40 @@ def test_a_file_of_a_client_of_this_program_reaches_the_model_there():
         assert client(Message(content="Look at this", files=[file])).content == "seen"
         assert client(Message(content="hi", usage=Usage(1, 2), attachments=[3])).content == "seen"
     assert IMAGE_URL in json.dumps(seen[0].messages)
+
+
+@pytest.mark.parametrize("ask", [own("/runs"), responses])
+def test_lists_name_the_files_of_a_run_and_leave_out_what_is_in_them(ask: Callable[[str], tuple[str, Any]]):
+    agent = Agent(ScriptedModel(["seen"]), name="clerk")
+    with (
+        serving(agent, token={"ada": "a-token", "bob": "b-token"}) as client,
+        people(client, "a-token", "b-token") as [ada, bob],
+    ):
+        path, body = ask("What is it?")
+        assert "seen" in ada.post(path, json=body).text
+        (run,) = ada.get("/ui/runs").json()["runs"]
+        kinds = [("image/png", None), ("image/", None), ("application/pdf", "a.pdf")]
+        for (kind, name), file in zip(kinds, run["files"], strict=True):
+            assert file["mime_type"].startswith(kind)
+            assert (file["filename"], file.keys()) == (name, {"filename", "mime_type"})
+        for listed in ("/ui/runs", "/ui/runs?session=" + run["session"], "/ui/run?id=" + run["id"]):
+            assert PDF not in ada.get(listed).text
+        found = ada.get("/ui/file", params={"id": run["id"], "at": 2}).json()
+        assert found == {"content": PDF, "mime_type": "application/pdf", "filename": "a.pdf"}
+        for client_, at in ((ada, 3), (bob, 0)):
+            assert client_.get("/ui/file", params={"id": run["id"], "at": at}).status_code == 404
+
+
+def test_of_a_list_of_runs_the_store_reads_no_files():
+    said = {"content": "Look", "files": [{"content": IMAGE, "mime_type": "image/png"}]}
+    with closing(RunStore()) as store:
+        store.add(
+            RunRequest(id="run_1", owner="ada", name="clerk", session="s", state="paused", body={"messages": said})
+        )
+        for (listed,) in (store.runs_of("ada"), store.runs_of("ada", session="s"), store.paused()):
+            named = {"text": "Look", "files": [{"filename": None, "mime_type": "image/png"}]}
+            assert (listed.said, listed.body) == (named, {})
+        assert store.runs_of("ada", session="other") == []
+        whole = store.find("run_1")
+        assert whole is not None
+        assert whole.files == said["files"]

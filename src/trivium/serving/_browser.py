@@ -61,8 +61,7 @@ class RunBrowser:
 
     def _search(self, owner: str, wanted: Wanted) -> JSONObject:
         search, state, session, most, after = wanted
-        found_in = self._store.in_session(owner, session) if session else self._store.runs_of(owner, MOST_SERVED)
-        served = {each.id: each for each in found_in}
+        served = {each.id: each for each in self._store.runs_of(owner, MOST_SERVED, session=session)}
         infos = {each.id: each for each in self._journal.runs() if each.id in served or not (owner or session)}
         ids = sorted({*served, *infos}, key=lambda each: _began(served.get(each), infos.get(each)), reverse=True)
         if state:
@@ -265,8 +264,7 @@ def _row(run_id: str, request: RunRequest | None, info: RunInfo | None, given: J
         row |= {
             "session": request.session, "program": request.name, "tokens": request.tokens, "usd": request.usd,
             "ended": request.ended or None, "root": row["root"] or request.name,
-            "text": row["text"] or request.text,
-            "files": [{name: each.get(name) for name in ("filename", "mime_type")} for each in request.files],
+            "text": row["text"] or request.said.get("text", ""), "files": request.said.get("files", []),
         }  # fmt: skip
     return row
 

@@ -191,7 +191,14 @@ def _head(request: RunRequest) -> JSONObject:
 def _waiting(journal: Journal, runs: Sequence[RunRequest]) -> list[JSONObject]:
     """Return the calls of paused runs that wait, each with what was asked of its run, and by whom."""
     return [
-        {"run": run.id, "user": run.owner, "model": run.name, "session_id": run.session, "message": run.text, **call}
+        {
+            "run": run.id,
+            "user": run.owner,
+            "model": run.name,
+            "session_id": run.session,
+            "message": run.said.get("text", ""),
+            **call,
+        }
         for run in runs
         for call in described_in(journal, run.id)
     ]
