@@ -198,14 +198,8 @@ def openapi(keep_days: float | None, approval_seconds: float | None, keywords: C
     page = _query("page", {"type": "string", "pattern": PAGE})
     after = _query("after", {"type": "integer", "minimum": 0, "maximum": 999_999_999_999})
     following = {"type": "string", "description": "the page of the next request, where there are more"}
-    listed = {
-        "type": "object", "required": ["runs"],
-        "properties": {"runs": {"type": "array", "items": run}, "next_page": following},
-    }  # fmt: skip
-    waiting = {
-        "type": "object", "required": ["approvals"],
-        "properties": {"approvals": {"type": "array", "items": _reference("Waiting")}},
-    }  # fmt: skip
+    listed = _listed("runs", run, next_page=following)
+    waiting = _listed("approvals", _reference("Waiting"))
     status = {"type": "object", "required": ["status"], "properties": {"status": {"const": "success"}}}
     deleted = {"type": "object", "properties": {"id": {"type": "string"}, "deleted": {"const": True}}}
     return {
@@ -268,6 +262,10 @@ def _lagents(keywords: Collection[str]) -> JSONObject:
 
 def _reference(name: str) -> JSONObject:
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _listed(name: str, item: JSONObject, **more: JSONObject) -> JSONObject:
+    return {"type": "object", "required": [name], "properties": {name: {"type": "array", "items": item}, **more}}
 
 
 def _query(name: str, schema: JSONObject) -> JSONObject:

@@ -258,12 +258,12 @@ function Composer({ session, maxBytes, isReady, onSay, onStop, running }) {
     ${files.length ? html`<ul class="files" aria-label="Files to send">${files.map((file, at) => html`<${Attachment} key=${file} file=${file}>
       <button type="button" class="plain" aria-label=${`Remove ${file.filename}`} onClick=${() => { setFiles(files.toSpliced(at, 1)); field.current?.focus(); }}>×</button><//>`)}
       <li class="quiet small">${size(sizeOf(files))} of ${size(most)}</li></ul>` : null}
-    <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for a decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
-      onInput=${(/** @type {any} */ e) => write(e.target.value)} onKeyDown=${onKey}
-      onPaste=${(/** @type {ClipboardEvent} */ e) => { if (e.clipboardData?.files.length && !e.clipboardData.types.includes("text/plain")) { e.preventDefault(); take(e.clipboardData); } }}></textarea>
     <input type="file" multiple hidden ref=${picker} onChange=${(/** @type {any} */ e) => { take(e.target).then(() => { e.target.value = ""; }); field.current?.focus(); }} />
     <button type="button" class="attach" aria-label="Attach files" title=${`Attach files, up to ${size(most)} together; or paste or drop them`}
       onClick=${() => picker.current?.click()}>+</button>
+    <textarea rows="2" ref=${field} aria-label="Message" placeholder=${running?.state === "paused" ? "It waits for a decision; Stop ends the run" : "Message (Enter sends, Shift+Enter is a new line)"} value=${text}
+      onInput=${(/** @type {any} */ e) => write(e.target.value)} onKeyDown=${onKey}
+      onPaste=${(/** @type {ClipboardEvent} */ e) => { if (e.clipboardData?.files.length && !e.clipboardData.types.includes("text/plain")) { e.preventDefault(); take(e.clipboardData); } }}></textarea>
     ${running ? html`<button type="button" class="danger" onClick=${halt}>Stop</button>` : null}
     <button class="main" disabled=${!canSend}>Send</button>
   </form>`;
