@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from email.message import EmailMessage
 from io import StringIO
 from pathlib import Path
 from threading import Event
@@ -74,6 +75,22 @@ def test_json_has_the_quotes_too(trivium: Command):
     (citation,) = record["citations"]
     assert (citation["source"], citation["line"]) == (str(trivium.folder / "lease.txt"), 3)
     assert citation["quote"] == "The rent is 950 EUR."
+
+
+@pytest.mark.parametrize("place", ["flat.eml", "-"])
+def test_an_attached_file_is_cited_by_its_name(trivium: Command, place: str):
+    message = EmailMessage()
+    message["From"], message["Subject"] = "ada@example.org", "Our flat"
+    message.set_content("See the file.\n")
+    message.add_attachment(LEASE, filename="lease.txt")
+    (trivium.folder / "flat.eml").write_bytes(message.as_bytes())
+    with (trivium.folder / "flat.eml").open() as stdin:
+        ended = ask(
+            trivium, place, "How much is the rent?", "--json", answers=["The rent is 950 EUR [5]."], stdin=stdin
+        )
+    (citation,) = ended.records[0]["citations"]
+    assert (citation["attachment"], citation["line"], citation["quote"]) == ("lease.txt", 3, "The rent is 950 EUR.")
+    assert citation["place"].endswith(f"{place}, attachment lease.txt, line 3")
 
 
 @pytest.mark.parametrize("json", [(), ("--json",)])

@@ -37,7 +37,7 @@ from trivium.terminal.lowlevel import safe_text
 DOES_NOT_TELL = 3
 _NEAREST, _LONGEST = 3, 900
 """The passages that are shown where there is no answer, and their characters."""
-_PLACE = ("source", "line", "end_line", "page", "heading")
+_PLACE = ("source", "line", "end_line", "page", "attachment", "heading")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from trivium.lazy import lazy_names
 if TYPE_CHECKING:
     from trivium.parsing._chunk import check_documents, splice
     from trivium.parsing._limits import MAX_BYTES
+    from trivium.parsing._mail import attachment_at
     from trivium.parsing._statements import MAIL_HEADER, statements
     from trivium.parsing._typed_values import PrimitiveType, from_string, is_callable, is_instance_of, to_string
     from trivium.parsing._words import stems
@@ -37,6 +38,7 @@ __all__ = [
     "PrimitiveType",
     "SheetOrder",
     "Tag",
+    "attachment_at",
     "check_documents",
     "declared_charset",
     "declared_separator",
@@ -72,6 +74,7 @@ _HOMES = {
     "PrimitiveType": "_typed_values",
     "SheetOrder": "formats._sheets",
     "Tag": "formats._markup",
+    "attachment_at": "_mail",
     "check_documents": "_chunk",
     "declared_charset": "formats._html",
     "declared_separator": "formats._records",
