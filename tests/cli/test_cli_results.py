@@ -80,6 +80,25 @@ def test_a_value_of_an_attached_file_names_it(trivium: Command):
     assert "attachment a.pdf, page 2, line 1" in shown
 
 
+@pytest.mark.parametrize(
+    ("options", "documents"),
+    [
+        (("--include", "ada.*", "--include", "cyd.*"), ["ada", "cyd"]),
+        (("--include", "*.txt", "--exclude", "[a-b]*"), ["cyd"]),
+        (("--exclude", "letters/"), ["ada", "bob", "cyd"]),
+    ],
+)
+def test_patterns_choose_files_of_folders(trivium: Command, options: tuple[str, ...], documents: list[str]):
+    ended = trivium.extract("letters", *options)
+    assert sorted(Path(each["source"]).stem for each in ended.records) == documents
+
+
+def test_patterns_that_choose_nothing_are_said(trivium: Command):
+    ended = trivium.extract("letters", "--include", "*.pdf")
+    assert ended.status == 1
+    assert "letters: there is no document in this folder that --include and --exclude choose" in ended.err
+
+
 def test_a_table_on_a_pipe_has_no_colours(trivium: Command):
     ended = trivium.extract("letters", "--format", "table")
     assert "\x1b" not in ended.out + ended.err

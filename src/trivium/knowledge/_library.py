@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ from trivium.exceptions import (
 from trivium.knowledge._ingest_item import IngestItem
 from trivium.knowledge._limits import IngestLimits
 from trivium.knowledge.loading import Skipped, Source, find_sources
-from trivium.knowledge.loading._choice import BINARY
+from trivium.knowledge.loading._choice import BINARY, NO_OCR
 from trivium.knowledge.loading._find import as_git
 from trivium.knowledge.loading._folder import IGNORED
 from trivium.knowledge.loading._git import repository_name
@@ -122,7 +122,8 @@ class IngestReport:
     @property
     def left_out(self) -> str:
         """The number of files skipped for their suffix, and these: "3 skipped (.doc, .rtf)"; "" without any."""
-        suffixes = Counter(PurePath(each.name).suffix.lower() for each in self.skipped if each.reason == BINARY)
+        names = (each.name for each in self.skipped if each.reason in (BINARY, NO_OCR))
+        suffixes = Counter(PurePath(name).suffix.lower() for name in names)
         kinds = ", ".join(sorted(suffixes)[:_SHOWN]) + (", …" if len(suffixes) > _SHOWN else "")
         return f"{suffixes.total():,} skipped ({kinds})" if suffixes else ""
 
@@ -153,6 +154,9 @@ class Library:
         size: maximum size of a chunk in characters (default 400: a vector says little about a long text, and a
             `Retriever` returns the chunks around the one that it found).
         limits: what one source may take; default `IngestLimits()`.
+        encoding: that of texts without a byte order mark; see `find_sources`. Where it changes, all is read again.
+        include: patterns of the files in folders and repositories that are read; see `find_sources`.
+        exclude: patterns of those that are not read; they are gone for `prune`.
 
     Raises:
         ConfigurationError: the size is below 1.
@@ -179,10 +183,14 @@ class Library:
         chunker: Chunker | None = None,
         size: int = 400,
         limits: IngestLimits | None = None,
+        encoding: str = "",
+        include: Collection[str] = (),
+        exclude: Collection[str] = (),
     ) -> None:
         positive(size=size)
         self.store, self.chunker, self.size = store, chunker, size
         self.limits = limits or IngestLimits()
+        self.encoding, self.include, self.exclude = encoding, include, exclude
 
     def __repr__(self) -> str:
         return f"Library({self.store!r})"
@@ -255,6 +263,7 @@ class _Ingest:
         self._late, self._tries = list[Source](), dict[str, int]()
         self._done = self._total = 0
         recipe = f"{library.size}\0{'' if library.chunker is None else _name_of(library.chunker)}"
+        recipe += f"\0{library.encoding}" if library.encoding else ""
         self._recipe = sha256(recipe.encode()).hexdigest()[:8]
 
     async def run(self, places: Sequence[Place], prune: bool) -> IngestReport:
@@ -306,9 +315,17 @@ class _Ingest:
 
     def find_at(self, place: str | os.PathLike[str]) -> Iterator[Source]:
         """Iterate over the sources at a place, within the limits of the library, without the files of its store."""
-        limits, skipped = self._library.limits, list[Skipped]()
+        library, skipped = self._library, list[Skipped]()
         is_own = _below(f"{self._store.config.storage_path}{end}" for end in ("", "-journal", "-shm", "-wal"))
-        for source in find_sources(place, max_bytes=limits.max_bytes, limits=limits.read, on_skip=skipped.append):
+        for source in find_sources(
+            place,
+            include=library.include,
+            exclude=library.exclude,
+            max_bytes=library.limits.max_bytes,
+            limits=library.limits.read,
+            encoding=library.encoding,
+            on_skip=skipped.append,
+        ):
             if source.name == _name(place) or not is_own(_absolute(source.name)):
                 yield source
         self._report.skipped += [each for each in skipped if not is_own(_absolute(each.name))]

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from trivium.parsing._words import stems
     from trivium.parsing.formats._apart import start_apart
     from trivium.parsing.formats._currency_codes import CURRENCY_CODES
-    from trivium.parsing.formats._decoding import decode, tidy
+    from trivium.parsing.formats._decoding import decode, named_encoding, tidy
     from trivium.parsing.formats._formats import Original, Parsed, escape_unprintable, suffix_of
     from trivium.parsing.formats._html import declared_charset, parse_page
     from trivium.parsing.formats._markup import Tag, tokenize_html
-    from trivium.parsing.formats._media_types import suffix_for, text_type
+    from trivium.parsing.formats._media_types import IMAGE_SUFFIXES, suffix_for, text_type
+    from trivium.parsing.formats._ocr import ocr_program
     from trivium.parsing.formats._parsers import parse_original
     from trivium.parsing.formats._pictures import page_pictures
     from trivium.parsing.formats._reading import opening_error, read_original
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CURRENCY_CODES",
+    "IMAGE_SUFFIXES",
     "MAIL_HEADER",
     "MAX_BYTES",
     "Original",
@@ -47,6 +49,8 @@ __all__ = [
     "from_string",
     "is_callable",
     "is_instance_of",
+    "named_encoding",
+    "ocr_program",
     "opening_error",
     "page_pictures",
     "parse_original",
@@ -67,6 +71,7 @@ __all__ = [
 
 _HOMES = {
     "CURRENCY_CODES": "formats._currency_codes",
+    "IMAGE_SUFFIXES": "formats._media_types",
     "MAIL_HEADER": "_statements",
     "MAX_BYTES": "_limits",
     "Original": "formats._formats",
@@ -83,6 +88,8 @@ _HOMES = {
     "from_string": "_typed_values",
     "is_callable": "_typed_values",
     "is_instance_of": "_typed_values",
+    "named_encoding": "formats._decoding",
+    "ocr_program": "formats._ocr",
     "opening_error": "formats._reading",
     "page_pictures": "formats._pictures",
     "parse_original": "formats._parsers",

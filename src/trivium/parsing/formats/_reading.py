@@ -10,13 +10,13 @@ from functools import partial
 from logging import getLogger
 from pathlib import Path
 
-from trivium.exceptions import ConfigurationError, DocumentError, DocumentNotFoundError, UnreadableDocumentError
+from trivium.exceptions import DocumentError, DocumentNotFoundError, UnreadableDocumentError
 from trivium.parsing._boxes import PageLayout
 from trivium.parsing._limits import MAX_BYTES, ReadLimits
 from trivium.parsing._paged import PagedDocument
 from trivium.parsing.formats._apart import read_apart
 from trivium.parsing.formats._attachments import with_attachments
-from trivium.parsing.formats._decoding import guess_charset, is_improbable, known_encoding
+from trivium.parsing.formats._decoding import guess_charset, is_improbable, named_encoding
 from trivium.parsing.formats._formats import (
     AttachedFile,
     Original,
@@ -33,7 +33,7 @@ from trivium.schema.lowlevel import checked
 
 _logger = getLogger("trivium.parsing")
 _IN_PLACE = 1 << 20  # the largest file for which no process is started: each of our own parsers takes linear time
-_ADVICE = "save it as UTF-8, or name its encoding to `read` (`trivium extract --encoding`)"
+_ADVICE = "save it as UTF-8, or name its encoding to `read` or `find_sources` (`trivium ask --encoding`)"
 _SURE = 0.6  # mean confidence below which the words that OCR finds are mostly none
 _FOREIGN = (b"PK\x03\x04", b"\x1f\x8b")
 
@@ -87,12 +87,11 @@ def read(
     'Fish & chips\\n\\nPeas\\n'
     >>> folder.cleanup()
     """
-    if encoding and known_encoding(encoding) is None:
-        raise ConfigurationError(f"{encoding!r} is no encoding of texts: give one of Python's, such as cp1250 or cp932")
+    charset = named_encoding(encoding)
     # A file name may hold bytes that are not text; a source is stored and displayed, so it must be text.
     source = os.fsencode(path).decode("utf-8", "backslashreplace")
     scanning = Scanning(tuple(languages), report=on_page)
-    original = Original(b"", source, suffix_of(source), max_bytes, encoding or None, scanning=scanning)
+    original = Original(b"", source, suffix_of(source), max_bytes, charset, scanning=scanning)
     try:
         size = os.stat(path).st_size
         if size > max_bytes:
