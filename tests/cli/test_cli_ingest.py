@@ -12,7 +12,7 @@ import pytest
 from _http_server import PageServer
 from trivium.actions.web import Fetcher
 from trivium.cli._knowledge import fill_store, find_places
-from trivium.cli._sources import Reading
+from trivium.cli._sources import ReadOptions
 from trivium.knowledge import Library, SQLiteStore, SQLiteStoreConfig
 
 from ._command import Command, Ended
@@ -82,9 +82,9 @@ def test_a_page_that_no_longer_exists_is_told_where_it_is_removed(
     with PageServer() as pages, SQLiteStore(SQLiteStoreConfig(embedding=None)) as store:
         monkeypatch.setattr("trivium.actions.web.Fetcher", partial(Fetcher, allowed_hosts=[pages.host]))
         page = find_places([f"{pages.url}/page"])
-        assert fill_store(Library(store), page, Reading(1 << 20), prune=True).added == [*page.paths]
+        assert fill_store(Library(store), page, ReadOptions(1 << 20), prune=True).added == [*page.paths]
         pages.status = 404
-        assert fill_store(Library(store), page, Reading(1 << 20), prune=True).dropped == [*page.paths]
+        assert fill_store(Library(store), page, ReadOptions(1 << 20), prune=True).dropped == [*page.paths]
         assert capsys.readouterr().err == f"error: {pages.url}/page: it no longer exists\n"
 
 

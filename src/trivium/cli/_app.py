@@ -254,7 +254,7 @@ def _extract_command(
     Each value is backed by its place in the text, or is empty.
     """
     from trivium.cli import _extract  # each command loads what it needs, and the parser nothing
-    from trivium.cli._sources import Reading
+    from trivium.cli._sources import ReadOptions
 
     read = (max_megabytes << 20, max_seconds, encoding, include or (), exclude or (), max_scans)
     options = _extract.ExtractOptions(
@@ -273,7 +273,7 @@ def _extract_command(
         tries=tries,
         excerpt=excerpt,
         min_confidence=min_confidence,
-        reading=Reading(*read, tuple(filter(None, (languages or "").split("+")))),
+        reading=ReadOptions(*read, tuple(filter(None, (languages or "").split("+")))),
     )
     return _extract.run_extraction(files, options)
 
@@ -299,7 +299,7 @@ def _ask_command(
 ) -> int:
     """Answer a question from FILES, with a citation for each statement."""
     from trivium.cli import _ask
-    from trivium.cli._sources import Reading
+    from trivium.cli._sources import ReadOptions
 
     options = _ask.AskOptions(
         model=model,
@@ -312,7 +312,7 @@ def _ask_command(
         keep=not no_store,
         wait=wait,
         json=json,
-        reading=Reading(max_megabytes << 20, max_seconds, encoding, include or (), exclude or ()),
+        reading=ReadOptions(max_megabytes << 20, max_seconds, encoding, include or (), exclude or ()),
     )
     return _ask.answer_question(words, options)
 
@@ -385,7 +385,7 @@ def _chat_command(
     q, /quit or the end of the input leaves. At a terminal Ctrl-C stops an answer, and /help shows more commands.
     """
     from trivium.cli import _chat
-    from trivium.cli._sources import Reading
+    from trivium.cli._sources import ReadOptions
 
     options = _chat.ChatOptions(
         model=model,
@@ -393,7 +393,7 @@ def _chat_command(
         tools=tool or (),
         budget=budget,
         docs=docs or (),
-        reading=Reading(encoding=encoding),
+        reading=ReadOptions(encoding=encoding),
         embedding=embedding,
         system=system,
         session=session,

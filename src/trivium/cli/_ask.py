@@ -26,7 +26,7 @@ from trivium.cli._knowledge import (
 )
 from trivium.cli._model import choose_model
 from trivium.cli._screen import bar, in_words, one_line, show_json, stdout, write_line
-from trivium.cli._sources import Reading
+from trivium.cli._sources import ReadOptions
 from trivium.cli._words_first import AT_ONCE, ENOUGH, add_vectors, late_chunks, may_be_late
 from trivium.exceptions import ConfigurationError
 from trivium.knowledge import Hit, SQLiteStoreConfig
@@ -55,7 +55,7 @@ class AskOptions:
     keep: bool
     wait: bool | None
     json: bool
-    reading: Reading
+    reading: ReadOptions
 
 
 def answer_question(words: Sequence[str], options: AskOptions) -> int:

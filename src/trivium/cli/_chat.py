@@ -17,7 +17,7 @@ from trivium.agents import Agent
 from trivium.cli._model import choose_model
 from trivium.cli._objects_at import failed, import_object
 from trivium.cli._screen import as_error, one_line, write_line
-from trivium.cli._sources import STDIN, Reading
+from trivium.cli._sources import STDIN, ReadOptions
 from trivium.commander import EndedEvent, Event
 from trivium.exceptions import ConfigurationError, TriviumError
 from trivium.journal import Journal
@@ -48,7 +48,7 @@ class ChatOptions:
     tools: Sequence[str]
     budget: int
     docs: Sequence[str]
-    reading: Reading
+    reading: ReadOptions
     embedding: str
     system: str | None
     session: Path | None
@@ -114,7 +114,7 @@ def _model_of(agent: Agent, options: ChatOptions) -> Callable[[str], str]:
     return change
 
 
-def _docs_of(agent: Agent, reading: Reading) -> Callable[[str], str]:
+def _docs_of(agent: Agent, reading: ReadOptions) -> Callable[[str], str]:
     """Return the command that lists the documents, or reads another one."""
 
     def add(place: str) -> str:

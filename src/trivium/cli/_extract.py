@@ -19,7 +19,7 @@ from trivium.cli._places import check_places, reserved
 from trivium.cli._records import CSV, JSONLines, Record, RecordFile
 from trivium.cli._report import Report
 from trivium.cli._screen import as_error, bar, one_line, printable, stderr, stdout, write_line
-from trivium.cli._sources import STDIN, Reading, find_documents, open_document, source_of
+from trivium.cli._sources import STDIN, ReadOptions, find_documents, open_document, source_of
 from trivium.cli._tables import TableFile
 from trivium.cli._tally import Patience, Tally
 from trivium.cli._views import records_view, run_tree
@@ -58,7 +58,7 @@ class ExtractOptions:
     tries: int
     excerpt: int | None
     min_confidence: float | None
-    reading: Reading
+    reading: ReadOptions
 
     def shape(self) -> _Shape:
         """Return the form of the records on stdout; a file beside it may have another form."""

@@ -55,11 +55,11 @@ def ingest_command(
     """Read FILES into STORE, for `trivium ask --store`."""
     from trivium.cli._knowledge import choose_store, fill_store, find_places  # the parser loads nothing
     from trivium.cli._screen import show_json
-    from trivium.cli._sources import Reading
+    from trivium.cli._sources import ReadOptions
     from trivium.exceptions import ConfigurationError
     from trivium.knowledge import Library, SQLiteStore
 
-    reading = Reading(max_megabytes << 20, max_seconds, encoding, include or (), exclude or ())
+    reading = ReadOptions(max_megabytes << 20, max_seconds, encoding, include or (), exclude or ())
     places = find_places(files, some=True)
     if places.stdin:
         raise ConfigurationError("standard input has no name under which it could be read again: give files")

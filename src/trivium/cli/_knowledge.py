@@ -15,7 +15,7 @@ from rich.text import Text
 
 from trivium.agents.special import Citation, DocAnswer, DocChatAgent
 from trivium.cli._screen import as_error, bar, in_words, one_line, write_line
-from trivium.cli._sources import STDIN, Reading, open_document
+from trivium.cli._sources import STDIN, ReadOptions, open_document
 from trivium.commander import Event
 from trivium.exceptions import (
     ConfigurationError,
@@ -84,7 +84,7 @@ def is_url(text: str) -> bool:
 
 
 def choose_store(
-    places: Places, reading: Reading, embedding: str, store: Path | None = None, keep: bool = True
+    places: Places, reading: ReadOptions, embedding: str, store: Path | None = None, keep: bool = True
 ) -> SQLiteStoreConfig:
     """Return the config of the store of some documents: a file in the user's cache for each set of them.
 
@@ -137,7 +137,7 @@ def _cache_folder() -> Path:
     return ModelStore().folder / _FOLDER
 
 
-def cache_file(places: Places, model: EmbeddingModel | None, reading: Reading) -> str | None:
+def cache_file(places: Places, model: EmbeddingModel | None, reading: ReadOptions) -> str | None:
     """Return the file of the cache for some documents; None if they cannot be cached."""
     folder = _cache_folder()
     try:
@@ -174,7 +174,7 @@ def with_repaired_cache(store: SQLiteStoreConfig, work: Callable[[], T]) -> T:
 def ingest_places(
     agent: DocChatAgent,
     places: Places,
-    reading: Reading,
+    reading: ReadOptions,
     *,
     is_own: bool,
     prune: bool = True,
@@ -206,7 +206,7 @@ def ingest_places(
 def fill_store(
     library: Library,
     places: Places,
-    reading: Reading,
+    reading: ReadOptions,
     *,
     prune: bool,
     chunks: int = 0,

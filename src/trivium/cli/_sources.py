@@ -19,7 +19,7 @@ _DEVICE = "/dev/stdin"
 _MEMORY_PER_BYTE = 6  # of a document, while it is read
 
 
-class Reading(NamedTuple):
+class ReadOptions(NamedTuple):
     """The options of a command that tell which files of folders are read, and how any document is.
 
     Args:
@@ -48,7 +48,7 @@ class Reading(NamedTuple):
 
 
 def find_documents(
-    paths: Iterable[Path], outputs: Iterable[Path | None], reading: Reading
+    paths: Iterable[Path], outputs: Iterable[Path | None], reading: ReadOptions
 ) -> tuple[list[Path], list[DocumentError]]:
     """Find the files, and those in folders that are chosen, in order, without repetition and without the outputs.
 
@@ -84,7 +84,7 @@ def source_of(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def open_document(path: Path, reading: Reading, on_page: Callable[[int, int], object] | None = None) -> Document:
+def open_document(path: Path, reading: ReadOptions, on_page: Callable[[int, int], object] | None = None) -> Document:
     """Read a file, or standard input for `-`."""
     try:
         document = read(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trivium.agents.special import DocChatAgent
 from trivium.cli._knowledge import Places, ingest_places
 from trivium.cli._screen import write_line
-from trivium.cli._sources import Reading
+from trivium.cli._sources import ReadOptions
 from trivium.knowledge import SQLiteStoreConfig
 
 ENOUGH = 256
@@ -33,7 +33,7 @@ def late_chunks(words: DocChatAgent, agent: DocChatAgent) -> int:
     return sum(record.chunks for record in records if known.get(record.source) != record.fingerprint)
 
 
-def add_vectors(agent: DocChatAgent, places: Places, chunks: int, reading: Reading) -> None:
+def add_vectors(agent: DocChatAgent, places: Places, chunks: int, reading: ReadOptions) -> None:
     """Compute the vectors that an answer did not wait for, with the time that is left; Ctrl-C leaves.
 
     Args:
