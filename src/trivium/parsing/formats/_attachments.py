@@ -59,6 +59,9 @@ def _read_all(
     names = set[str]()
     while waiting:
         name, file, depth = waiting.popleft()
+        if len(names) == limits.attachments:
+            _warn(mail, _beyond(mail, "attachments", limits.attachments))
+            return
         name = _unused(name, names)
         original = mail._replace(
             data=file.data,
@@ -67,8 +70,6 @@ def _read_all(
             charset=file.charset or mail.charset,
         )
         try:
-            if len(names) > limits.attachments:
-                raise _beyond(original, "attachments", limits.attachments)
             if depth > limits.mail_depth:
                 raise _beyond(original, "mail_depth", limits.mail_depth)
             document, inner = read_one(original)
@@ -94,7 +95,7 @@ def _unused(name: str, names: set[str]) -> str:
 
 def _beyond(file: Original, limit: str, most: int) -> DocumentTooLargeError:
     what = "files attached to one e-mail" if limit == "attachments" else "e-mails attached to one another"
-    text = f"no more than {most} {what} are read; save this file by itself, or raise ReadLimits({limit}=…)"
+    text = f"no more than {most} {what} are read; save the others as files, or raise ReadLimits({limit}=…)"
     return DocumentTooLargeError(f"{escape_unprintable(file.source)}: {text}", file.source, limit, most)
 
 
