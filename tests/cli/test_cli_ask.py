@@ -446,6 +446,14 @@ def test_a_conversation_about_documents(trivium: Command):
     assert ended.status == 0
 
 
+def test_the_encoding_of_documents_of_a_conversation_can_be_named(trivium: Command):
+    (trivium.folder / "polish.txt").write_bytes("Czynsz: 950 zł.\n".encode("cp852"))
+    options = ("--docs", "polish.txt", "--encoding", "cp852", "--json")
+    ended = chat(trivium, "Ile wynosi czynsz?\n", *options, answers=["Czynsz: 950 zł [1]."])
+    events = {each["event"]: each for each in ended.records}
+    assert events["citations"]["citations"][0]["quote"] == "Czynsz: 950 zł."
+
+
 def test_a_conversation_in_json_lines(trivium: Command):
     ended = chat(trivium, "How much is the rent?\n", "--docs", "lease.txt", "--json", answers=[ANSWER])
     events = {each["event"]: each for each in ended.records}
