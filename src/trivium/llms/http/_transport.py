@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from itertools import chain
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from ssl import SSLCertVerificationError
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -186,9 +185,8 @@ class Transport:
         """Make one attempt, and convert every error of the HTTP library."""
         request = HTTPRequest("POST", self._url, headers, data, self._timeout)
         begun = False
-        secrets = chain((key,), self._keys.all, self._hidden, secrets_of("", headers))
         try:
-            async with exchange(request, self._client.send, secrets) as response:
+            async with exchange(request, self._client.send, self._secrets(key, headers)) as response:
                 if response.status != 200:
                     raise await self._refusal(response, headers)
                 async for piece in response.pieces:
@@ -196,7 +194,7 @@ class Transport:
                         begun = True
                         yield delta
                     if reader.done:
-                        await _ended(response.pieces)
+                        await _ended(response)
                         break
         except BodyError as error:
             raise MalformedAnswerError(
@@ -220,6 +218,10 @@ class Transport:
             raise ProviderConnectionError(text) from error
         for delta in reader.end():
             yield delta
+
+    def _secrets(self, key: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """Yield the secrets of a request; they are looked for only where they are read."""
+        yield from (key, *self._keys.all, *self._hidden, *secrets_of("", headers))
 
     def _next_key(self) -> str:
         try:
@@ -263,15 +265,15 @@ def _advice(error: Exception, setting: str) -> str:
     return f"check that the server runs, that {setting} is right and that the network lets it through"
 
 
-async def _ended(pieces: AsyncIterator[bytes]) -> None:
+async def _ended(response: HTTPResponse) -> None:
     """Read a body to its end, so that its connection can be used again, unless the server leaves it open."""
 
     async def left() -> None:
-        async for _ in pieces:
+        async for _ in response.pieces:
             pass
 
     with contextlib.suppress(TimeoutError):
-        await await_within(LINGER, left())
+        await (left() if response.has_arrived else await_within(LINGER, left()))
 
 
 def _with_spent(delta: T, spent: Usage | None) -> T | Usage:
