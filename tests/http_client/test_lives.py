@@ -8,7 +8,6 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 from typing import Any
@@ -155,7 +154,7 @@ async def test_no_secret_is_in_errors_and_logs(
 
 
 @pytest.fixture
-def timers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[asyncio.TimerHandle]]:
+def timers(monkeypatch: pytest.MonkeyPatch) -> list[asyncio.TimerHandle]:
     """The timers that are set on the loop."""
     made = list[asyncio.TimerHandle]()
     call_at = asyncio.BaseEventLoop.call_at
@@ -165,7 +164,7 @@ def timers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[asyncio.TimerHandle
         return made[-1]
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "call_at", noted)
-    yield made
+    return made
 
 
 def lasting(timers: list[asyncio.TimerHandle]) -> list[asyncio.TimerHandle]:
