@@ -299,14 +299,13 @@ async def shield(work: Awaitable[T]) -> T:
     return task.result()
 
 
-async def await_within(seconds: float | None, work: Awaitable[T]) -> T:
-    """Wait for work on a loop, at most `seconds`; None: no limit.
+def time_limit(seconds: float | None) -> asyncio.Timeout:
+    """Limit the seconds of a block on a loop, which raises a TimeoutError past them; `reschedule` changes them.
 
-    Raises:
-        TimeoutError: it took longer; the work was cancelled.
+    Args:
+        seconds: how long the block may take; None: no limit.
     """
-    async with asyncio.timeout(seconds):
-        return await work
+    return asyncio.timeout(seconds)
 
 
 def asyncio_loop() -> asyncio.AbstractEventLoop:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from ssl import SSLCertVerificationError
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from trivium.commander import wait
-from trivium.commander.lowlevel import await_within
+from trivium.commander.lowlevel import time_limit
 from trivium.exceptions import (
     ConfigurationError,
     MalformedAnswerError,
@@ -145,14 +145,14 @@ class Transport:
         while True:
             key, begun, answer = self._next_key(), False, reader()
             headers = {**HEADERS, **self._headers(key), **self._login}
+            deltas = self._ask(data, key, headers, answer, left.left())
             try:
-                async with contextlib.aclosing(self._ask(data, key, headers, answer)) as deltas:
-                    begin = _whole(deltas) if self._retry.replay else _first(deltas)
-                    for delta in await self._in_time(left.left(), begin):
-                        begun = True
-                        yield _with_spent(delta, spent)
-                    async for delta in deltas:
-                        yield _with_spent(delta, spent)
+                for delta in [each async for each in deltas] if self._retry.replay else ():
+                    begun = True
+                    yield _with_spent(delta, spent)
+                async for delta in deltas:
+                    begun = True
+                    yield _with_spent(delta, spent)
                 return
             except ProviderError as error:
                 is_refused = isinstance(error, ProviderStatusError) and error.status == 401
@@ -167,30 +167,24 @@ class Transport:
                     if spent is not None:
                         yield spent
                     raise error from None
+            finally:
+                await deltas.aclose()
             await wait(delay)
             if (counted := before_retry.get()) is not None:
                 await counted()
 
-    async def _in_time(self, seconds: float | None, begin: Coroutine[object, object, list[Delta]]) -> list[Delta]:
-        """Return the beginning of the answer if it arrives in time."""
-        try:
-            return await await_within(seconds, begin)
-        except TimeoutError:
-            raise ProviderConnectionError(
-                f"no answer from {self.shown_url} in {self._retry.total_seconds:g} s, all tries together: raise "
-                "RetryPolicy(total_seconds=…), or ask for less"
-            ) from None
-
-    async def _ask(self, data: bytes, key: str, headers: dict[str, str], reader: Reader) -> AsyncGenerator[Delta]:
-        """Make one attempt, and convert every error of the HTTP library."""
+    async def _ask(
+        self, data: bytes, key: str, headers: dict[str, str], reader: Reader, seconds: float | None
+    ) -> AsyncGenerator[Delta]:
+        """Make one attempt, whose answer begins in time, and convert every error of the HTTP library."""
         request = HTTPRequest("POST", self._url, headers, data, self._timeout)
-        begun = False
+        begun, limit = False, time_limit(seconds)
         try:
-            async with exchange(request, self._client.send, self._secrets(key, headers)) as response:
+            async with limit, exchange(request, self._client.send, self._secrets(key, headers)) as response:
                 if response.status != 200:
                     raise await self._refusal(response, headers)
                 async for piece in response.pieces:
-                    for delta in reader.feed(piece):
+                    for delta in reader.feed(piece) if begun else self._begin(limit.reschedule, reader.feed(piece)):
                         begun = True
                         yield delta
                     if reader.done:
@@ -210,13 +204,25 @@ class Transport:
                     yield delta
                 return
             why = str(error) or type(error).__name__
-            if begun:
+            if limit.expired():
+                text = (
+                    f"no answer from {self.shown_url} in {self._retry.total_seconds:g} s, all tries together: raise "
+                    "RetryPolicy(total_seconds=…), or ask for less"
+                )
+            elif begun:
                 again = "ask again" if self._retry.replay else "ask again, as RetryPolicy(replay=True) does by itself"
                 text = f"the answer from {self.shown_url} broke off ({why}): {again}"
             else:
                 text = f"no answer from {self.shown_url} ({why}): {_advice(error, self._setting)}"
             raise ProviderConnectionError(text) from error
         for delta in reader.end():
+            yield delta
+
+    def _begin(self, limit: Callable[[None], object], deltas: Iterator[Delta]) -> Iterator[Delta]:
+        """Yield deltas; the first ends the limit of time, unless the whole answer is waited for."""
+        for delta in deltas:
+            if not self._retry.replay:
+                limit(None)
             yield delta
 
     def _secrets(self, key: str, headers: Mapping[str, str]) -> Iterator[str]:
@@ -267,13 +273,10 @@ def _advice(error: Exception, setting: str) -> str:
 
 async def _ended(response: HTTPResponse) -> None:
     """Read a body to its end, so that its connection can be used again, unless the server leaves it open."""
-
-    async def left() -> None:
-        async for _ in response.pieces:
-            pass
-
     with contextlib.suppress(TimeoutError):
-        await (left() if response.has_arrived else await_within(LINGER, left()))
+        async with contextlib.nullcontext() if response.has_arrived else time_limit(LINGER):
+            async for _ in response.pieces:
+                pass
 
 
 def _with_spent(delta: T, spent: Usage | None) -> T | Usage:
@@ -287,18 +290,6 @@ def _rest(reader: Reader) -> list[Delta]:
         return list(reader.end())
     except ProviderError:
         return []
-
-
-async def _first(deltas: AsyncGenerator[Delta]) -> list[Delta]:
-    """Return the first delta, if there is one."""
-    async for delta in deltas:
-        return [delta]
-    return []
-
-
-async def _whole(deltas: AsyncGenerator[Delta]) -> list[Delta]:
-    """Return all deltas, once the last has arrived."""
-    return [delta async for delta in deltas]
 
 
 def with_path(url: str, path: str, setting: str = "base_url") -> str:
