@@ -140,7 +140,7 @@ class HTTPClient:
         except BaseException:
             connection.end()
             raise
-        _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, url.authority, url.path, status)
+        _logger.debug("%s %s://%s%s: %d", request.method, url.scheme, way.headers["host"], url.path, status)
         is_kept = request.headers.get("connection") != "close"
         on_close = partial(_end, connection, pool if is_kept else None, place)
         return _Response(status, connection, request.is_raw, on_close)
